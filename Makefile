@@ -54,6 +54,7 @@ pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/draw_stepping.py
 	$(BIN)/python examples/draw_large.py
 	$(BIN)/python examples/draw_simulation.py
+	$(BIN)/python examples/draw_stages.py
 	$(BIN)/python examples/track_loops.py
 	$(BIN)/python examples/balance.py
 	$(BIN)/python examples/draw_reactive.py

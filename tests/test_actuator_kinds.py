@@ -18,6 +18,7 @@ from delassus.step.actuators.activation import (
 )
 from delassus.step.actuators.checks import ActuatorError, check_actuators
 from delassus.step.actuators.force_law import LAWS, ForceLaw, clipped_force, register_law
+from refusals import refuses
 
 STEP = 2e-3
 KINDS = {
@@ -138,11 +139,18 @@ def test_one_registration_adds_activation_dynamics():
     register_activation(Leaky())
     try:
         model = dl.load(world("motor"))
-        leaky = replace(model.actuators[0], dynamics="leaky", dynamics_parameters=(0.5,), kind="leaky")
+        leaky = replace(model.actuators[0], dynamics="leaky", dynamics_parameters=(0.5,))
         check_actuators(model, (leaky,))
         np.testing.assert_allclose(next_activation(leaky, 0.2, 0.6, 0.01), 0.2 + 0.01 * (0.6 - 0.4))
     finally:
         del ACTIVATIONS["leaky"]
+
+
+@pytest.mark.parametrize("part", [{"dynamics": "leaky"}, {"law": "leaky"}])
+def test_an_actuator_of_parts_that_are_not_registered_is_refused(part):
+    model = dl.load(world("motor"))
+    with refuses("not-supported", "leaky"):
+        check_actuators(model, (replace(model.actuators[0], **part),))
 
 
 def test_names_are_registered_once():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
-from delassus.step.compliant.acting import Servo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -17,7 +16,6 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ball, box, rod
-from delassus.model.model import Mimic
 from delassus.model.parts import Mimic
 from delassus.step.compliant.asked import StepError
 from delassus.step.compliant.forces import Servo

@@ -1,6 +1,7 @@
 """The rooms of the house: imports point one way, from the algorithms towards the compiler."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -69,6 +70,13 @@ def test_a_room_imports_only_from_rooms_above_it():
 @pytest.mark.smoke
 def test_every_room_is_listed():
     assert {room(path.relative_to(SOURCE).parts) for path in MODULES} == set(ROOMS)
+
+
+@pytest.mark.smoke
+def test_the_page_on_architecture_lists_the_rooms_in_order():
+    page = (SOURCE.parent.parent / "ARCHITECTURE.md").read_text()
+    table = page.partition("| room |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == ROOMS
 
 
 @pytest.mark.smoke

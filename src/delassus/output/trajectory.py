@@ -1,12 +1,14 @@
 """`Trajectory`: motions as they were simulated, states at some times, of one item or a batch, and what follows."""
 
 from __future__ import annotations
+from collections.abc import Iterable
+from delassus.common.types import Objects
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +29,9 @@ from delassus.output.choices import check_items, moments
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NoSuchTime, NotRecorded, TrajectoryError
 from delassus.output.measures import mechanical_energy, velocity_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -132,7 +137,7 @@ class Trajectory:
     # --- how it went --------------------------------------------------------------------------------------------------
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> MotionStatus | Mark | Objects:
         """The `MotionStatus` of one item, or an array of them; of a simulation, `Mark`s."""
         kind = MotionStatus if self.contacts is None else Mark
         return members_of(kind, self.status)
@@ -254,7 +259,7 @@ class Trajectory:
 
         return load(path, of)
 
-    def plot(self, what: str | None = None, item: Any = None, ax: Any = None) -> Any:
+    def plot(self, what: str | None = None, item: int | Iterable[int] | None = None, ax: Axes | None = None) -> Axes:
         """A drawing over time, with matplotlib; gives its axes.
 
         Args:
@@ -268,8 +273,8 @@ class Trajectory:
         return plot(self, what, item, ax)
 
     def draw(
-        self, times: int | ArrayLike = 6, item: Any = 0, *, turn: float = -0.9, rise: float = 0.25, axes: Any = None
-    ) -> Any:
+        self, times: int | ArrayLike = 6, item: int = 0, *, turn: float = -0.9, rise: float = 0.25, axes: Objects | None = None
+    ) -> Objects:
         """Drawings of a robot at several times, side by side, with ground and contact forces; with matplotlib.
 
         Gives the axes, an array of them.
@@ -285,7 +290,7 @@ class Trajectory:
 
         return draw(self, times, item, turn, rise, axes)
 
-    def save_html(self, path: str | os.PathLike[str], items: Any = None, frames_per_second: float = 50.0) -> None:
+    def save_html(self, path: str | os.PathLike[str], items: Iterable[int] | None = None, frames_per_second: float = 50.0) -> None:
         """Write one file that plays the robots in any browser, offline: shapes, ground and contact forces.
 
         Args:
@@ -308,7 +313,7 @@ class Trajectory:
         """What kernels of its mechanism take besides."""
         return {} if self.parameters is None else {PARAMETERS: self.parameters}
 
-    def of_items(self, x: Any) -> Any:
+    def of_items(self, x: ArrayLike) -> Floats:
         """An array (…, n) with all axes of the batch."""
         try:
             return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))

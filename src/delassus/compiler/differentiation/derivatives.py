@@ -32,6 +32,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from delassus.common.types import Traced
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.differentiation.linearize import Tape
@@ -58,7 +59,7 @@ def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[
     return value, tangent
 
 
-def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of function(*primals), and the function that pulls a cotangent back.
 
     The cotangent is like the value. Pulled back it is a tuple, like `primals`: the gradient of the sum of products of

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.common.checks import one_of
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.caba_osim import caba_osim
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS, lower_delassus
@@ -54,7 +55,7 @@ def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None, e
 
 
 @kernel("(nq)->(m,m)", inputs={"time": "()"})
-def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto", time: Any = None) -> Floats:
+def delassus_matrix(mechanism: Mechanism, q: Traced, *, method: str = "auto", time: Traced = None) -> Floats:
     """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the rows' accelerations per unit of their forces.
 
     Args:
@@ -69,7 +70,7 @@ def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto", time:
 
 @kernel("(nq)->(m,m)", inputs={"time": TIME, "proximal": PROXIMAL})
 def operational_inertia(
-    mechanism: Mechanism, q: Any, *, method: str = "auto", time: Any = None, proximal: Proximal = None
+    mechanism: Mechanism, q: Traced, *, method: str = "auto", time: Traced = None, proximal: Proximal = None
 ) -> Floats:
     """Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ (m, m) [kg, kg·m, kg·m²]: the damped operational-space inertia matrix.
 
@@ -118,7 +119,7 @@ class KktInverse(NamedTuple):
 
 @kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": TIME, "proximal": PROXIMAL}, result=KktFactors)
 def kkt_factor(
-    mechanism: Mechanism, q: Any, *, exact: bool = False, time: Any = None, proximal: Proximal = None
+    mechanism: Mechanism, q: Traced, *, exact: bool = False, time: Traced = None, proximal: Proximal = None
 ) -> KktFactors:
     """The sparse factors K = U D Uᵀ of the constrained system, K = [-E - C, J; Jᵀ, M], of one configuration or a batch.
 
@@ -149,7 +150,7 @@ def kkt_factor(
 
 @kernel("(nq)->(m,m),(m,nv),(nv,nv)", inputs={"time": TIME, "proximal": PROXIMAL}, result=KktInverse)
 def kkt_inverse_blocks(
-    mechanism: Mechanism, q: Any, *, exact: bool = False, time: Any = None, proximal: Proximal = None
+    mechanism: Mechanism, q: Traced, *, exact: bool = False, time: Traced = None, proximal: Proximal = None
 ) -> KktInverse:
     """The blocks of K⁻¹ = [-Λ, B; Bᵀ, N], K = [-E - C, J; Jᵀ, M], of one configuration or a batch.
 

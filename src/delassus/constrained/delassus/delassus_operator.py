@@ -17,6 +17,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.common.checks import whole_number
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.by_products import damping_rows, factor
 from delassus.constrained.delassus.proximal import Proximal
@@ -31,7 +32,9 @@ from delassus.model.links import links_of
 
 
 @kernel("(nq),(m)->(m)", inputs={"time": TIME, "proximal": PROXIMAL})
-def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, time: Any = None, proximal: Proximal = None) -> Floats:
+def delassus_apply(
+    mechanism: Mechanism, q: Traced, x: Traced, *, time: Traced = None, proximal: Proximal = None
+) -> Floats:
     """J M⁻¹ Jᵀ x (m,), or with `proximal`, (J M⁻¹ Jᵀ + E + C) x: what `delassus_solve` solves.
 
     Args:
@@ -51,7 +54,7 @@ def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, time: Any = None, pr
 
 @kernel("(nq),(m)->(m)", inputs={"time": TIME, "proximal": PROXIMAL})
 def delassus_solve(
-    mechanism: Mechanism, q: Any, b: Any, *, refinements: int = 1, time: Any = None, proximal: Proximal = None
+    mechanism: Mechanism, q: Traced, b: Traced, *, refinements: int = 1, time: Traced = None, proximal: Proximal = None
 ) -> Floats:
     """x (m,) with (J M⁻¹ Jᵀ + E + C) x = b.
 

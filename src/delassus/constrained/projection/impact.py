@@ -20,6 +20,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.names import UnknownName
+from delassus.common.types import Traced
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
@@ -89,12 +90,12 @@ def _checked(what: str, value: Any, count: int) -> Any:
 )
 def impact(
     mechanism: Mechanism,
-    q: Any,
-    v: Any,
+    q: Traced,
+    v: Traced,
     *,
-    restitution: Any = 0.0,
-    mask: Any = None,
-    time: Any = None,
+    restitution: Traced = 0.0,
+    mask: Traced = None,
+    time: Traced = None,
 ) -> Impact:
     """Velocities after an impact and the impulses of the constraints, of one state or a batch.
 

@@ -13,6 +13,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import iteration_count, one_of
+from delassus.common.types import Traced
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -47,15 +48,15 @@ class Projection(NamedTuple):
 )
 def project(
     mechanism: Mechanism,
-    q: Any,
-    v: Any,
+    q: Traced,
+    v: Traced,
     *,
     locked: Iterable[str] = (),
     method: str = "mass",
     iterations: int = 10,
-    time: Any = None,
-    tolerance: Any = 1e-12,
-    linearization: Any = None,
+    time: Traced = None,
+    tolerance: Traced = 1e-12,
+    linearization: Traced = None,
 ) -> Projection:
     """The configuration and velocity nearest to some that meet the constraints, of one state or a batch.
 

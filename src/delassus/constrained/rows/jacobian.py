@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 
 
 @kernel("(nq)->(m,nv)", inputs={"time": "()"})
-def constraint_jacobian(mechanism: Mechanism, q: Any, *, time: Any = None) -> Floats:
+def constraint_jacobian(mechanism: Mechanism, q: Traced, *, time: Traced = None) -> Floats:
     """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it."""
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
     return jacobian_in(rows_in(mechanism, motions), motions)
 
 
 @kernel("(nq),(nv)->(m)", inputs={"time": "()"})
-def constraint_bias(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> Floats:
+def constraint_bias(mechanism: Mechanism, q: Traced, v: Traced, *, time: Traced = None) -> Floats:
     """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included.
 
     `time` [s] is what references move with (input at run time), needed where they do.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
@@ -14,7 +15,7 @@ from delassus.dynamics.kinematics.manifold import rates_per_velocity
 
 
 @kernel("(nq)->(m)", inputs={"time": "()"})
-def constraint_error(mechanism: Mechanism, q: Any, *, time: Any = None) -> Floats:
+def constraint_error(mechanism: Mechanism, q: Traced, *, time: Traced = None) -> Floats:
     """e (m,) [m, rad]: how far every row is from its reference.
 
     Near e = 0 its rate is J v less the velocity of the reference, unless some rows of a `Point` or `Weld` are left out,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.rows.inputs import ROW_INPUTS
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
@@ -31,16 +32,16 @@ class Residual(NamedTuple):
 @kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs=_INPUTS, result=Residual)
 def constraint_residual(
     mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    a: Any,
-    force: Any,
+    q: Traced,
+    v: Traced,
+    a: Traced,
+    force: Traced,
     *,
-    mask: Any = None,
-    acceleration: Any = None,
-    time: Any = None,
-    position_gain: Any = None,
-    velocity_gain: Any = None,
+    mask: Traced = None,
+    acceleration: Traced = None,
+    time: Traced = None,
+    position_gain: Traced = None,
+    velocity_gain: Traced = None,
 ) -> Residual:
     """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations and forces, of one state or a batch.
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
@@ -42,18 +43,18 @@ from delassus.dynamics.tree.sweep import world_acceleration
 @kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
 def caba(
     mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    tau: Any,
+    q: Traced,
+    v: Traced,
+    tau: Traced,
     *,
     iterations: int = 3,
-    mask: Any = None,
-    force: Any = None,
-    acceleration: Any = None,
-    time: Any = None,
+    mask: Traced = None,
+    force: Traced = None,
+    acceleration: Traced = None,
+    time: Traced = None,
     proximal: Proximal = None,
-    position_gain: Any = None,
-    velocity_gain: Any = None,
+    position_gain: Traced = None,
+    velocity_gain: Traced = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m].
 

@@ -46,6 +46,7 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.common.checks import iteration_count
+from delassus.common.types import Traced
 from delassus.compiler import jacobian, map, scan, while_loop
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
@@ -81,19 +82,19 @@ _SAME_RANK: Final = 1e-6
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv),(m,nv),(m,nv),(m,nv)", inputs=ROW_INPUTS)
 def constrained_derivatives(
     mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    tau: Any,
+    q: Traced,
+    v: Traced,
+    tau: Traced,
     *,
     iterations: int = 3,
     converged: bool = False,
-    mask: Any = None,
-    force: Any = None,
-    acceleration: Any = None,
-    time: Any = None,
+    mask: Traced = None,
+    force: Traced = None,
+    acceleration: Traced = None,
+    time: Traced = None,
     proximal: Proximal = None,
-    position_gain: Any = None,
-    velocity_gain: Any = None,
+    position_gain: Traced = None,
+    velocity_gain: Traced = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """∂a/∂q, ∂a/∂v, ∂a/∂tau (nv, nv) and ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau (m, nv), those by q along tangent vectors.
 

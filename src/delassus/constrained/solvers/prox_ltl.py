@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
@@ -34,18 +35,18 @@ from delassus.dynamics.mass.factor import backward, forward
 @kernel(SIGNATURE, inputs=ROW_INPUTS)
 def prox_ltl(
     mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    tau: Any,
+    q: Traced,
+    v: Traced,
+    tau: Traced,
     *,
     iterations: int = 3,
-    mask: Any = None,
-    force: Any = None,
-    acceleration: Any = None,
-    time: Any = None,
+    mask: Traced = None,
+    force: Traced = None,
+    acceleration: Traced = None,
+    time: Traced = None,
     proximal: Proximal = None,
-    position_gain: Any = None,
-    velocity_gain: Any = None,
+    position_gain: Traced = None,
+    velocity_gain: Traced = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
     wanted = Wanted(acceleration, position_gain, velocity_gain)

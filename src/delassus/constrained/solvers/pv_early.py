@@ -31,6 +31,7 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.early_elimination import (
@@ -57,7 +58,7 @@ from delassus.model.parts import WORLD
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"acceleration": per_row("acceleration"), "time": TIME})
 def pv_early(
-    mechanism: Mechanism, q: Any, v: Any, tau: Any, *, acceleration: Any = None, time: Any = None
+    mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, acceleration: Traced = None, time: Traced = None
 ) -> tuple[Floats, Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
 

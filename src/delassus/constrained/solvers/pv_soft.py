@@ -7,8 +7,7 @@ Reference: A. Sathya, H. Bruyninckx, W. Decré, G. Pipeleers, Efficient constrai
 equivalent LQR formulation using Gauss' principle of least constraint (2023).
 """
 
-from typing import Any
-
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE
@@ -19,16 +18,16 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 @kernel(SIGNATURE, inputs={name: given for name, given in ROW_INPUTS.items() if name != "force"})
 def pv_soft(
     mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    tau: Any,
+    q: Traced,
+    v: Traced,
+    tau: Traced,
     *,
-    mask: Any = None,
-    acceleration: Any = None,
-    time: Any = None,
+    mask: Traced = None,
+    acceleration: Traced = None,
+    time: Traced = None,
     proximal: Proximal = None,
-    position_gain: Any = None,
-    velocity_gain: Any = None,
+    position_gain: Traced = None,
+    velocity_gain: Traced = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`."""
     return caba(

@@ -11,9 +11,8 @@ Reference: F. Udwadia, R. Kalaba, A new perspective on constrained motion (1992)
 
 from __future__ import annotations
 
-from typing import Any
-
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
@@ -28,7 +27,9 @@ from delassus.linalg.ldl import ldl_semidefinite
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"time": "()"})
-def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> tuple[Floats, Floats, Floats]:
+def three_steps(
+    mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, time: Traced = None
+) -> tuple[Floats, Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
 
     `time` [s] is what references move with (input at run time), needed where they do.

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
+from delassus.common.types import Traced
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.errors import BadArgument, OutOfRange, WrongShape
 from delassus.model.model import Model, ParametricModel
@@ -117,7 +118,7 @@ class Constraint:
         """The same for a model with parameters; those whose rows hold numbers of the model wait for them (`given`)."""
         return self.bound(parametric.model)
 
-    def given(self, parameters: Any) -> Constraint:
+    def given(self, parameters: Traced) -> Constraint:
         """The same, once the parameters (nparameters,) of its model are known, traced or plain."""
         return self
 
@@ -149,7 +150,7 @@ class Constraint:
         """The link (or the world) that its force acts on, and the placement there at which it does; None on joints."""
         return None
 
-    def reference_velocity(self, motions: LinkMotions) -> Any:
+    def reference_velocity(self, motions: LinkMotions) -> Traced:
         """The velocity (rows,) of its reference [m/s, rad/s], None if that stands still."""
         return None
 
@@ -168,7 +169,7 @@ class Constraint:
         """Whether it keeps a place, or keeps to a path; rows on velocities alone do not (see `Nonholonomic`)."""
         return True
 
-    def time_in(self, motions: LinkMotions, moves: bool) -> Any:
+    def time_in(self, motions: LinkMotions, moves: bool) -> Traced:
         """The time [s] in a state; for a constraint that moves, somebody must have said it."""
         if motions.time is not None:
             return motions.time
@@ -179,11 +180,11 @@ class Constraint:
             )
         return 0.0
 
-    def velocity_product(self, motions: LinkMotions) -> Any:
+    def velocity_product(self, motions: LinkMotions) -> Traced:
         """What its acceleration has beyond K a (rows,): velocity products of its own."""
         return np.zeros(self.count(motions.model))
 
-    def position_error(self, motions: LinkMotions) -> Any:
+    def position_error(self, motions: LinkMotions) -> Traced:
         """How far it is from its reference (rows,) [m, rad]; called only where a position gain is not zero."""
         raise TypeError(f"{type(self).__name__} has no reference.")
 

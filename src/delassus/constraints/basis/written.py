@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import delassus.numpy as np
 from delassus.common.checks import whole_number
+from delassus.common.types import Traced
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.program import Program
 from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
@@ -24,11 +25,11 @@ class Kinematics:
     model: Model
     q: Any
 
-    def position(self, frame: str) -> Any:
+    def position(self, frame: str) -> Traced:
         """The origin (3,) [m] of a frame in the world."""
         return frame_in_world(self.model, self.q, frame)[1]
 
-    def rotation(self, frame: str) -> Any:
+    def rotation(self, frame: str) -> Traced:
         """The rotation (3, 3) that takes vectors of a frame to the world."""
         return frame_in_world(self.model, self.q, frame)[0]
 

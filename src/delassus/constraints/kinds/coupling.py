@@ -8,6 +8,7 @@ from typing import Any
 from numpy.polynomial.polynomial import polyder
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import Constraint, ConstraintError, JointRow, frozen_numbers
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.errors import short
@@ -90,7 +91,7 @@ class Coupling(Constraint):
             rows.append(JointRow(0, starts[1], -ratios[1] * self._polynomial(motions, 1)))
         return tuple(rows)
 
-    def velocity_product(self, motions: LinkMotions) -> Any:
+    def velocity_product(self, motions: LinkMotions) -> Traced:
         """-φ''(x) ẋ²."""
         if self.joint2 is None:
             return np.zeros(1)
@@ -98,7 +99,7 @@ class Coupling(Constraint):
         rate = self._ratio(model, self.joint2) * motions.v[self.velocities(model)[1]]
         return np.stack([-self._polynomial(motions, 2) * rate * rate])
 
-    def position_error(self, motions: LinkMotions) -> Any:
+    def position_error(self, motions: LinkMotions) -> Traced:
         """y - y₀ - φ(x - x₀)."""
         return np.stack([self._coordinate(motions, self.joint) - self.reference - self._polynomial(motions, 0)])
 

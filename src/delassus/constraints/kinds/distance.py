@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.common.checks import Range, number_in_range
+from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import OnFrame
@@ -75,7 +76,7 @@ class Distance(OnFrame):
             rows.append(BodyRows(second.link, _on_point(-n @ R, second.placement.p)))
         return tuple(rows)
 
-    def velocity_product(self, motions: LinkMotions) -> Any:
+    def velocity_product(self, motions: LinkMotions) -> Traced:
         """n · (ω × v of both points), and the centripetal part (|ṗ|² - (n·ṗ)²)/length."""
         rod = self._rod(motions)
         v_1, w_1 = self.local_velocity(motions)
@@ -88,7 +89,7 @@ class Distance(OnFrame):
         across = rod.velocity - (rod.n @ rod.velocity) * rod.n
         return np.stack([rod.n @ product + across @ across / rod.length])
 
-    def position_error(self, motions: LinkMotions) -> Any:
+    def position_error(self, motions: LinkMotions) -> Traced:
         """The distance, less the length."""
         return np.stack([self._rod(motions).length - self.length])
 

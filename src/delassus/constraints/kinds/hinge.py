@@ -7,6 +7,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.common.checks import one_of
+from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import ROW_NAMES
@@ -60,7 +61,7 @@ class Hinge(Point):
         """With all of its five rows."""
         return len(self.rows) == 5
 
-    def position_error(self, motions: LinkMotions) -> Any:
+    def position_error(self, motions: LinkMotions) -> Traced:
         """Rᵀ (p - p₂), and for the axes a₂ × a, whose length sin θ becomes 2 sin(θ/2)."""
         R, p = self.second_frame(motions)
         k = "xyz".index(self.axis)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.written import Kinematics, Written
@@ -43,25 +44,25 @@ class Implicit(Written):
         """q and t."""
         return {"q": (model.nq,), "t": ()}
 
-    def written(self, model: Model, *arrays: Any) -> Any:
+    def written(self, model: Model, *arrays: Traced) -> Traced:
         """g, with the time if it takes it."""
         q, t = arrays
         return self.g(Kinematics(model, q), q, *((t,) if takes_time(self.g, after=2) else ()))
 
-    def velocity_product(self, motions: LinkMotions) -> Any:
+    def velocity_product(self, motions: LinkMotions) -> Traced:
         """The second derivative of g along the motion, at v̇ = 0."""
         return self._drift(motions.model, motions.q, motions.v, self.time_of(motions))[1]
 
-    def reference_velocity(self, motions: LinkMotions) -> Any:
+    def reference_velocity(self, motions: LinkMotions) -> Traced:
         """-∂g/∂t."""
         still = np.zeros(motions.model.nv)
         return -self._drift(motions.model, motions.q, still, self.time_of(motions))[0]
 
-    def position_error(self, motions: LinkMotions) -> Any:
+    def position_error(self, motions: LinkMotions) -> Traced:
         """g."""
         return self.g(motions.q, self.time_of(motions))[0]
 
-    def jacobian(self, model: Model, q: Any, t: Any) -> Any:
+    def jacobian(self, model: Model, q: Traced, t: Traced) -> Traced:
         """∂g/∂q times the rates of the coordinates per velocity: (rows, nv)."""
         return jacobian(lambda q: self.g(q, t)[0])(q) @ rates_per_velocity(model, q)
 

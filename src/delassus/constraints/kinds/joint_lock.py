@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import (
     Constraint,
     ConstraintError,
@@ -97,7 +98,7 @@ class JointLock(Constraint):
         mimic = self._joint(model).mimic
         return mimic.ratio if mimic else 1.0
 
-    def position_error(self, motions: LinkMotions) -> Any:
+    def position_error(self, motions: LinkMotions) -> Traced:
         """The coordinate, less the reference."""
         model = motions.model
         joint, start = self._joint(model), model.q_starts[model.joint_index(self.joint)]
@@ -113,13 +114,13 @@ class JointLock(Constraint):
             return own - self._moving(motions).position
         return own - np.array(self.per_row("position", self.count(model)))
 
-    def velocity_product(self, motions: LinkMotions) -> Any:
+    def velocity_product(self, motions: LinkMotions) -> Traced:
         """The acceleration of a reference that moves, taken off."""
         if not isinstance(self.position, MovingReference):
             return np.zeros(self.count(motions.model))
         return -self._moving(motions).acceleration
 
-    def reference_velocity(self, motions: LinkMotions) -> Any:
+    def reference_velocity(self, motions: LinkMotions) -> Traced:
         """The velocity of a reference that moves."""
         return self._moving(motions).velocity if isinstance(self.position, MovingReference) else None
 

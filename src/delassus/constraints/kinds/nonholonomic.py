@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
@@ -29,11 +30,11 @@ class Velocities(Kinematics):
 
     v: Any
 
-    def velocity(self, frame: str) -> Any:
+    def velocity(self, frame: str) -> Traced:
         """The velocity (3,) [m/s] of a frame's origin, in the world's axes."""
         return self._motion(frame)[:3]
 
-    def angular_velocity(self, frame: str) -> Any:
+    def angular_velocity(self, frame: str) -> Traced:
         """The angular velocity (3,) [rad/s] of a frame, in the world's axes."""
         return self._motion(frame)[3:]
 
@@ -87,7 +88,7 @@ class Nonholonomic(Written):
         """q, v and t."""
         return {"q": (model.nq,), "v": (model.nv,), "t": ()}
 
-    def written(self, model: Model, *arrays: Any) -> Any:
+    def written(self, model: Model, *arrays: Traced) -> Traced:
         """g, with the time if it takes it."""
         q, v, t = arrays
         return self.g(Velocities(model, q, v), q, v, *((t,) if takes_time(self.g, after=3) else ()))
@@ -106,17 +107,17 @@ class Nonholonomic(Written):
                 code="not-linear",
             )
 
-    def jacobian(self, model: Model, q: Any, t: Any) -> Any:
+    def jacobian(self, model: Model, q: Traced, t: Traced) -> Traced:
         """A = ∂g/∂v (rows, nv)."""
         return self._by_velocity(q, np.zeros(model.nv), t)
 
-    def velocity_product(self, motions: LinkMotions) -> Any:
+    def velocity_product(self, motions: LinkMotions) -> Traced:
         """(∂g/∂q) q̇ + ∂g/∂t: the derivative of g along the motion, at v̇ = 0."""
         q, v, t = motions.q, motions.v, self.time_of(motions)
         along = (coordinate_rates(motions.model, q, v), np.ones(()))
         return jvp(lambda q, t: self.g(q, v, t)[0], (q, t), along)[1]
 
-    def reference_velocity(self, motions: LinkMotions) -> Any:
+    def reference_velocity(self, motions: LinkMotions) -> Traced:
         """-g at v = 0."""
         return -self.g(motions.q, np.zeros(motions.model.nv), self.time_of(motions))[0]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows, ConstraintError, frozen_numbers
 from delassus.constraints.basis.in_axes import InAxes
 from delassus.constraints.basis.motions import LinkMotions
@@ -82,7 +83,7 @@ class Point(InAxes):
             rows.append(BodyRows(second.link, -self.along_rows(motions, K)))
         return tuple(rows)
 
-    def velocity_product(self, motions: LinkMotions) -> Any:
+    def velocity_product(self, motions: LinkMotions) -> Traced:
         """What accelerations have beyond spatial ones: ω × v of each point, ω₁ × ω₂ where angular rows turn with ω₁.
 
         The acceleration of a reference that moves is taken off as well.
@@ -100,14 +101,14 @@ class Point(InAxes):
             linear = linear - R.T @ self._moving(motions).acceleration
         return self.along_rows(motions, np.concatenate([linear, angular]))
 
-    def reference_velocity(self, motions: LinkMotions) -> Any:
+    def reference_velocity(self, motions: LinkMotions) -> Traced:
         """Rᵀ ṗ of a reference that moves, in the axes of the rows."""
         if not isinstance(self.position, MovingReference):
             return None
         R, _ = self.in_world(motions)
         return self.along_rows(motions, R.T @ self._moving(motions).velocity)
 
-    def position_error(self, motions: LinkMotions) -> Any:
+    def position_error(self, motions: LinkMotions) -> Traced:
         """Rᵀ (p - p₂), or p - p₂ in the world's axes."""
         _, second = self.ends(motions.model)
         if self.frame2 is not None and not (self.upright and second.link == WORLD):

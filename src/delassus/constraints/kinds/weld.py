@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows, ConstraintError
 from delassus.constraints.basis.in_axes import InAxes
 from delassus.constraints.basis.motions import LinkMotions
@@ -100,7 +101,7 @@ class Weld(InAxes):
             rows.append(BodyRows(second.link, -self.along_rows(motions, adjoint(*self.second_link(motions)))))
         return tuple(rows)
 
-    def velocity_product(self, motions: LinkMotions) -> Any:
+    def velocity_product(self, motions: LinkMotions) -> Traced:
         """(v₁ - v₂) × v₂ at the first frame, since the rows move with it; a moving target's acceleration besides.
 
         Where rows do not turn with the frame, ω₁ × of both halves of v₁ - v₂ as well.
@@ -120,14 +121,14 @@ class Weld(InAxes):
             product = product + np.concatenate([np.cross(v_1[3:], slip[:3]), np.cross(v_1[3:], slip[3:])])
         return self.along_rows(motions, product)
 
-    def reference_velocity(self, motions: LinkMotions) -> Any:
+    def reference_velocity(self, motions: LinkMotions) -> Traced:
         """The velocity of a target that moves, taken to the first frame."""
         if not isinstance(self.target, MovingReference):
             return None
         X, target = self._seen(motions)
         return self.along_rows(motions, X @ target.velocity)
 
-    def position_error(self, motions: LinkMotions) -> Any:
+    def position_error(self, motions: LinkMotions) -> Traced:
         """log(second⁻¹ first); in the world's axes p - p₂ and log(R R₂ᵀ)."""
         R, p = self._second(motions)
         if not self.upright:

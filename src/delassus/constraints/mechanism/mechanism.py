@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 from numpy.typing import ArrayLike, NDArray
@@ -238,3 +238,7 @@ def _no_constraint(model: Model, given: Any) -> ConstraintError:
     return ConstraintError(
         f"{name!r} is a name, not a constraint: say how it is held, such as {examples}.", code="wrong-type"
     )
+
+
+Robot: TypeAlias = Model | ParametricModel | Mechanism
+"""What algorithms with constraints take: a mechanism, or a model, which has those of its own file."""

@@ -8,13 +8,15 @@ friction those of all models. It needs no Delassus matrix, and its answer v is u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import elements, real_array
-from delassus.contact.cones.kinds import ConeError, Free, Friction, Interval, NonNegative
+from delassus.common.types import ArrayLike
+from delassus.contact.cones.kinds import Cone, ConeError, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.second_order import contact_residual
 from delassus.contact.references.programme import Programme, answers_of_clarabel
@@ -26,7 +28,9 @@ _GOOD: Final = 1e-10
 """The error, as a share of the free velocity, at which no other attempt is made."""
 
 
-def primal_impulses(cones: Any, M: Any, J: Any, free_velocity: Any, friction: Any = None) -> tuple[Array, Array]:
+def primal_impulses(
+    cones: Sequence[Cone], M: ArrayLike, J: ArrayLike, free_velocity: ArrayLike, friction: ArrayLike | None = None
+) -> tuple[Array, Array]:
     """Velocities v (n,) and impulses λ (m,) of one convex contact problem, by clarabel.
 
     Args:

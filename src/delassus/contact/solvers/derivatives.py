@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.contact.cones.layout import Layout
@@ -27,16 +28,16 @@ from delassus.linalg.lu import solve_without_pivots
 @kernel("(m,m),(m),(m)->(m,m),(m,contacts)", inputs=PROBLEM_INPUTS)
 def contact_derivatives(
     layout: Layout,
-    G: Any,
-    g: Any,
-    impulse: Any,
+    G: Traced,
+    g: Traced,
+    impulse: Traced,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    lower: Any = None,
-    upper: Any = None,
-    compliance: Any = None,
+    friction: Traced = None,
+    torsional: Traced = None,
+    rolling: Traced = None,
+    lower: Traced = None,
+    upper: Traced = None,
+    compliance: Traced = None,
     law: str = "ncp",
 ) -> tuple[Floats, Floats]:
     """∂λ/∂g (m, m) [kg] and ∂λ/∂friction (m, contacts) [N·s] of the solution λ of a problem.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
@@ -29,19 +29,19 @@ class RowsOnVelocities(Layout):
 )
 def sequential_impulses(
     layout: RowsOnVelocities,
-    J: Any,
-    MinvJt: Any,
-    v: Any,
+    J: Traced,
+    MinvJt: Traced,
+    v: Traced,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    lower: Any = None,
-    upper: Any = None,
-    compliance: Any = None,
-    start: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
+    friction: Traced = None,
+    torsional: Traced = None,
+    rolling: Traced = None,
+    lower: Traced = None,
+    upper: Traced = None,
+    compliance: Traced = None,
+    start: Traced = None,
+    tolerance: Traced = None,
+    iterations: Traced = None,
     law: str = "ncp",
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Velocities (n,) after the step, impulses (m,) [N·s], σ (m,) [m/s], sweeps, and the number of a `Status`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.tracing.flow.control import map, while_loop
 from delassus.compiler.tracing.trace import computing_in
@@ -38,19 +39,19 @@ _ROUNDED: Final = {"float64": 1e-7, "float32": 1e-3}
 )
 def solve_contacts(
     layout: Layout,
-    G: Any,
-    g: Any,
+    G: Traced,
+    g: Traced,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    lower: Any = None,
-    upper: Any = None,
-    compliance: Any = None,
-    start: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
-    plan: Any = None,
+    friction: Traced = None,
+    torsional: Traced = None,
+    rolling: Traced = None,
+    lower: Traced = None,
+    upper: Traced = None,
+    compliance: Traced = None,
+    start: Traced = None,
+    tolerance: Traced = None,
+    iterations: Traced = None,
+    plan: Traced = None,
     law: str = "ncp",
     method: str = "auto",
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:

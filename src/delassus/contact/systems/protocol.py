@@ -7,7 +7,7 @@ own impulse by about one. Arrays are (m,), traced, or (B, m), a batch of NumPy. 
 
     Scaled                a dense matrix G, traced                             `systems.scaled`
     OnVelocities          J and M⁻¹ Jᵀ, traced: G is not formed                `systems.on_velocities`
-    Carried               body space, G = P S Pᵀ, traced                       `simulation.step.carried`
+    Carried               body space, G = P S Pᵀ, traced                       `step.stages.carried`
     Rows, OperatorRows    dense matrices, or an operator: batches of NumPy     `contact.large`
 
 A system names its `capabilities`; a solver says which of them it needs, see `solvers.registry`.

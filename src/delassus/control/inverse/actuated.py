@@ -69,7 +69,7 @@ class Actuated(OfModel):
         return f"<{type(self).__name__} {self.model.name!r}: nv {self.nv}, {self.m} rows, {self.nu} actuators>"
 
     @property
-    def model(self) -> Any:  # type: ignore[override]
+    def model(self) -> Model:  # type: ignore[override]
         """The robot."""
         return self.mechanism.model
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import elements
 from delassus.common.names import found_by_pattern
@@ -20,6 +20,10 @@ Floats: TypeAlias = NDArray[np.float64]
 
 class ActuationError(BadArgument):
     """Actuators that cannot be understood."""
+
+
+Actuation: TypeAlias = str | Actuator | Iterable[str] | Iterable[Actuator] | ArrayLike
+"""What drives a robot: names or patterns of joints, actuators, or a matrix B (nv, nu)."""
 
 
 def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:

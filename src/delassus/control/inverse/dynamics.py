@@ -35,6 +35,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import joint_mobilities, row_mobilities
 from delassus.constrained.rows.inputs import not_negative
@@ -121,18 +122,18 @@ def inverse_dynamics(
 )
 def actuated_inverse_dynamics(
     robot: Actuated,
-    q: Any,
-    v: Any,
-    a: Any,
+    q: Traced,
+    v: Traced,
+    a: Traced,
     *,
-    mask: Any = None,
-    time: Any = None,
-    tau: Any = None,
-    torque_weight: Any = None,
-    torque_target: Any = None,
-    force_weight: Any = None,
-    force_target: Any = None,
-    rank: Any = None,
+    mask: Traced = None,
+    time: Traced = None,
+    tau: Traced = None,
+    torque_weight: Traced = None,
+    torque_target: Traced = None,
+    force_weight: Traced = None,
+    force_target: Traced = None,
+    rank: Traced = None,
 ) -> InverseDynamics:
     """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialised, bound and inlined."""
     forces = [rnea(robot.model, q, v, a), -passive_forces(robot.model, q, v)]

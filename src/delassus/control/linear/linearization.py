@@ -27,14 +27,16 @@ from numpy.typing import NDArray
 
 import delassus.numpy as dnp
 from delassus.common.checks import TIME_STEPS, array_of_shape, number_in_range, real_array
+from delassus.common.types import ArrayLike, Traced
 from delassus.compiler.tracing.trace import current
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.derivatives import constrained_derivatives
 from delassus.constrained.solvers.dynamics import constrained_dynamics
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, Robot
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.inverse.actuation import Actuation
 from delassus.control.linear.constraints import LinearizationError, check_constraints, constraint_rates
 from delassus.control.linear.exponential import held_input
 from delassus.dynamics.derivatives.passive_derivatives import passive_derivatives
@@ -81,7 +83,7 @@ class Linearization:
         """p, the number of freedoms."""
         return int(self.basis.shape[-1])
 
-    def coordinates(self, q: Any, v: Any) -> Any:
+    def coordinates(self, q: Traced, v: Traced) -> Traced:
         """x (…, 2p) of states near the one of the model; those of one state inside kernels."""
         left = self.basis * self.metric[..., None]
         if current() is None:
@@ -91,7 +93,7 @@ class Linearization:
             return dnp.concatenate([way @ left, faster @ left], -1)
         return np.concatenate([np.matvec(left.mT, way), np.matvec(left.mT, faster)], -1)
 
-    def state(self, x: Any) -> tuple[Floats, Floats]:
+    def state(self, x: ArrayLike) -> tuple[Floats, Floats]:
         """q (…, nq) and v (…, nv) of coordinates (…, 2p), which meet the constraints to first order."""
         p = self.freedoms
         x = _sized("x", x, 2 * p)
@@ -111,16 +113,16 @@ class Linearization:
 
 
 def linearize(
-    mechanism: Any,
-    q: Any,
-    v: Any = None,
-    torque: Any = None,
+    mechanism: Robot | Actuated,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    torque: ArrayLike | None = None,
     *,
-    actuation: Any = None,
-    tau: Any = None,
-    time: Any = None,
+    actuation: Actuation | None = None,
+    tau: ArrayLike | None = None,
+    time: ArrayLike | None = None,
     time_step: float | None = None,
-    parameters: Any = None,
+    parameters: ArrayLike | None = None,
 ) -> Linearization:
     """A linear model of a constrained robot about a state, in its own freedoms; of one state or a batch.
 
@@ -154,12 +156,14 @@ def linearize(
     for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("torque", torque, robot.nu)):
         _sized(name, x, size)
     total = np.matvec(robot.B, torque) + (0.0 if tau is None else _sized("tau", tau, robot.nv))
-    for name, x in (("time", time), ("parameters", parameters)):
-        if x is not None:
-            real_array(name, x)
+    given: dict[str, Any] = {
+        name: real_array(name, values)
+        for name, values in (("time", time), ("parameters", parameters))
+        if values is not None
+    }
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
         raise LinearizationError("the state or its torques are not finite numbers.", code="not-finite")
-    others = (np.shape(time), np.shape(parameters)[:-1])
+    others = (np.shape(given.get("time", 0.0)), np.shape(given.get("parameters", 0.0))[:-1])
     try:
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *others)
     except ValueError:
@@ -167,7 +171,6 @@ def linearize(
             "the batch axes of q, v, torques, time and parameters do not fit.", code="batch-mismatch"
         ) from None
     q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
-    given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     check_constraints(held, q, v, given)
     total, (by_q, by_v) = total + passive_forces(model, q, v), passive_derivatives(model, q, v)
     a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **given)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import delassus.numpy as dnp
 from delassus.common.checks import real_array
+from delassus.common.types import ArrayLike, Traced
 from delassus.control.linear.constraints import LinearizationError
 from delassus.control.linear.linearization import Linearization
 from delassus.control.linear.riccati import continuous_riccati, discrete_riccati
@@ -47,7 +48,7 @@ class Regulator:
     modes: NDArray[np.complex128]
     residual: float
 
-    def torque(self, q: Any, v: Any) -> Any:
+    def torque(self, q: Traced, v: Traced) -> Traced:
         """Forces of the actuators (…, nu) in states (…, nq) and (…, nv) nearby; those of rest where a state is none.
 
         Inside kernels, and so in the forces of a simulation, it is for one state.
@@ -57,7 +58,7 @@ class Regulator:
         return self.linear.torque - dnp.where(finite, x, 0.0) @ self.gain.T
 
 
-def lqr(linear: Linearization, state_cost: Any = 1.0, torque_cost: Any = 1.0) -> Regulator:
+def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLike = 1.0) -> Regulator:
     """The feedback of least cost for a linear model of one state.
 
     Args:

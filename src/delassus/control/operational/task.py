@@ -16,6 +16,7 @@ import numpy
 import delassus.numpy as np
 from delassus.common.checks import elements, positive_number
 from delassus.common.names import found_by_pattern
+from delassus.common.types import Traced
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
 from delassus.dynamics.kinematics.manifold import difference
@@ -61,11 +62,11 @@ class Task:
         """Number of rows."""
         raise NotImplementedError
 
-    def jacobian(self, model: Model, q: Any) -> Any:
+    def jacobian(self, model: Model, q: Traced) -> Traced:
         """J (count, nv)."""
         raise NotImplementedError
 
-    def bias(self, model: Model, q: Any, v: Any) -> Any:
+    def bias(self, model: Model, q: Traced, v: Traced) -> Traced:
         """J̇ v (count,)."""
         raise NotImplementedError
 
@@ -73,7 +74,7 @@ class Task:
         """How many numbers say where it is to be; none, if no pose can reach it."""
         return 0
 
-    def error(self, model: Model, q: Any, target: Any) -> Any:
+    def error(self, model: Model, q: Traced, target: Traced) -> Traced:
         """How far a pose is from a target (targets,): (count,) [m, rad], whose rate is J v where it is zero."""
         raise NotImplementedError
 
@@ -139,11 +140,11 @@ class FrameTask(_Chosen):
         super().__post_init__()
         object.__setattr__(self, "frame", getattr(self.frame, "name", self.frame))
 
-    def jacobian(self, model: Model, q: Any) -> Any:
+    def jacobian(self, model: Model, q: Traced) -> Traced:
         """J (count, nv)."""
         return frame_jacobian(model, q, frame=self.frame, reference=_ALIGNED)[self.places]
 
-    def bias(self, model: Model, q: Any, v: Any) -> Any:
+    def bias(self, model: Model, q: Traced, v: Traced) -> Traced:
         """J̇ v (count,)."""
         return frame_bias(model, q, v, frame=self.frame, reference=_ALIGNED)[self.places]
 
@@ -151,7 +152,7 @@ class FrameTask(_Chosen):
         """3 for a position, 7 for a pose."""
         return 7 if any(self.turns(model)) else 3
 
-    def error(self, model: Model, q: Any, target: Any) -> Any:
+    def error(self, model: Model, q: Traced, target: Traced) -> Traced:
         """p - p*, and the rotation vector that leads from the target to the frame, in the world's axes."""
         R, p = frame_in_world(model, q, self.frame)
         off = p - target[:3]
@@ -170,11 +171,11 @@ class CenterOfMassTask(_Chosen):
     def _known(self) -> tuple[str, ...]:
         return ROWS[:3]
 
-    def jacobian(self, model: Model, q: Any) -> Any:
+    def jacobian(self, model: Model, q: Traced) -> Traced:
         """J (count, nv)."""
         return center_of_mass_jacobian(model, q)[self.places]
 
-    def bias(self, model: Model, q: Any, v: Any) -> Any:
+    def bias(self, model: Model, q: Traced, v: Traced) -> Traced:
         """J̇ v (count,)."""
         rate = centroidal_momentum_matrix_rate(model, q, v) @ v
         return rate[self.places] / total_mass(model, links_of(model))
@@ -183,7 +184,7 @@ class CenterOfMassTask(_Chosen):
         """A position."""
         return 3
 
-    def error(self, model: Model, q: Any, target: Any) -> Any:
+    def error(self, model: Model, q: Traced, target: Traced) -> Traced:
         """p - p*."""
         return (center_of_mass(model, q) - target)[self.places]
 
@@ -195,11 +196,11 @@ class MomentumTask(_Chosen):
     Its "velocity" is the momentum, its "acceleration" the force that changes it. No pose reaches it.
     """
 
-    def jacobian(self, model: Model, q: Any) -> Any:
+    def jacobian(self, model: Model, q: Traced) -> Traced:
         """A (count, nv)."""
         return centroidal_momentum_matrix(model, q)[self.places]
 
-    def bias(self, model: Model, q: Any, v: Any) -> Any:
+    def bias(self, model: Model, q: Traced, v: Traced) -> Traced:
         """Ȧ v (count,)."""
         return (centroidal_momentum_matrix_rate(model, q, v) @ v)[self.places]
 
@@ -237,11 +238,11 @@ class PostureTask(Task):
         """Number of velocities of the joints."""
         return len(self.velocities(model))
 
-    def jacobian(self, model: Model, q: Any) -> Any:
+    def jacobian(self, model: Model, q: Traced) -> Traced:
         """Rows of the identity (count, nv)."""
         return np.array(numpy.eye(model.nv)[self.velocities(model)])
 
-    def bias(self, model: Model, q: Any, v: Any) -> Any:
+    def bias(self, model: Model, q: Traced, v: Traced) -> Traced:
         """Zero (count,)."""
         return np.zeros(self.count(model))
 
@@ -249,7 +250,7 @@ class PostureTask(Task):
         """A configuration."""
         return model.nq
 
-    def error(self, model: Model, q: Any, target: Any) -> Any:
+    def error(self, model: Model, q: Traced, target: Traced) -> Traced:
         """The way from the target to the pose."""
         return difference(model, target, q)[self.velocities(model)]
 

@@ -11,6 +11,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import FRICTIONS, Range, array_of_shape, number_in_range
+from delassus.common.types import Traced
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
@@ -93,7 +94,7 @@ class Support:
         """Three of a point, six of a sole."""
         return 3 if self.size is None else 6
 
-    def motion(self, model: Model, q: Any, v: Any) -> tuple[Any, Any]:
+    def motion(self, model: Model, q: Traced, v: Traced) -> tuple[Any, Any]:
         """J (rows, nv), and what J a has to be for the support to stay where it is (rows,)."""
         world = "LOCAL_WORLD_ALIGNED"
         J = frame_jacobian(model, q, frame=self.frame, reference=world)

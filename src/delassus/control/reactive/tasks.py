@@ -10,6 +10,7 @@ import numpy
 import delassus.numpy as np
 from delassus.common.checks import elements
 from delassus.common.names import UnknownName
+from delassus.common.types import Traced
 from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask
 from delassus.control.reactive.situation import Situation
 from delassus.control.reactive.supports import ReactiveError
@@ -49,11 +50,11 @@ class FollowPosture(Follow):
         """The velocities that it is about."""
         return self.quantity(model).velocities(model)
 
-    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
+    def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
         """That configuration."""
         return {"configuration": q, "velocity": np.zeros(model.nv), "acceleration": np.zeros(model.nv)}
 
-    def target(self, s: Situation) -> Any:
+    def target(self, s: Situation) -> Traced:
         """The configuration."""
         return s.given(f"{self.name}.configuration")
 
@@ -88,7 +89,7 @@ class FollowFrame(Follow):
         """The rows that count."""
         return self.quantity(model).places
 
-    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
+    def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
         """Where it is."""
         R, p = frame_in_world(model, q, self.frame)
         return {
@@ -98,7 +99,7 @@ class FollowFrame(Follow):
             "acceleration": np.zeros(6),
         }
 
-    def target(self, s: Situation) -> Any:
+    def target(self, s: Situation) -> Traced:
         """Position and quaternion."""
         return np.concatenate([s.given(f"{self.name}.position"), s.given(f"{self.name}.rotation")])
 
@@ -115,11 +116,11 @@ class FollowCenterOfMass(Follow):
         """The centre of mass."""
         return CenterOfMassTask()
 
-    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
+    def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
         """Where it is."""
         return {"position": center_of_mass.function(model, q), "velocity": np.zeros(3), "acceleration": np.zeros(3)}
 
-    def target(self, s: Situation) -> Any:
+    def target(self, s: Situation) -> Traced:
         """Its position."""
         return s.given(f"{self.name}.position")
 
@@ -138,7 +139,7 @@ class FollowMomentum(Follow):
     def _rates(self) -> tuple[str, str]:
         return "momentum", "rate"
 
-    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
+    def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
         """None."""
         return {"momentum": np.zeros(6), "rate": np.zeros(6)}
 
@@ -165,7 +166,7 @@ class FollowForce(Task):
         """One, for all rows."""
         return [(self.name, self.weight, sizes[self.support])]
 
-    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
+    def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
         """None."""
         if self.support not in sizes:
             raise UnknownName(
@@ -214,7 +215,7 @@ class Nominal(Task):
         rows = {"acceleration": model.nv, "force": sizes["nf"], "torque": sizes["nu"]}
         return [(f"{self.name}.{name}", getattr(self, name), count) for name, count in rows.items()]
 
-    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
+    def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
         """None."""
         return {
             "acceleration": np.zeros(model.nv),

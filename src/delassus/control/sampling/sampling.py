@@ -20,6 +20,7 @@ from delassus.common.checks import (
     whole_number,
 )
 from delassus.common.frozen import Frozen, read_only
+from delassus.common.types import ArrayLike
 from delassus.compiler.host.kernel import Kernel
 from delassus.compiler.host.retry import Attempt, Batch, Results, retry
 from delassus.control.sampling.checks import SamplingError, called_cost, limits_of, noise_of, traced_cost
@@ -70,9 +71,9 @@ class Sampling(Frozen):
         method: str = "mppi",
         knots: int | None = None,
         spline: str = "linear",
-        noise: Any = None,
+        noise: ArrayLike | None = None,
         narrowest: float = 1.0,
-        limits: Any = None,
+        limits: ArrayLike | None = None,
         temperature: float = 0.1,
         elites: float = 0.1,
         iterations: int = 1,
@@ -148,7 +149,7 @@ class Sampling(Frozen):
 
     # --- plans ----------------------------------------------------------------------------------------------------
 
-    def start(self, seed: int = 0, control: Any = None, *, time: float = 0.0) -> Plan:
+    def start(self, seed: int = 0, control: ArrayLike | None = None, *, time: float = 0.0) -> Plan:
         """A plan to begin with: one control (nu,) all the time, by default zero, and the seed of all that is drawn."""
         u = np.zeros(self.sim.nu) if control is None else array_of_shape("control", control, (..., self.sim.nu))
         seed, time = whole_number("seed", seed, 0), number_in_range("time", time, FINITE)
@@ -206,7 +207,7 @@ class Sampling(Frozen):
 
     # --- rollouts -------------------------------------------------------------------------------------------------
 
-    def costs(self, state: State, controls: Any) -> Array:
+    def costs(self, state: State, controls: ArrayLike) -> Array:
         """What controls (…, horizon, nu) cost from a state; NaN where a rollout or a cost is no number."""
         self._check(state)
         u = np.array(array_of_shape("controls", controls, (..., self.horizon, self.sim.nu)))
@@ -221,7 +222,7 @@ class Sampling(Frozen):
         return np.asarray(cost)
 
     def _rolled(self, state: State, u: Array) -> Rolled:
-        """Rollouts in the usual world; those that need more are taken up in the whole one where they stopped."""
+        """Rollouts with the reduced contact set; those that need the full one go on with it from where they stopped."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact

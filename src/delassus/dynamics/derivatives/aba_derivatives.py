@@ -6,8 +6,7 @@ solve for all of it at once, in loops over the columns of each limb. O(n² d) op
 that of solving with M: errors grow with its condition.
 """
 
-from typing import Any
-
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.derivatives.columns import accelerations_by
 from delassus.dynamics.derivatives.rnea_derivatives import torque_derivatives
@@ -19,7 +18,9 @@ from delassus.model.model import Model
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)", inputs=FORCES)
-def aba_derivatives(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> tuple[Floats, Floats, Floats]:
+def aba_derivatives(
+    model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = None
+) -> tuple[Floats, Floats, Floats]:
     """Derivatives (nv, nv) of `aba`: ∂a/∂q along tangent vectors, ∂a/∂v, and ∂a/∂tau, the inverse mass matrix.
 
     Args:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.kinematics import check_reference
 from delassus.dynamics.tree.base_frame import moving_links
@@ -27,7 +28,7 @@ from delassus.spatial.motions import motion_cross, motion_to_child, motion_to_pa
 
 @kernel("(nq),(nv)->(6,nv),(6,nv)")
 def frame_velocity_derivatives(
-    model: Model, q: Any, v: Any, *, frame: str, reference: str = "LOCAL"
+    model: Model, q: Traced, v: Traced, *, frame: str, reference: str = "LOCAL"
 ) -> tuple[Floats, Floats]:
     """Derivatives (6, nv) of `frame_velocity` with respect to q, along tangent vectors, and to v: the Jacobian.
 
@@ -44,7 +45,7 @@ def frame_velocity_derivatives(
 
 @kernel("(nq),(nv),(nv)->(6,nv),(6,nv),(6,nv)")
 def frame_acceleration_derivatives(
-    model: Model, q: Any, v: Any, a: Any, *, frame: str, reference: str = "LOCAL", classical: bool = False
+    model: Model, q: Traced, v: Traced, a: Traced, *, frame: str, reference: str = "LOCAL", classical: bool = False
 ) -> tuple[Floats, Floats, Floats]:
     """Derivatives (6, nv) of `frame_acceleration`: by q, along tangent vectors, by v, and by a (the Jacobian).
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.manifold import difference, parts
 from delassus.model.model import Model
@@ -19,7 +20,7 @@ from delassus.spatial.placements import placement_exp, placement_right_jacobian,
 
 
 @kernel("(nq),(nv)->(nv,nv),(nv,nv)")
-def integrate_derivatives(model: Model, q: Any, v: Any) -> tuple[Floats, Floats]:
+def integrate_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Floats]:
     """Derivatives (nv, nv) of `integrate`: by q and by v, all along tangent vectors.
 
     Args:
@@ -31,7 +32,7 @@ def integrate_derivatives(model: Model, q: Any, v: Any) -> tuple[Floats, Floats]
 
 
 @kernel("(nq),(nq)->(nv,nv),(nv,nv)")
-def difference_derivatives(model: Model, q0: Any, q1: Any) -> tuple[Floats, Floats]:
+def difference_derivatives(model: Model, q0: Traced, q1: Traced) -> tuple[Floats, Floats]:
     """Derivatives (nv, nv) of `difference`: by q0 and by q1, along tangent vectors.
 
     Args:

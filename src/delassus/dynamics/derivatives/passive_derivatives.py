@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.forces.passive import joint_gains, passive_forces
@@ -20,7 +21,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq),(nv)->(nv,nv),(nv,nv)")
-def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Floats, Floats]:
+def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Floats]:
     """Derivatives (nv, nv) of `passive_forces`: ∂f/∂q along tangent vectors [N·m/rad, N/m], and ∂f/∂v.
 
     Where a tendon has lengths at which it rests, the one side of their ends is taken.

@@ -20,6 +20,7 @@ B x = v ×* Y x - Y (v × x) + x ×* Y v is summed over the bodies. For a partic
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.mass.composite import applied, body_force, coriolis_forces, coriolis_matrix_of, moving_body
 from delassus.dynamics.tree.base_frame import Moving, external_in_base, moving_links
@@ -31,7 +32,9 @@ from delassus.spatial.motions import force_cross, motion_cross
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)", inputs=FORCES)
-def rnea_derivatives(model: Model, q: Any, v: Any, a: Any, *, forces: Any = None) -> tuple[Floats, Floats, Floats]:
+def rnea_derivatives(
+    model: Model, q: Traced, v: Traced, a: Traced, *, forces: Traced = None
+) -> tuple[Floats, Floats, Floats]:
     """Derivatives (nv, nv) of `rnea`: ∂tau/∂q along tangent vectors, ∂tau/∂v, and ∂tau/∂a, the mass matrix.
 
     Args:

@@ -12,6 +12,7 @@ solve for a.
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.factor import udu_solve
@@ -26,7 +27,7 @@ from delassus.model.parts import WORLD
 
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
-def aba(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> Floats:
+def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = None) -> Floats:
     """Accelerations (nv,) [rad/s², m/s²].
 
     Args:

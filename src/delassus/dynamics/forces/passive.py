@@ -17,6 +17,7 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.forces.tendons import TendonState, tendon_states
 from delassus.model.model import Model
@@ -24,7 +25,7 @@ from delassus.model.parts import Joint
 
 
 @kernel("(nq),(nv)->(nv)")
-def passive_forces(model: Model, q: Any, v: Any) -> Floats:
+def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
     """-k δ(q) - d v (nv,) [N·m, N]: springs of stiffness k, stretched by δ, and viscous damping d. O(n).
 
     δ leads from the joint's rest to q: the difference of coordinates; of rotations the shortest rotation vector; of
@@ -49,7 +50,7 @@ def passive_forces(model: Model, q: Any, v: Any) -> Floats:
 
 
 @kernel("(nq)->()")
-def spring_energy(model: Model, q: Any) -> Floats:
+def spring_energy(model: Model, q: Traced) -> Floats:
     """½ Σ k δ(q)² [J]: the energy of the springs in joints and of tendons over joints, zero at rest."""
     total = np.array(0.0)
     for joint, i in zip(model.joints, model.q_starts, strict=True):

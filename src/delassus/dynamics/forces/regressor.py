@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.forces.rnea import point_accelerations
 from delassus.dynamics.tree.base_frame import Moving, moving_links
@@ -27,7 +28,7 @@ INERTIAS: Final = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
 
 @kernel("(nq),(nv),(nv)->(nv,ninertial)")
-def torque_regressor(model: Model, q: Any, v: Any, a: Any) -> Floats:
+def torque_regressor(model: Model, q: Traced, v: Traced, a: Traced) -> Floats:
     """The matrix Y (nv, 10 njoints) that takes inertial parameters to the torques of `rnea`, but for armature.
 
     Args:

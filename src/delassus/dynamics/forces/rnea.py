@@ -10,6 +10,7 @@ acceleration a + B r, where B = α× + ω× ω× is used for the centre of mass,
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.tree.poses import Pair, Pose, ShiftStep, poses_of
 from delassus.dynamics.tree.recursion import FORCES, external_forces, joint_motions
@@ -19,7 +20,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
-def rnea(model: Model, q: Any, v: Any, a: Any, *, forces: Any = None) -> Floats:
+def rnea(model: Model, q: Traced, v: Traced, a: Traced, *, forces: Traced = None) -> Floats:
     """Generalised forces (nv,) [N·m, N] that give the accelerations a.
 
     Args:
@@ -34,13 +35,13 @@ def rnea(model: Model, q: Any, v: Any, a: Any, *, forces: Any = None) -> Floats:
 
 
 @kernel("(nq),(nv)->(nv)")
-def bias_torques(model: Model, q: Any, v: Any) -> Floats:
+def bias_torques(model: Model, q: Traced, v: Traced) -> Floats:
     """The bias c(q, v) (nv,) [N·m, N]: Coriolis, centrifugal and gravity terms."""
     return newton_euler(model, q, v, np.zeros(model.nv))
 
 
 @kernel("(nq)->(nv)")
-def gravity_torques(model: Model, q: Any) -> Floats:
+def gravity_torques(model: Model, q: Traced) -> Floats:
     """The generalised forces (nv,) [N·m, N] that hold the robot still against gravity."""
     return newton_euler(model, q, np.zeros(model.nv), np.zeros(model.nv))
 

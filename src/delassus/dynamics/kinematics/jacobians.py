@@ -1,8 +1,7 @@
 """Jacobians of frames: the matrices that take joint velocities to spatial velocities. O(d) columns for depth d."""
 
-from typing import Any
-
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.kinematics import check_reference, frame_in_world, world_poses
 from delassus.model.links import links_of
@@ -11,7 +10,7 @@ from delassus.model.parts import WORLD
 
 
 @kernel("(nq)->(6,nv)")
-def frame_jacobian(model: Model, q: Any, *, frame: str, reference: str = "LOCAL") -> Floats:
+def frame_jacobian(model: Model, q: Traced, *, frame: str, reference: str = "LOCAL") -> Floats:
     """The Jacobian (6, nv) of a frame: its spatial velocity is J v, linear rows first.
 
     Args:

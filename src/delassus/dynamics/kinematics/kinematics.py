@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.common.checks import one_of
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.tree.poses import Pair, fixed_pose, poses_of
 from delassus.dynamics.tree.recursion import joint_motions, link_velocities
@@ -19,7 +20,7 @@ REFERENCES: Final = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
 
 @kernel("(nq)->(njoints,3,3),(njoints,3)")
-def forward_kinematics(model: Model, q: Any) -> tuple[Floats, Floats]:
+def forward_kinematics(model: Model, q: Traced) -> tuple[Floats, Floats]:
     """Rotations (njoints, 3, 3) and origins (njoints, 3) [m] of the bodies' frames in the world."""
     tree = links_of(model)
     world = world_poses(tree, q)
@@ -27,7 +28,7 @@ def forward_kinematics(model: Model, q: Any) -> tuple[Floats, Floats]:
 
 
 @kernel("(nq)->(nframes,3,3),(nframes,3)")
-def frame_placements(model: Model, q: Any) -> tuple[Floats, Floats]:
+def frame_placements(model: Model, q: Traced) -> tuple[Floats, Floats]:
     """Rotations (nframes, 3, 3) and origins (nframes, 3) [m] of all named frames in the world."""
     tree = links_of(model)
     world = world_poses(tree, q)
@@ -35,14 +36,14 @@ def frame_placements(model: Model, q: Any) -> tuple[Floats, Floats]:
 
 
 @kernel("(nq)->(3,3),(3)")
-def frame_placement(model: Model, q: Any, *, frame: str) -> tuple[Floats, Floats]:
+def frame_placement(model: Model, q: Traced, *, frame: str) -> tuple[Floats, Floats]:
     """Rotation (3, 3) and origin (3,) [m] of one frame in the world."""
     tree = links_of(model)
     return _in_world(model, tree, world_poses(tree, q), frame)
 
 
 @kernel("(nq),(nv)->(6)")
-def frame_velocity(model: Model, q: Any, v: Any, *, frame: str, reference: str = "LOCAL") -> Floats:
+def frame_velocity(model: Model, q: Traced, v: Traced, *, frame: str, reference: str = "LOCAL") -> Floats:
     """The spatial velocity (6,) [m/s, rad/s] of a frame."""
     velocity, _ = _local_motion(model, q, v, np.zeros(model.nv), frame)
     return np.concatenate(referred(model, q, frame, reference, velocity))
@@ -50,7 +51,7 @@ def frame_velocity(model: Model, q: Any, v: Any, *, frame: str, reference: str =
 
 @kernel("(nq),(nv),(nv)->(6)")
 def frame_acceleration(
-    model: Model, q: Any, v: Any, a: Any, *, frame: str, reference: str = "LOCAL", classical: bool = False
+    model: Model, q: Traced, v: Traced, a: Traced, *, frame: str, reference: str = "LOCAL", classical: bool = False
 ) -> Floats:
     """The spatial acceleration (6,) [m/s², rad/s²] of a frame.
 
@@ -66,7 +67,7 @@ def frame_acceleration(
 
 
 @kernel("(nq),(nv)->(6)")
-def frame_bias(model: Model, q: Any, v: Any, *, frame: str, reference: str = "LOCAL") -> Floats:
+def frame_bias(model: Model, q: Traced, v: Traced, *, frame: str, reference: str = "LOCAL") -> Floats:
     """J̇ v (6,) [m/s², rad/s²] for the frame's Jacobian in the same reference: its acceleration at zero v̇."""
     velocity, (lin, ang) = _local_motion(model, q, v, np.zeros(model.nv), frame)
     if reference == "LOCAL_WORLD_ALIGNED":  # the axes stand still while the origin moves

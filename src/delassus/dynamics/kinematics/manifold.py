@@ -7,19 +7,20 @@ angle of a revolute joint is not wrapped: its difference is the plain one.
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.model.model import Model
 from delassus.model.motions.motion import JointMotion
 
 
 @kernel("(nq),(nv)->(nq)")
-def integrate(model: Model, q: Any, v: Any) -> Floats:
+def integrate(model: Model, q: Traced, v: Traced) -> Floats:
     """The configuration (nq,) reached from q along the tangent vector v (nv,) (a velocity times a duration)."""
     return _joined(q, [motion.integrate(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
 
 
 @kernel("(nq),(nq)->(nv)")
-def difference(model: Model, q0: Any, q1: Any) -> Floats:
+def difference(model: Model, q0: Traced, q1: Traced) -> Floats:
     """The tangent vector (nv,) that leads from q0 to q1 in one unit of time.
 
     Spherical, free and planar joints take the shorter way round, at most half a turn; the angles of others are not
@@ -31,13 +32,13 @@ def difference(model: Model, q0: Any, q1: Any) -> Floats:
 
 
 @kernel("(nq),(nq),()->(nq)")
-def interpolate(model: Model, q0: Any, q1: Any, share: Any) -> Floats:
+def interpolate(model: Model, q0: Traced, q1: Traced, share: Traced) -> Floats:
     """The configuration (nq,) a share () of the way from q0 to q1: q0 for 0, q1 for 1; the way is `difference`'s."""
     return integrate(model, q0, share * difference(model, q0, q1))
 
 
 @kernel("(nq)->(nq)")
-def normalize(model: Model, q: Any) -> Floats:
+def normalize(model: Model, q: Traced) -> Floats:
     """The configuration (nq,) with its quaternions scaled to unit length."""
     return _joined(q, [motion.normalize(q[i : i + motion.nq]) for motion, i, _ in parts(model)])
 

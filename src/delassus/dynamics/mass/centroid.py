@@ -3,6 +3,7 @@
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.tree.check import LEAST
@@ -15,14 +16,14 @@ from delassus.model.model import Model, sample_of
 
 
 @kernel("(nq)->(3)")
-def center_of_mass(model: Model, q: Any) -> Floats:
+def center_of_mass(model: Model, q: Traced) -> Floats:
     """The centre of mass (3,) [m] of all moving bodies, in the world."""
     tree = links_of(model)
     return _first_moment(tree, world_poses(tree, q)) / total_mass(model, tree)
 
 
 @kernel("(nq)->(3,nv)")
-def center_of_mass_jacobian(model: Model, q: Any) -> Floats:
+def center_of_mass_jacobian(model: Model, q: Traced) -> Floats:
     """The matrix (3, nv) that takes v to the velocity of the centre of mass; O(n) with the subtrees' masses."""
     tree = links_of(model)
     world = world_poses(tree, q)
@@ -45,7 +46,7 @@ def center_of_mass_jacobian(model: Model, q: Any) -> Floats:
 
 
 @kernel("(nq),(nv)->(6)")
-def centroidal_momentum(model: Model, q: Any, v: Any) -> Floats:
+def centroidal_momentum(model: Model, q: Traced, v: Traced) -> Floats:
     """Linear and angular momentum (6,) [kg·m/s, kg·m²/s] about the centre of mass, in the world's axes."""
     tree = links_of(model)
     poses, world = poses_of(tree, q), world_poses(tree, q)

@@ -9,6 +9,7 @@ Reference: D. Orin, A. Goswami, S. Lee, Centroidal dynamics of a humanoid robot 
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.centroid import total_mass
@@ -21,7 +22,7 @@ from delassus.spatial.motions import motion_cross
 
 
 @kernel("(nq)->(6,nv)")
-def centroidal_momentum_matrix(model: Model, q: Any) -> Floats:
+def centroidal_momentum_matrix(model: Model, q: Traced) -> Floats:
     """A (6, nv): A v is the linear and angular momentum [kg·m/s, kg·m²/s] about the centre of mass, in world axes."""
     tree = links_of(model)
     total, moving = total_mass(model, tree), _in_world(tree, q, np.zeros(model.nv))
@@ -35,7 +36,7 @@ def centroidal_momentum_matrix(model: Model, q: Any) -> Floats:
 
 
 @kernel("(nq),(nv)->(6,nv)")
-def centroidal_momentum_matrix_rate(model: Model, q: Any, v: Any) -> Floats:
+def centroidal_momentum_matrix_rate(model: Model, q: Traced, v: Traced) -> Floats:
     """Ȧ (6, nv), the rate of `centroidal_momentum_matrix`: momentum changes by A a + Ȧ v.
 
     It is the derivative of A in time. Pinocchio's matrix leaves out the motion of the centre, which Ȧ v does not feel.

@@ -8,9 +8,8 @@ Reference: S. Echeandia, P. Wensing, Numerical methods to compute the Coriolis m
 rigid-body systems (2021).
 """
 
-from typing import Any
-
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.mass.composite import applied, coriolis_forces, coriolis_matrix_of, moving_body
 from delassus.dynamics.tree.base_frame import moving_links
@@ -21,7 +20,7 @@ from delassus.spatial.motions import motion_cross
 
 
 @kernel("(nq),(nv)->(nv,nv)")
-def coriolis_matrix(model: Model, q: Any, v: Any) -> Floats:
+def coriolis_matrix(model: Model, q: Traced, v: Traced) -> Floats:
     """The Coriolis matrix C (nv, nv): Ṁ - 2 C is skew-symmetric, and C v + gravity_torques(q) = bias_torques(q, v).
 
     Args:

@@ -7,6 +7,7 @@ operations for depth d. Reference: R. Featherstone, Rigid Body Dynamics Algorith
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.tree.poses import Pose, poses_of
 from delassus.dynamics.tree.sums import add_symmetric, model_armature, total
@@ -15,7 +16,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq)->(nv,nv)")
-def crba(model: Model, q: Any) -> Floats:
+def crba(model: Model, q: Traced) -> Floats:
     """The mass matrix (nv, nv) [kg·m², kg·m, kg], symmetric and complete."""
     return mass_matrix(model, q)
 

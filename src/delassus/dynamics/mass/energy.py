@@ -1,8 +1,7 @@
 """Energies of a robot."""
 
-from typing import Any
-
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.tree.poses import poses_of
@@ -13,7 +12,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq),(nv)->()")
-def kinetic_energy(model: Model, q: Any, v: Any) -> Floats:
+def kinetic_energy(model: Model, q: Traced, v: Traced) -> Floats:
     """½ vᵀ M(q) v [J], rotor inertias included; O(n), without forming M."""
     tree = links_of(model)
     velocity, _ = link_velocities(tree, poses_of(tree, q), joint_motions(tree, v))
@@ -25,7 +24,7 @@ def kinetic_energy(model: Model, q: Any, v: Any) -> Floats:
 
 
 @kernel("(nq)->()")
-def potential_energy(model: Model, q: Any) -> Floats:
+def potential_energy(model: Model, q: Traced) -> Floats:
     """-Σ m g·c [J]: zero where all centres of mass are at the height of the world's origin."""
     tree = links_of(model)
     total = np.array(0.0)

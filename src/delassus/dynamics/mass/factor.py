@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.tree.check import check_inertias
@@ -17,7 +18,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq)->(nv,nv),(nv)")
-def udu(model: Model, q: Any) -> tuple[Floats, Floats]:
+def udu(model: Model, q: Traced) -> tuple[Floats, Floats]:
     """The factors U (nv, nv), unit upper triangular, and D (nv,), its diagonal, with M = U D Uᵀ."""
     check_inertias(model)
     U, D = factor_tree(ancestors(model), mass_matrix(model, q))
@@ -25,7 +26,7 @@ def udu(model: Model, q: Any) -> tuple[Floats, Floats]:
 
 
 @kernel("(nq),(nv)->(nv)")
-def udu_solve(model: Model, q: Any, b: Any) -> Floats:
+def udu_solve(model: Model, q: Traced, b: Traced) -> Floats:
     """M(q)⁻¹ b (nv,)."""
     check_inertias(model)
     above = ancestors(model)
@@ -34,7 +35,7 @@ def udu_solve(model: Model, q: Any, b: Any) -> Floats:
 
 
 @kernel("(nq)->(nv,nv)")
-def inverse_mass_matrix(model: Model, q: Any) -> Floats:
+def inverse_mass_matrix(model: Model, q: Traced) -> Floats:
     """M(q)⁻¹ (nv, nv), symmetric and complete."""
     check_inertias(model)
     above, n = ancestors(model), model.nv

@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import numpy
 from numpy.typing import NDArray
 
+from delassus.common.types import Traced
 from delassus.model.motions.moves import Move
 
 
@@ -75,39 +76,39 @@ class JointMotion:
         """The coordinates (nq,) at which it has not moved."""
         return (*(0.0,) * (self.nq - 1), 1.0 if self.has_quaternion else 0.0)
 
-    def moves(self, x: Sequence[Any], pitch: Any) -> tuple[Move, ...]:
+    def moves(self, x: Sequence[Any], pitch: Traced) -> tuple[Move, ...]:
         """How coordinates x (nq,) move the frame, from the moved frame to the one at rest; pitch [m/rad]."""
         raise NotImplementedError(f"the motion {self.name!r} does not say how it moves: write its method `moves`.")
 
-    def subspace(self, pitch: Any) -> NDArray[Any]:
+    def subspace(self, pitch: Traced) -> NDArray[Any]:
         """The motion subspace S (6, nv) in the moving frame: the spatial velocity is S v."""
         return numpy.eye(6)[:, list(self.directions)]
 
-    def integrate(self, q: Any, v: Any) -> Any:
+    def integrate(self, q: Traced, v: Traced) -> Traced:
         """q ⊕ v (nq,): the coordinates reached along the tangent vector v (nv,)."""
         return q + v
 
-    def rates(self, q: Any, v: Any) -> Any:
+    def rates(self, q: Traced, v: Traced) -> Traced:
         """q̇ (nq,) at the velocity v (nv,)."""
         return v
 
-    def difference(self, q0: Any, q1: Any) -> Any:
+    def difference(self, q0: Traced, q1: Traced) -> Traced:
         """q1 ⊖ q0 (nv,): the tangent vector that leads from q0 to q1."""
         return q1 - q0
 
-    def normalize(self, q: Any) -> Any:
+    def normalize(self, q: Traced) -> Traced:
         """The coordinates (nq,) with a quaternion of unit length."""
         return q
 
-    def stretch(self, rest: Any, q: Any) -> Any:
+    def stretch(self, rest: Traced, q: Traced) -> Traced:
         """δ (nv,): by how much a spring at rest at `rest` (nq,) is stretched at q (nq,)."""
         return q - rest
 
-    def turning_rates(self, v: Any) -> Any:
+    def turning_rates(self, v: Traced) -> Traced:
         """-ω × v of the linear velocities told in turning axes: their rates where the velocity itself stays."""
         return v[:0]
 
-    def step_straight(self, q: Any, v: Any, step: Any) -> tuple[Any, Any]:
+    def step_straight(self, q: Traced, v: Traced, step: Traced) -> tuple[Any, Any]:
         """Position and linear velocity after a displacement `step` (nv,) in the axes of its beginning.
 
         The origin goes straight on; the velocity v (nv,) is kept, and told in the axes of the end.

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from delassus.errors import BadArgument, DelassusError, short
 from delassus.model.bundled import BUNDLED, bundled
+from delassus.model.bundled.descriptions import find_description
 from delassus.model.formats import Format, detect_format, format_named
 from delassus.model.model import Model
-from delassus.model.readers.descriptions import find_description
 from delassus.model.readers.urdf import MimicMode, Root
 from delassus.model.readers.urdf_geometry import Packages, PathName, expanded
 from delassus.model.readers.xml import MAX_BYTES, ModelFileError, too_large

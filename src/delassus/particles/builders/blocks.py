@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import whole_number
+from delassus.common.types import ArrayLike
 from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import solid
@@ -19,14 +20,14 @@ Ints = NDArray[np.int64]
 
 
 def block(
-    size: Any = (0.2, 0.2, 0.2),
-    cells: Any = (4, 4, 4),
+    size: ArrayLike = (0.2, 0.2, 0.2),
+    cells: ArrayLike = (4, 4, 4),
     *,
-    center: Any = (0.0, 0.0, 0.0),
+    center: ArrayLike = (0.0, 0.0, 0.0),
     density: float = 1000.0,
     young: float = 1e5,
     poisson: float = 0.3,
-    pinned: Any = (),
+    pinned: str | ArrayLike = (),
     **others: Any,
 ) -> Particles:
     """A soft block: a grid of cells, each of six tetrahedra of rubber.
@@ -45,7 +46,8 @@ def block(
     """
     sides, middle = finite("size", size, (3,), least=0.0, above=True), finite("center", center, (3,))
     positive(density=density)
-    counts = [whole_number("cells", k) for k in ((cells,) * 3 if np.ndim(cells) == 0 else cells)]
+    each: Any = (cells,) * 3 if np.ndim(cells) == 0 else cells
+    counts = [whole_number("cells", k) for k in each]
     if len(counts) != 3:
         raise ParticlesError(f"cells is {cells!r}; a block has some in each of three directions.", code="wrong-shape")
     axes = [middle[k] + sides[k] * np.linspace(-0.5, 0.5, counts[k] + 1) for k in range(3)]
@@ -64,7 +66,7 @@ def block(
     return Particles(x, masses, [solids(x, tetrahedra, young, poisson)], held, **options)
 
 
-def solids(positions: Any, tetrahedra: Any, young: float, poisson: float) -> Elements:
+def solids(positions: ArrayLike, tetrahedra: ArrayLike, young: float, poisson: float) -> Elements:
     """Rubber [Pa] in tetrahedra (e, 4) of particles at positions (n, 3), which are those at rest [m]."""
     x = np.asarray(positions, float)
     points = numbered("tetrahedra", tetrahedra, len(x), (-1, 4))

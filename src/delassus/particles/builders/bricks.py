@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from delassus.common.checks import whole_number
+from delassus.common.types import ArrayLike
 from delassus.particles.description.bodies import Bricks
 from delassus.particles.description.checks import finite, positive
-from delassus.particles.description.obstacles import Plane
+from delassus.particles.description.obstacles import Obstacle, Plane
 from delassus.particles.description.particles import Particles
 
 GROUND: Final = (Plane(),)
@@ -19,10 +21,10 @@ def tower(
     bricks: int = 60,
     around: int = 12,
     *,
-    half: Any = (0.1, 0.05, 0.04),
+    half: ArrayLike = (0.1, 0.05, 0.04),
     density: float = 1500.0,
     friction: float = 0.6,
-    obstacles: Any = GROUND,
+    obstacles: Sequence[Obstacle] = GROUND,
     **others: Any,
 ) -> Particles:
     """A round tower on the ground, in courses of bricks, each course turned by half a brick.

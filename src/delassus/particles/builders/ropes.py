@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import whole_number
+from delassus.common.types import ArrayLike
 from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import bend, stretch
@@ -76,15 +77,15 @@ def held_of_line(pinned: Any, n: int) -> NDArray[np.int64]:
 
 
 def rope(
-    start: Any = (0.0, 0.0, 0.0),
-    end: Any = (1.0, 0.0, 0.0),
+    start: ArrayLike = (0.0, 0.0, 0.0),
+    end: ArrayLike = (1.0, 0.0, 0.0),
     segments: int = 50,
     *,
     length: float | None = None,
     density: float = 0.1,
     stiffness: float | None = 1e4,
     bending: float = 0.0,
-    pinned: Any = "both",
+    pinned: str | ArrayLike = "both",
     **others: Any,
 ) -> Particles:
     """A rope: particles on a line, springs between them.
@@ -117,13 +118,13 @@ def rope(
 
 
 def chain(
-    start: Any = (0.0, 0.0, 0.0),
-    end: Any = (1.0, 0.0, 0.0),
+    start: ArrayLike = (0.0, 0.0, 0.0),
+    end: ArrayLike = (1.0, 0.0, 0.0),
     links: int = 50,
     *,
     length: float | None = None,
     density: float = 1.0,
-    pinned: Any = "both",
+    pinned: str | ArrayLike = "both",
     **others: Any,
 ) -> Particles:
     """A chain: an inextensible rope of rigid links, as of `rope`."""
@@ -132,14 +133,14 @@ def chain(
 
 
 def ribbon(
-    start: Any = (0.0, 0.0, 0.0),
-    end: Any = (1.0, 0.0, 0.0),
+    start: ArrayLike = (0.0, 0.0, 0.0),
+    end: ArrayLike = (1.0, 0.0, 0.0),
     segments: int = 50,
     *,
     width: float = 0.05,
     density: float = 0.2,
     bending: float = 1e-3,
-    pinned: Any = "clamped",
+    pinned: str | ArrayLike = "clamped",
     **others: Any,
 ) -> Particles:
     """An inextensible ribbon: two lines of particles with rigid rods along, across and, one way, diagonally; it bends.
@@ -183,7 +184,7 @@ def ribbon(
     return Particles(x, np.concatenate([m, m]), elements, held, **options)
 
 
-def bends(points: Any, step: float, stiffness: float) -> Elements:
+def bends(points: ArrayLike, step: float, stiffness: float) -> Elements:
     """Elastic bends EI [N·m²] along a line of particles that are `step` [m] apart: ½ EI κ² of its length."""
     positive(step=step, stiffness=stiffness)
     along = np.asarray(points, int)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import whole_number
+from delassus.common.types import ArrayLike
 from delassus.particles.builders.ropes import _alive
 from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
 from delassus.particles.description.elements import Elements
@@ -45,13 +46,13 @@ def held_of(pinned: Any, number: Ints) -> Ints:
 
 
 def net(
-    size: Any = (1.0, 1.0),
-    cells: Any = (10, 10),
+    size: ArrayLike = (1.0, 1.0),
+    cells: ArrayLike = (10, 10),
     *,
-    center: Any = (0.0, 0.0, 0.0),
+    center: ArrayLike = (0.0, 0.0, 0.0),
     density: float = 0.5,
     stiffness: float | None = None,
-    pinned: Any = "edges",
+    pinned: str | ArrayLike = "edges",
     **others: Any,
 ) -> Particles:
     """A net: particles on a grid, rods or springs along its lines, nothing across its meshes.
@@ -77,16 +78,16 @@ def net(
 
 
 def cloth(
-    size: Any = (1.0, 1.0),
-    cells: Any = (20, 20),
+    size: ArrayLike = (1.0, 1.0),
+    cells: ArrayLike = (20, 20),
     *,
-    center: Any = (0.0, 0.0, 0.0),
+    center: ArrayLike = (0.0, 0.0, 0.0),
     density: float = 0.2,
     stretching: float = 500.0,
     shearing: float = 50.0,
     bending: float = 1e-5,
     damping: float = 0.0,
-    pinned: Any = "none",
+    pinned: str | ArrayLike = "none",
     **others: Any,
 ) -> Particles:
     """A cloth: springs along warp and weft, across its cells, and bends.

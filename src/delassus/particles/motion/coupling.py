@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constraints.kinds.point import Point
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, Robot
 from delassus.dynamics.kinematics.kinematics import frame_placement
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.motion.state import ParticleState, ParticleStep
@@ -62,7 +62,7 @@ class CoupledStep(NamedTuple):
 
 
 def coupled_step(
-    robot: Any,
+    robot: Robot,
     q: Array,
     v: Array,
     tau: Array,

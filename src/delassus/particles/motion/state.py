@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
 from delassus.particles.description.checks import ParticlesError, spread
@@ -44,7 +45,9 @@ class ParticleState:
         return replace(self, **changes)
 
 
-def start_of(particles: Particles, x: Any = None, v: Any = None, time: float = 0.0) -> ParticleState:
+def start_of(
+    particles: Particles, x: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0
+) -> ParticleState:
     """A state: where the system was built, at rest, unless said otherwise; as of `ParticleState`."""
     n, b = particles.n, particles.b
     built = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])

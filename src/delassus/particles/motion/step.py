@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import SHARES, TIME_STEPS, TOLERANCES, iteration_count, number_in_range, one_of
+from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
 from delassus.particles.contact.bricks import Touches
@@ -118,7 +119,7 @@ class Stepper:
         self.known: dict[str, Any] = {}
         self.system: System | None = None
 
-    def step(self, state: ParticleState, applied: Any = None, tie: Tie | None = None) -> ParticleStep:
+    def step(self, state: ParticleState, applied: ArrayLike | None = None, tie: Tie | None = None) -> ParticleStep:
         """The state after a step.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from delassus.particles.motion.energy import energy_of
 from delassus.particles.motion.film import Places, save_film
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -88,11 +91,11 @@ class ParticleTrajectory:
             worst.sentence if worst is Status.CONVERGED else f"{worst.sentence[:-1]}, at {count} of {len(self)} times."
         )
 
-    def plot(self, what: str = "energy", ax: Any = None) -> Any:
+    def plot(self, what: str = "energy", ax: Axes | None = None) -> Axes:
         """The axes of a drawing of "energy", "speed", "residual" or "contacts" over time."""
         return plot_curve(what, self.time, lambda: np.asarray(getattr(self, what)), ax)
 
-    def draw(self, k: int = -1, ax: Any = None, **options: Any) -> Any:
+    def draw(self, k: int = -1, ax: Axes | None = None, **options: Any) -> Axes:
         """The axes of a drawing in space, at one of the times."""
         return draw_state(self.particles, self[k], ax, **options)
 

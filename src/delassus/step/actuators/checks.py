@@ -34,8 +34,8 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: 
             )
         known = is_simple(actuator) if only_affine else is_known(actuator)
         if not known or actuator.drives not in ("joint", "tendon", "site"):
-            what = f"on a {actuator.drives}" if known else f"of the kind {actuator.kind!r}"
-            kinds = "affine" if only_affine else f"affine, {', '.join(sorted(ACTIVATIONS))}"
+            what = f"on a {actuator.drives}" if known else f"of the kind {' '.join(sorted(_parts(actuator)))!r}"
+            kinds = ", ".join(("affine", *(() if only_affine else sorted({*ACTIVATIONS, *LAWS} - {"affine"}))))
             verb = "controlled" if only_affine else "simulated"
             raise ActuatorError(
                 f"the actuator {actuator.name!r} is {what}; those that can be {verb} are {kinds}, and drive a "
@@ -76,13 +76,17 @@ def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     return [(name, gear * factor) for name, factor in tendon.terms]
 
 
+def _parts(actuator: Actuator) -> set[str]:
+    """What an actuator is beyond an affine force without a state, in words of its file or of the tables."""
+    return {*actuator.kind.split(), actuator.dynamics, actuator.law} - {STATELESS, "affine"}
+
+
 def is_simple(actuator: Actuator) -> bool:
     """Whether an actuator is affine and has no state."""
-    return actuator.kind == "affine"
+    return not _parts(actuator)
 
 
 def is_known(actuator: Actuator) -> bool:
     """Whether force law and activation dynamics of an actuator are in the tables, and say all of it."""
     dynamics = actuator.dynamics == STATELESS or actuator.dynamics in ACTIVATIONS
-    parts = {actuator.dynamics, actuator.law} - {STATELESS, "affine"}
-    return dynamics and actuator.law in LAWS and set(actuator.kind.split()) - {"affine"} == parts
+    return dynamics and actuator.law in LAWS and _parts(actuator) <= {actuator.dynamics, actuator.law}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from delassus.common.checks import Range, number_in_range
 from delassus.common.names import found_by_pattern, name_patterns
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import expect
 from delassus.model.model import Model
 from delassus.model.parts import Joint
@@ -17,7 +18,7 @@ _GAINS: Final = Range(0.0, math.inf, "finite and not negative", open_above=True)
 
 
 def position_servos(
-    model: Any, stiffness: float, damping: float, joints: str | Iterable[str] = "*"
+    model: Model | Mechanism, stiffness: float, damping: float, joints: str | Iterable[str] = "*"
 ) -> tuple[Actuator, ...]:
     """An actuator for each joint of one coordinate: f = stiffness (u - q) - damping v, within the joint's effort limit.
 
@@ -33,13 +34,15 @@ def position_servos(
     )
 
 
-def velocity_servos(model: Any, damping: float, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
+def velocity_servos(
+    model: Model | Mechanism, damping: float, joints: str | Iterable[str] = "*"
+) -> tuple[Actuator, ...]:
     """An actuator for each joint of one coordinate: f = damping (u - v), within the joint's effort limit."""
     _check_gains(damping=damping)
     return tuple(_servo(joint, (damping, 0.0, 0.0), (0.0, 0.0, -damping)) for joint in _servo_joints(model, joints))
 
 
-def motors(model: Any, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
+def motors(model: Model | Mechanism, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
     """An actuator for each joint of one coordinate: f = u, within the joint's effort limit."""
     return tuple(_servo(joint, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for joint in _servo_joints(model, joints))
 
@@ -49,10 +52,10 @@ def _check_gains(**gains: Any) -> None:
         number_in_range(f"the {name}", gain, _GAINS)
 
 
-def _servo_joints(model: Any, patterns: str | Iterable[str]) -> list[Joint]:
-    model = getattr(model, "model", model)
-    expect("the model", model, Model, 'load("quadruped")')
-    every = [joint for joint in model.joints if joint.mimic is None and joint.kind.nv == 1]
+def _servo_joints(model: Model | Mechanism, patterns: str | Iterable[str]) -> list[Joint]:
+    robot: Any = getattr(model, "model", model)
+    expect("the model", robot, Model, 'load("quadruped")')
+    every = [joint for joint in robot.joints if joint.mimic is None and joint.kind.nv == 1]
     found: list[Joint] = []
     for pattern in name_patterns("joints", patterns):
         chosen = found_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")

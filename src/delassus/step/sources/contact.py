@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FINITE, FRICTIONS, RESTITUTIONS, Range, elements, number_in_range, real_array
+from delassus.common.types import ArrayLike
 from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
 from delassus.constraints.basis.on_frame import WORLD_FRAME
 from delassus.contact.cones.tangents import contact_axes
@@ -105,7 +106,7 @@ class Contact:
             self.axes()
 
     @classmethod
-    def foot(cls, frame: Any, length: float, width: float, *, center: Any = ZERO, **options: Any) -> Contact:
+    def foot(cls, frame: str, length: float, width: float, *, center: ArrayLike = ZERO, **options: Any) -> Contact:
         """A flat foot: the four corners of a rectangle across z, along x and y of a frame, about a center there [m]."""
         x, y, z = vector(center)
         corners = [(x + sx * length / 2, y + sy * width / 2, z) for sx in (1, -1) for sy in (1, -1)]

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from delassus.common.types import Traced
 from delassus.compiler.graph.graph import FALSE, TRUE
 from delassus.compiler.graph.program import Loop
 from delassus.compiler.tracing.array import Array, Recording
@@ -38,7 +39,7 @@ from delassus.compiler.tracing.trace import Trace, current, trace_of
 _EXAMPLE = "depth > 0.0"
 
 
-def cond(condition: Any, function: Callable[..., Any], otherwise: Any, *operands: Any) -> Any:
+def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *operands: Traced) -> Traced:
     """What a function gives for the operands where a condition holds, and something else where it does not.
 
     Args:

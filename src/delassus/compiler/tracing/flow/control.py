@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from delassus.common.types import Traced
 from delassus.compiler.graph.graph import Builder
 from delassus.compiler.graph.program import Loop
 from delassus.compiler.tracing.array import Array, Recording
@@ -57,8 +58,8 @@ UNBOUNDED = 1_000_000
 
 def scan(
     body: Callable[[Any, Any], tuple[Any, Any]],
-    carry: Any,
-    stacks: Any = None,
+    carry: Traced,
+    stacks: Traced = None,
     *,
     length: int | None = None,
     reverse: bool = False,
@@ -101,14 +102,14 @@ def scan(
     return end, None if out is None else like(out, kept)
 
 
-def map(body: Callable[..., Any], *stacks: Any) -> Any:
+def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
     """What a function of one item of each stack gives, stacked: as if it were called in a list comprehension."""
     return scan(lambda _, item: ((), body(*item)), (), stacks)[1]
 
 
 def while_loop(
-    condition: Callable[[Any], Any], body: Callable[[Any], Any], carry: Any, bound: int | None = None
-) -> Any:
+    condition: Callable[[Any], Any], body: Callable[[Any], Any], carry: Traced, bound: int | None = None
+) -> Traced:
     """Repeat `carry = body(carry)` while `condition(carry)` holds, at most `bound` times; returns the last carry.
 
     Whether the bound has ended it is told by the condition of what is returned. Carry a counter to know how often the
