@@ -34,7 +34,7 @@ class Loop(NamedTuple):
 
 
 def to_pinocchio(model: Model) -> pin.Model:
-    """Pinocchio's model of ours; no joint mimics another. `delassus.q_to_pinocchio` translates configurations."""
+    """Pinocchio's model of ours; no joint mimics another. `q_to_pinocchio` translates configurations."""
     theirs = pin.Model()
     theirs.name = model.name
     theirs.gravity = pin.Motion(np.array(model.gravity), np.zeros(3))

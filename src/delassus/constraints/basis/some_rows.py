@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from delassus.constraints.basis.constraint import NOT_NEGATIVE, BodyRows, Constraint, JointRow
+from delassus.constraints.basis.derived import DerivedConstraint
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.model.model import Model
-from delassus.model.placement import Placement
 
 
 @dataclass(frozen=True)
-class SomeRows(Constraint):
+class SomeRows(DerivedConstraint):
     """The rows of a constraint, which is bound to its model already, whose numbers are `chosen`."""
 
-    of: Constraint
     chosen: tuple[int, ...]
 
     @classmethod
@@ -28,38 +27,9 @@ class SomeRows(Constraint):
         }
         return cls(constraint, chosen, name=constraint.name, **own)
 
-    @property
-    def label(self) -> str:
-        """That of the whole."""
-        return self.of.label
-
     def count(self, model: Model) -> int:
         """Those chosen."""
         return len(self.chosen)
-
-    def given(self, parameters: Any) -> Constraint:
-        """Of the whole with these parameters."""
-        return replace(self, of=self.of.given(parameters))
-
-    def links(self, model: Model) -> tuple[int, ...]:
-        """Those of the whole."""
-        return self.of.links(model)
-
-    def velocities(self, model: Model) -> tuple[int, ...]:
-        """Those of the whole."""
-        return self.of.velocities(model)
-
-    def inner(self, model: Model) -> bool:
-        """As the whole."""
-        return self.of.inner(model)
-
-    def relative(self, model: Model) -> bool:
-        """As the whole."""
-        return self.of.relative(model)
-
-    def attached(self, model: Model) -> tuple[int, Placement] | None:
-        """As the whole."""
-        return self.of.attached(model)
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
         """Its rows of each K."""

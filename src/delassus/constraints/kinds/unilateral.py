@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
+from delassus.constraints.basis.derived import DerivedConstraint
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.some_rows import SomeRows
 from delassus.model.model import Model, ParametricModel
-from delassus.model.placement import Placement
 
 
 @dataclass(frozen=True)
-class _Signed(Constraint):
+class _Signed(DerivedConstraint):
     """Another constraint, or the same with all rows turned around.
 
     Attributes:
@@ -21,13 +21,7 @@ class _Signed(Constraint):
         sign: +1, or -1 to turn it around.
     """
 
-    of: Constraint
     sign: float = 1.0
-
-    @property
-    def label(self) -> str:
-        """The name, or that of the constraint."""
-        return self.name or self.of.label
 
     def count(self, model: Model) -> int:
         """As the constraint."""
@@ -40,30 +34,6 @@ class _Signed(Constraint):
     def bound_with(self, parametric: ParametricModel) -> Constraint:
         """The same for a model with parameters."""
         return replace(self, of=self.of.bound_with(parametric))
-
-    def given(self, parameters: Any) -> Constraint:
-        """The same, once the parameters of its model are known."""
-        return replace(self, of=self.of.given(parameters))
-
-    def links(self, model: Model) -> tuple[int, ...]:
-        """As the constraint."""
-        return self.of.links(model)
-
-    def velocities(self, model: Model) -> tuple[int, ...]:
-        """As the constraint."""
-        return self.of.velocities(model)
-
-    def inner(self, model: Model) -> bool:
-        """As the constraint."""
-        return self.of.inner(model)
-
-    def relative(self, model: Model) -> bool:
-        """As the constraint."""
-        return self.of.relative(model)
-
-    def attached(self, model: Model) -> tuple[int, Placement] | None:
-        """As the constraint."""
-        return self.of.attached(model)
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
         """± its K."""

@@ -18,8 +18,11 @@ from delassus.control.reactive.zeros import shape_of
 class ReactiveControl(ControlData):
     """Torques by a quadratic programme in accelerations, forces and torques: tasks as well as limits allow.
 
-        control = dl.ReactiveControl(robot, tasks=[dl.FollowCenterOfMass(weight=10.0, stiffness=50.0), …],
-                                     supports=[dl.Support("left_sole", friction=0.5, size=(0.22, 0.1)), …])
+        control = dl.ReactiveControl(
+            robot,
+            tasks=[dl.FollowCenterOfMass(weight=10.0, stiffness=50.0), …],
+            supports=[dl.Support("left_sole", friction=0.5, size=(0.22, 0.1)), …],
+        )
         reaction = control(q, v, control.reference(q0))
         reaction.torque, reaction.forces, reaction.describe()
 

@@ -1,0 +1,50 @@
+"""Constraints made of another one: on the same bodies and joints, with rows that follow from its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from delassus.constraints.basis.constraint import Constraint
+from delassus.model.model import Model
+from delassus.model.placement import Placement
+
+
+@dataclass(frozen=True)
+class DerivedConstraint(Constraint):
+    """What follows from the constraint that it is made of; its rows are for subclasses to say.
+
+    Attributes:
+        of: That constraint.
+    """
+
+    of: Constraint
+
+    @property
+    def label(self) -> str:
+        """Its name, or else that of the constraint."""
+        return self.name or self.of.label
+
+    def given(self, parameters: Any) -> Self:
+        """The same, once the parameters of its model are known."""
+        return replace(self, of=self.of.given(parameters))
+
+    def links(self, model: Model) -> tuple[int, ...]:
+        """As the constraint."""
+        return self.of.links(model)
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """As the constraint."""
+        return self.of.velocities(model)
+
+    def inner(self, model: Model) -> bool:
+        """As the constraint."""
+        return self.of.inner(model)
+
+    def relative(self, model: Model) -> bool:
+        """As the constraint."""
+        return self.of.relative(model)
+
+    def attached(self, model: Model) -> tuple[int, Placement] | None:
+        """As the constraint."""
+        return self.of.attached(model)
