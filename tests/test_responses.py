@@ -7,14 +7,9 @@ import delassus as dl
 from delassus.constrained.rows.jacobian import jacobian_in
 from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.kinematics import RowKinematics
-from delassus.step.compliant.response import (
-    ArticulatedResponse,
-    Driven,
-    FactoredResponse,
-    free_response,
-    response_matrix,
-)
+from delassus.step.compliant.response import Driven, free_response, response_matrix
 from delassus.step.scene import Scene
+from delassus.step.scheme.response import ArticulatedResponse, FactoredResponse
 
 QUADRUPED = dl.load("quadruped")
 FEET = tuple(dl.Contact(foot, radius=0.02) for foot in QUADRUPED.frames("*_foot"))

@@ -21,7 +21,7 @@ from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.response import Driven, free_response, kicked_motions, response_matrix, turning_of
 from delassus.step.compliant.rows import dynamics_values
 from delassus.step.compliant.system import System
-from delassus.step.compliant.types import Reflections, RowInputs, RowSystem, RowValues, StepOptions
+from delassus.step.compliant.types import Reflections, RowSystem, RowValues, StepSetup
 from delassus.step.impacts.reflecting import held, reflected
 from delassus.step.impacts.strikes import strikes, touching
 from delassus.step.scheme.blend import Blend
@@ -29,15 +29,9 @@ from delassus.step.scheme.components import Component
 from delassus.step.scheme.response import Response
 
 
-def assemble(
-    state: RowKinematics,
-    v: Any,
-    forces: Forces,
-    inputs: RowInputs,
-    options: StepOptions,
-    parts: Sequence[Component],
-) -> RowSystem:
+def assemble(state: RowKinematics, v: Any, setup: StepSetup) -> RowSystem:
     """The system of a step from velocities v (nv,), with the inertias and rows of a state."""
+    forces, inputs, _, options, parts = setup
     blend, restitution = inputs.blend, inputs.numbers.restitution
     driven = Driven(options.driven, inputs.driven_velocity)
     free, response = free_response(state.motions, state.rows, v, forces, blend.h, driven, options.straight, parts)
@@ -94,16 +88,9 @@ def apply_reflections(
     return Reflections(found, response.respond(impulse), impulse, status)
 
 
-def form_system(
-    state: RowKinematics,
-    v: Any,
-    forces: Forces,
-    h: Any,
-    values: RowValues,
-    straight: bool = True,
-    parts: Sequence[Component] = (),
-) -> System:
-    """The system of a step as matrices, in the form of velocities, in the axes of its beginning if it is `straight`."""
+def form_system(state: RowKinematics, v: Any, values: RowValues, setup: StepSetup) -> System:
+    """The system of a step as matrices, in the form of velocities, in the axes of its beginning if it is straight."""
+    forces, parts, h, straight = setup.forces, setup.parts, setup.inputs.blend.h, setup.options.straight
     motions = kicked_motions(state.motions, parts)
     W = response_matrix(motions, forces)
     bias = newton_euler(motions.model, motions.q, motions.v, turning_of(motions) if straight else np.zeros(len(v)))

@@ -9,22 +9,24 @@ is lost or gained on the way to q⁺, and how it is restored.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.constrained.rows.jacobian import jacobian_in
+from delassus.constrained.solvers.status import Status
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.model.links import links_of
-from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.kinematics import RowKinematics
+from delassus.step.compliant.response import Driven, free_response
 from delassus.step.compliant.rows import correction_bias
 from delassus.step.compliant.solve import solve_rows
-from delassus.step.compliant.types import ConeInputs, RowInputs, StepOptions, VelocityStep
+from delassus.step.compliant.types import RowValues, StepSetup, VelocityStep
+from delassus.step.impacts.strikes import mean_velocity
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.energy import Kick, gravity_forces
-from delassus.step.scheme.flying import integrate_velocity, turning, without_flight
+from delassus.step.scheme.flying import fly_all, integrate_velocity, turning, without_flight
 from delassus.step.scheme.grounding import is_grounded
 from delassus.step.scheme.response import Response
 from delassus.step.scheme.restoration import (
@@ -37,59 +39,69 @@ from delassus.step.scheme.restoration import (
 from delassus.step.stages.correction import Correction, correct_positions, limited_bias
 
 
-def correct_errors(
-    state: RowKinematics,
-    response: Response,
-    A: Any,
-    R: Any,
-    inputs: RowInputs,
-    cones: ConeInputs,
-    options: StepOptions,
+class StepEnd(NamedTuple):
+    """q⁺ (nq,), v⁺ (nv,) in the axes there, and the status of the correction of positions."""
+
+    q: Any
+    v: Any
+    status: Any
+
+
+def move(state: RowKinematics, q: Any, before: Any, step: VelocityStep, setup: StepSetup) -> StepEnd:
+    """Where a step from q (nq,) with the velocity `before` (nv,) leads; "pre" corrects positions on the way.
+
+    In a midpoint step, free bodies fly to the middle, are kicked there, and fly on.
+    """
+    (_, inputs, _, options, parts), model, blend = setup, state.mechanism.model, setup.inputs.blend
+    mean, status = blend.velocity(before, step.v), np.array(float(Status.CONVERGED))
+    if step.strikes is not None:
+        mean = mean_velocity(step.strikes, blend, before, step.free_velocity - before, step.v)
+    if step.system is not None and options.stabilization == "pre":
+        u, status = _correct_errors(state, step.response, step.system.A, step.system.values, setup)
+        mean = mean + u
+    if options.midpoint:
+        end = integrate(model, q, blend.h * mean), step.v
+        shift = blend.h * (mean - 0.5 * (before + step.v))
+        return StepEnd(*fly_all(model, parts, (state.motions.q, step.v), 0.5 * blend.h, end, shift), status)
+    q, v, _ = integrate_velocity(model, parts, q, step.v, blend.h, blend.h * mean)
+    for k in options.driven:
+        v[k] = inputs.driven_velocity[k]
+    return StepEnd(q, v, status)
+
+
+def correct_end(state: RowKinematics, end: StepEnd, values: RowValues, setup: StepSetup) -> StepEnd:
+    """The end of a step, moved onto its rows by a displacement that takes no time; `state` is that of the end."""
+    forces, inputs, _, options, _ = setup
+    model, h, driven = state.mechanism.model, inputs.blend.h, Driven(options.driven, inputs.driven_velocity)
+    _, response = free_response(state.motions, state.rows, end.v, forces, h, driven)
+    u, status = _correct_errors(state, response, values.coupled_with(response.delassus()), values, setup)
+    if options.midpoint:
+        return StepEnd(integrate(model, end.q, h * u), end.v, status)
+    q, v, _ = integrate_velocity(model, (), end.q, end.v, 0.0, h * u)
+    return StepEnd(q, v, status)
+
+
+def _correct_errors(
+    state: RowKinematics, response: Response, A: Any, values: RowValues, setup: StepSetup
 ) -> Correction:
-    """The correction phase: W u = Jᵀ μ, J u + R μ + b = 0, without friction, A (m, m) and R (m,) as in the dynamics."""
+    """The correction phase: W u = Jᵀ μ, J u + R μ + b = 0, without friction, R as in the dynamics."""
+    _, inputs, cones, options, _ = setup
     scene, b = state.scene, limited_bias(state.scene, correction_bias(state, inputs, options))
     accuracy = state.accuracy(options.elastic, inputs.blend.h, state.place.v, b)
 
     def solve(demand: Any) -> tuple[Any, Any]:
-        solution = solve_rows(scene, A, -demand, R, accuracy, cones.frictionless)
+        solution = solve_rows(scene, A, -demand, values.compliance, accuracy, cones.frictionless)
         return solution.impulse, solution.status
 
     return correct_positions(response, -b, solve)
 
 
-def move(
-    state: RowKinematics, q: Any, v: Any, mean: Any, inputs: RowInputs, options: StepOptions, parts: Any
-) -> tuple[Any, Any]:
-    """Where the velocity `mean` (nv,) leads from q (nq,) in a step, and v (nv,) in the axes that there are then."""
-    model, h = state.mechanism.model, inputs.blend.h
-    if not options.straight:
-        return integrate(model, q, h * mean), v
-    q, v, _ = integrate_velocity(model, parts, q, v, h, h * mean)
-    for k in options.driven:
-        v[k] = inputs.driven_velocity[k]
-    return q, v
-
-
-def displace(state: RowKinematics, q: Any, v: Any, u: Any, inputs: RowInputs, options: StepOptions) -> tuple[Any, Any]:
-    """Configuration (nq,) and velocity (nv,) after a displacement h u (nv,) that takes no time."""
-    model, h = state.mechanism.model, inputs.blend.h
-    if not options.straight:
-        return integrate(model, q, h * u), v
-    return integrate_velocity(model, (), q, v, 0.0, h * u)[:2]
-
-
-def step_allowances(
-    state: RowKinematics,
-    parts: tuple[Component, ...],
-    v: Any,
-    step: VelocityStep,
-    forces: Forces,
-    inputs: RowInputs,
-) -> Allowances:
+def step_allowances(state: RowKinematics, v: Any, step: VelocityStep, setup: StepSetup) -> Allowances:
     """The energy and momentum that articulated parts may have after a step from v (nv,).
 
     Contacts with a compliance give back what they have stored.
     """
+    forces, inputs, _, _, parts = setup
     articulated = [part for part in parts if is_articulated(part)]
     if not articulated:
         return []

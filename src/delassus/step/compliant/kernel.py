@@ -25,7 +25,7 @@ from delassus.step.compliant.pipeline import CompliantStages, run_stages
 from delassus.step.compliant.response import Driven, free_response
 from delassus.step.compliant.rows import correction_bias, dynamics_values
 from delassus.step.compliant.system import System
-from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions
+from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions, StepSetup
 from delassus.step.laws.inputs import ContactPlanes, SolverInputs
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
@@ -99,8 +99,8 @@ def compliant_kernel(
     bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
     cones = ConeInputs(contact.friction, contact.torsional, contact.rolling, bounds, *solver)
     forces = compliant_forces(mechanism, q, v, tau, inputs.blend, servo, springs.geometric, time)
-    state = StepState(q, v, solver.start, None, time, None)
-    stages = run_stages(scene, mechanism, state, forces, inputs, cones, options)
+    setup = StepSetup(forces, inputs, cones, options, undriven(components(scene.mechanism, q), driven))
+    stages = run_stages(scene, mechanism, StepState(q, v, solver.start, None, time, None), setup)
     after = stages.v
     for deciding in (*scheme, contact.restitution):
         if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
@@ -143,7 +143,8 @@ def system_of_step(
         free, _ = free_response(state.motions, state.rows, v, forces, h, given, straight=True, parts=parts)
         after = state.velocities(free)
     values = dynamics_values(state, inputs, options, after)
-    system = form_system(state, v, forces, h, values, parts=parts).driven(driven, driven_velocity)
+    setup = StepSetup(forces, inputs, ConeInputs(), options, parts)
+    system = form_system(state, v, values, setup).driven(driven, driven_velocity)
     system = system._replace(coupling=values.coupled_with(np.zeros((scene.m, scene.m))))
     if phase == "correction":
         return system._replace(c=np.zeros(scene.nv), b=correction_bias(state, inputs, options))

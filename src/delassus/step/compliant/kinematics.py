@@ -13,10 +13,10 @@ from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, row_values, rows_in
-from delassus.step.compliant.response import row_velocities
 from delassus.step.compliant.types import RowAccuracy
 from delassus.step.points.geometry import gaps
 from delassus.step.scene import Scene
+from delassus.step.scheme.response import row_velocities
 
 _ROUNDING: Final = 1024.0
 """Units of the last digit by which a place in the robot may be off."""

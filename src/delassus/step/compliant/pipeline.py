@@ -17,19 +17,16 @@ from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.contact.solvers.solve_pyramids import solve_pyramids
 from delassus.dynamics.kinematics.manifold import integrate
-from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.assemble import assemble, form_system
 from delassus.step.compliant.inputs import FORMED
-from delassus.step.compliant.integrate import correct_errors, displace, move, step_allowances
+from delassus.step.compliant.integrate import correct_end, move, step_allowances
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.response import Driven, free_response
 from delassus.step.compliant.solve import FilteredRows, filter_rows, measure_residual, solve_rows
 from delassus.step.compliant.system import System, solve_system
-from delassus.step.compliant.types import ConeInputs, RowInputs, RowSolution, RowSystem, StepOptions, VelocityStep
+from delassus.step.compliant.types import RowSolution, RowSystem, StepSetup, VelocityStep
 from delassus.step.impacts.dissipation import solve_without_gain
-from delassus.step.impacts.strikes import mean_velocity
 from delassus.step.scene import Scene
-from delassus.step.scheme.components import Component, components, undriven
 from delassus.step.scheme.flying import fly_all, without_flight
 from delassus.step.scheme.restoration import restore_parts
 from delassus.step.stages.close_loops import project_loops
@@ -47,73 +44,43 @@ class CompliantStages(NamedTuple):
     correction_status: Any
 
 
-def run_stages(
-    scene: Scene,
-    mechanism: Mechanism,
-    state: StepState,
-    forces: Forces,
-    inputs: RowInputs,
-    cones: ConeInputs,
-    options: StepOptions,
-) -> CompliantStages:
+def run_stages(scene: Scene, mechanism: Mechanism, state: StepState, setup: StepSetup) -> CompliantStages:
     """One step of a mechanism, that of the scene on its planes."""
-    q, v, blend, model = state.q, state.v, inputs.blend, mechanism.model
-    parts = undriven(components(scene.mechanism, q), options.driven)
+    q, v, options, h = state.q, state.v, setup.options, setup.inputs.blend.h
     kinematics = RowKinematics.of(scene, mechanism, q, v, state.time)
-    step, before = velocity_step(kinematics, v, forces, inputs, cones, options, parts), v
-    middle = q
+    step, before = velocity_step(kinematics, v, setup), v
     if options.midpoint:
-        mean = 0.5 * (v + step.v)
-        middle = integrate(model, q, 0.5 * blend.h * mean)
-        middle, before = fly_all(model, parts, (q, v), 0.5 * blend.h, (middle, v))
-        kinematics = kinematics.moved_to(middle, without_flight(parts, mean), before)
-        step = velocity_step(kinematics, before, forces, inputs, cones, options, parts)
-    mean, status = blend.velocity(before, step.v), np.array(float(Status.CONVERGED))
-    system = step.system
-    strikes = None if system is None else system.values.strikes
-    if system is not None and system.reflections is not None:
-        strikes = system.reflections.strikes
-    if strikes is not None:
-        mean = mean_velocity(strikes, blend, before, step.free_velocity - before, step.v)
-    if system is not None and options.stabilization == "pre":
-        R = system.values.compliance
-        u, status = correct_errors(kinematics, step.response, system.A, R, inputs, cones, options)
-        mean = mean + u
-    q_end, v_end = move(kinematics, q, step.v, mean, inputs, options, parts)
-    if options.midpoint:  # free bodies fly to the middle, are kicked there, and fly on
-        shift = blend.h * (mean - 0.5 * (before + step.v))
-        q_end, v_end = fly_all(model, parts, (middle, step.v), 0.5 * blend.h, (q_end, v_end), shift)
-    later = None if state.time is None else state.time + blend.h
-    if system is not None and options.stabilization == "post":
-        there = RowKinematics.of(scene, mechanism, q_end, v_end, later)
-        driven = Driven(options.driven, inputs.driven_velocity)
-        _, response = free_response(there.motions, there.rows, v_end, forces, blend.h, driven)
-        A, R = system.values.coupled_with(response.delassus()), system.values.compliance
-        u, status = correct_errors(there, response, A, R, inputs, cones, options)
-        q_end, v_end = displace(kinematics, q_end, v_end, u, inputs, options)
+        kinematics, before = _move_to_middle(kinematics, step, setup)
+        step = velocity_step(kinematics, before, setup)
+    end, later = move(kinematics, q, before, step, setup), None if state.time is None else state.time + h
+    if step.system is not None and options.stabilization == "post":
+        there = RowKinematics.of(scene, mechanism, end.q, end.v, later)
+        end = correct_end(there, end, step.system.values, setup)
+    q_end, v_end, status = end
     if options.stabilization == "project":
         q_end, v_end = project_loops(scene, q_end, v_end, later, options.elastic, options.driven)
-    allowances = step_allowances(kinematics, parts, v, step, forces, inputs)
-    q_end, v_end = restore_parts(model, q_end, v_end, allowances)
+    allowances = step_allowances(kinematics, v, step, setup)
+    q_end, v_end = restore_parts(mechanism.model, q_end, v_end, allowances)
     return CompliantStages(kinematics, step, q_end, v_end, status)
 
 
-def velocity_step(
-    state: RowKinematics,
-    v: Any,
-    forces: Forces,
-    inputs: RowInputs,
-    cones: ConeInputs,
-    options: StepOptions,
-    parts: tuple[Component, ...],
-) -> VelocityStep:
+def _move_to_middle(state: RowKinematics, step: VelocityStep, setup: StepSetup) -> tuple[RowKinematics, Any]:
+    """Rows in the middle of a step, and the velocity (nv,) that it begins with, in the axes there."""
+    model, parts, h, q, v = state.mechanism.model, setup.parts, setup.inputs.blend.h, state.place.q, state.place.v
+    mean = 0.5 * (v + step.v)
+    middle = integrate(model, q, 0.5 * h * mean)
+    middle, before = fly_all(model, parts, (q, v), 0.5 * h, (middle, v))
+    return state.moved_to(middle, without_flight(parts, mean), before), before
+
+
+def velocity_step(state: RowKinematics, v: Any, setup: StepSetup) -> VelocityStep:
     """Stages 4 and 5: the step from velocities v (nv,), with the inertias and rows of a state."""
-    scene, h = state.scene, inputs.blend.h
+    scene, (forces, inputs, cones, options, parts), h = state.scene, setup, setup.inputs.blend.h
     if not scene.m:
         driven = Driven(options.driven, inputs.driven_velocity)
         free, response = free_response(state.motions, state.rows, v, forces, h, driven, options.straight, parts)
         return VelocityStep(free, free, response, None, None, np.array(1.0))
-    system = assemble(state, v, forces, inputs, options, parts)
+    system = assemble(state, v, setup)
     accuracy = state.accuracy(options.elastic, h, system.velocity)
 
     def solve(b: Any) -> RowSolution:
@@ -122,8 +89,7 @@ def velocity_step(
             return solve_rows(scene, system.A, g, R, accuracy, cones, options.method)
         rows = filter_rows(scene, system.A, g, R, accuracy)
         values = system.values._replace(bias=rows.g - system.after, compliance=rows.R)
-        formed = form_system(state, v, forces, h, values, options.straight, parts)
-        return _solve_formed(scene, system, formed, rows, g, inputs, cones, options)
+        return _solve_formed(scene, system, form_system(state, v, values, setup), rows, g, setup)
 
     solution, fraction = solve_with_restitution(scene, system, solve)
     after = system.velocity + system.response.respond(solution.impulse)
@@ -152,8 +118,9 @@ def solve_with_restitution(scene: Scene, system: RowSystem, solve: Any) -> tuple
     return solution, fraction
 
 
-def solve_contact_law(scene: Scene, system: RowSystem, g: Any, cones: ConeInputs, options: StepOptions) -> RowSolution:
+def solve_contact_law(scene: Scene, system: RowSystem, g: Any, setup: StepSetup) -> RowSolution:
     """Impulses that obey a law of contact, with rows as they are stated: g = J v_f + b (m,)."""
+    cones, options = setup.cones, setup.options
     given = cones.coefficients | {"compliance": system.values.compliance if system.values.yields else None}
     given |= {"tolerance": cones.tolerance, "iterations": cones.iterations, "method": options.method}
     if options.law == "lcp":
@@ -165,16 +132,10 @@ def solve_contact_law(scene: Scene, system: RowSystem, g: Any, cones: ConeInputs
 
 
 def _solve_formed(
-    scene: Scene,
-    system: RowSystem,
-    formed: System,
-    rows: FilteredRows,
-    g: Any,
-    inputs: RowInputs,
-    cones: ConeInputs,
-    options: StepOptions,
+    scene: Scene, system: RowSystem, formed: System, rows: FilteredRows, g: Any, setup: StepSetup
 ) -> RowSolution:
     """By a solver of the system that is formed of filtered rows; g (m,) is that of the rows that were stated."""
+    _, inputs, cones, options, _ = setup
     formed, impact = formed.driven(options.driven, inputs.driven_velocity), system.reflections
     if impact is not None:
         formed = formed._replace(c=formed.c + formed.W @ impact.change)

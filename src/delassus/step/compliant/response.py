@@ -15,25 +15,21 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.constrained.delassus.pv_osim import pv_osim
-from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.elimination import Loads, eliminated
-from delassus.constrained.elimination.row_forces import pieces_of
 from delassus.constrained.rows.jacobian import jacobian_in
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.mechanism.rows import Rows, row_values
+from delassus.constraints.mechanism.rows import Rows
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.crba import mass_matrix
-from delassus.dynamics.mass.factor import ancestors, factor_tree, substitute
+from delassus.dynamics.mass.factor import ancestors, factor_tree
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import velocities
 from delassus.dynamics.tree.sums import total
-from delassus.dynamics.tree.sweep import ZERO, world_acceleration
-from delassus.linalg.products import mirror
+from delassus.dynamics.tree.sweep import world_acceleration
 from delassus.step.actuators.forces import Forces
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.flying import turning, without_flight
-from delassus.step.scheme.response import Response
+from delassus.step.scheme.response import ArticulatedResponse, FactoredResponse, Response
 
 
 class Driven(NamedTuple):
@@ -45,85 +41,6 @@ class Driven(NamedTuple):
 
 FREE: Final = Driven()
 """No joint is driven."""
-
-
-class ArticulatedResponse(NamedTuple):
-    """By sweeps over the tree, O(n) each: a `Response`.
-
-    Attributes:
-        body: The joints after elimination.
-        rows: J.
-        motions: Where both are taken.
-    """
-
-    body: ArticulatedTree
-    rows: Rows
-    motions: LinkMotions
-
-    def solve(self, force: Any) -> Any:
-        """W⁻¹ f (nv,)."""
-        tree, carried, push = self.body.tree, {}, np.zeros(self.motions.model.nv)  # type: Any, dict[int, Any], Any
-        for i in self.body.order:
-            joint, parent, (f, n) = self.body.joints[i], tree.links[i].parent, carried.pop(i, ZERO)
-            u, passed = self.body.inward(i, f, n, force[joint.at])
-            push[joint.at] = joint.push(u)
-            if parent >= 0:
-                carried[parent] = total(carried.get(parent, ZERO), passed)
-        return self.body.accelerations(push, self.body.order)[1]
-
-    def respond(self, impulse: Any) -> Any:
-        """W⁻¹ Jᵀ λ (nv,)."""
-        push = np.zeros(self.motions.model.nv)
-        for i, (_, own) in self.body.pushes(self.rows, impulse).items():
-            push[self.body.joints[i].at] = own
-        return self.body.accelerations(push, range(len(self.body.tree.links)))[1]
-
-    def velocities(self, v: Any) -> Any:
-        """J v (m,)."""
-        return row_velocities(self.rows, self.motions, v)
-
-    def delassus(self) -> Any:
-        """J W⁻¹ Jᵀ (m, m)."""
-        return mirror(pv_osim(self.body, pieces_of(self.body.tree, self.rows), self.rows.m))
-
-
-class FactoredResponse(NamedTuple):
-    """By sparse factors of W = U D Uᵀ that is formed: a `Response`.
-
-    Attributes:
-        above: Of each velocity those that it is coupled with.
-        U: (nv, nv).
-        D: (nv,).
-        J: (m, nv).
-        free_J: (m, nv) J without velocities of driven joints, which no impulse changes.
-    """
-
-    above: Any
-    U: Any
-    D: Any
-    J: Any
-    free_J: Any
-
-    def solve(self, force: Any) -> Any:
-        """W⁻¹ f (nv,)."""
-        return substitute(self.above, self.U, self.D, force)
-
-    def respond(self, impulse: Any) -> Any:
-        """W⁻¹ Jᵀ λ (nv,)."""
-        return self.solve(self.free_J.T @ impulse)
-
-    def velocities(self, v: Any) -> Any:
-        """J v (m,)."""
-        return self.J @ v
-
-    def delassus(self) -> Any:
-        """J W⁻¹ Jᵀ (m, m)."""
-        return self.free_J @ np.stack([self.solve(row) for row in self.free_J], axis=1)
-
-
-def row_velocities(rows: Rows, motions: LinkMotions, v: Any) -> Any:
-    """J v (m,) of velocities (nv,), in the configuration of some motions."""
-    return row_values(rows, LinkMotions.of(motions.model, motions.q, v).velocity, v)
 
 
 def free_response(

@@ -1,6 +1,6 @@
 """What the stages of a step of the compliant scheme take and give, besides what all steppers have (`stages.types`).
 
-StepState, RowInputs, ConeInputs, StepOptions
+StepState, StepSetup (Forces, RowInputs, ConeInputs, StepOptions)
   → kinematics   RowKinematics  links, rows J, their velocities, gaps
   → forces       Forces         springs, dampers, servos, tendons, forces that turn: the push, and what is added to M
   → assemble     RowSystem      how velocities answer, G = J W⁻¹ Jᵀ, R and b, what strikes
@@ -13,8 +13,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
+from delassus.step.actuators.forces import Forces
 from delassus.step.impacts.strikes import Strikes
 from delassus.step.scheme.blend import Blend
+from delassus.step.scheme.components import Component
 from delassus.step.scheme.response import Response
 
 
@@ -213,6 +215,17 @@ class RowSystem(NamedTuple):
         return self.values.coupled_with(self.G)
 
 
+class StepSetup(NamedTuple):
+    """What all stages of a step share: forces and what is implicit in them, numbers of rows, of cones, options, and the
+    parts that move on their own."""
+
+    forces: Forces
+    inputs: RowInputs
+    cones: ConeInputs
+    options: StepOptions
+    parts: tuple[Component, ...] = ()
+
+
 class VelocityStep(NamedTuple):
     """A step of velocities: the velocity (nv,) after it, in the axes that it is made in, that without impulses of rows
     (nv,), its response, its system and its solution, and the fraction of restitution that adds no energy. Without rows,
@@ -224,3 +237,10 @@ class VelocityStep(NamedTuple):
     system: RowSystem | None
     solution: RowSolution | None
     restitution_fraction: Any
+
+    @property
+    def strikes(self) -> Strikes | None:
+        """Which contacts strike; None where none has restitution."""
+        if self.system is None:
+            return None
+        return self.system.values.strikes if self.system.reflections is None else self.system.reflections.strikes

@@ -28,7 +28,7 @@ from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.assemble import assemble
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.pipeline import solve_contact_law, solve_with_restitution
-from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions
+from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions, StepSetup
 from delassus.step.laws.inputs import CONTACT, PLANES, SOLVER, ContactPlanes, SolverInputs
 from delassus.step.laws.marks import marked
 from delassus.step.scene import Scene
@@ -66,7 +66,8 @@ def assemble_contacts(
     """G (m, m), g (m,), R (m,), gaps (points,) and the free velocity (nv,) of a step."""
     kinematics = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time)
     inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
-    system = assemble(kinematics, v, Forces(tau), inputs, STEP, components(scene.mechanism, q))
+    setup = StepSetup(Forces(tau), inputs, ConeInputs(), STEP, components(scene.mechanism, q))
+    system = assemble(kinematics, v, setup)
     g = system.after + system.values.biased(restitution_share)
     return system.G, g, system.values.compliance, kinematics.gap, system.free_velocity
 
@@ -99,9 +100,10 @@ def contact_step(
     inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
     bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
     cones = ConeInputs(contact.friction, contact.torsional, contact.rolling, bounds, *solver)
-    system = assemble(kinematics, v, Forces(tau), inputs, options, parts)
+    setup = StepSetup(Forces(tau), inputs, cones, options, parts)
+    system = assemble(kinematics, v, setup)
     solution, fraction = solve_with_restitution(
-        scene, system, lambda b: solve_contact_law(scene, system, system.after + b, cones, options)
+        scene, system, lambda b: solve_contact_law(scene, system, system.after + b, setup)
     )
     impulse, residual, count, status = solution
     values, after = system.values, system.velocity + system.response.respond(impulse)

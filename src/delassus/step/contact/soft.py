@@ -22,6 +22,7 @@ from delassus.contact.solvers.solve import solve_contacts
 from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.assemble import assemble
 from delassus.step.compliant.kinematics import RowKinematics
+from delassus.step.compliant.types import ConeInputs, StepSetup
 from delassus.step.contact.rigid import STEP, row_inputs
 from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes, SolverInputs
 from delassus.step.laws.marks import marked
@@ -64,7 +65,7 @@ def soft_step(
     friction, torsional, rolling, *_ = contact
     kinematics, parts = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time), components(scene.mechanism, q)
     inputs = row_inputs(scene, time_step, None, None, stabilization)
-    system = assemble(kinematics, v, Forces(tau), inputs, STEP, parts)
+    system = assemble(kinematics, v, StepSetup(Forces(tau), inputs, ConeInputs(), STEP, parts))
     moving, gaps = kinematics.rate, kinematics.gap
     impulse = np.zeros(scene.m)
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):

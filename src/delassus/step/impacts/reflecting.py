@@ -42,6 +42,14 @@ class Reflected(NamedTuple):
     settled: Any
 
 
+class _Round(NamedTuple):
+    """Velocities (k,) of the normals after some rounds, the impulses (k,) of all of them, and how many they were."""
+
+    u: Any
+    impulse: Any
+    count: Any
+
+
 def reflected(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)) -> Reflected:
     """From G (k, k), velocities u (k,) of normals, and which of them touch (k,), a truth value each."""
     k = len(u)
@@ -58,18 +66,17 @@ def reflected(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOS
     def approaching(u: Any) -> Any:
         return on & (u < -close)
 
-    def play(carry: Any) -> Any:
-        u, impulse, made = carry
-        push = 2.0 * pushed(u, approaching(u))
-        return u + A @ push, impulse + push, made + 1.0
+    def play(now: _Round) -> _Round:
+        push = 2.0 * pushed(now.u, approaching(now.u))
+        return _Round(now.u + A @ push, now.impulse + push, now.count + 1.0)
 
-    def goes_on(carry: Any) -> Any:
-        return np.any(approaching(carry[0])) & (carry[2] < rounds)
+    def goes_on(now: _Round) -> Any:
+        return np.any(approaching(now.u)) & (now.count < rounds)
 
-    after, impulse, made = while_loop(goes_on, play, (u, np.zeros(k), np.array(0.0)), MOST)
+    last = while_loop(goes_on, play, _Round(u, np.zeros(k), np.array(0.0)), MOST)
     plastic = pushed(u, on)
-    blended = plastic + restitution * (impulse - plastic)
-    return Reflected(unit * np.where(np.any(on), blended, 0.0), made, ~np.any(approaching(after)))
+    blended = plastic + restitution * (last.impulse - plastic)
+    return Reflected(unit * np.where(np.any(on), blended, 0.0), last.count, ~np.any(approaching(last.u)))
 
 
 def held(G: Any, normals: list[int], ties: list[int]) -> tuple[Any, Any]:

@@ -8,9 +8,11 @@ from typing import Any
 import delassus.numpy as np
 from delassus.constrained.elimination.elimination import free_tree
 from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.mass.factor import udu_solve
 from delassus.model.links import links_of
+from delassus.step.scheme.response import ArticulatedResponse
 
 
 def responding(mechanism: Mechanism, q: Any, time: Any) -> Callable[[Any], Any]:
@@ -19,11 +21,5 @@ def responding(mechanism: Mechanism, q: Any, time: Any) -> Callable[[Any], Any]:
         J = constraint_jacobian.function(mechanism, q, time=time)
         return lambda x: udu_solve.function(mechanism.model, q, J.T @ x)
     body, rows = free_tree(mechanism, q, time=time)
-
-    def response(x: Any) -> Any:
-        push = np.zeros(mechanism.nv)
-        for i, (_, own) in body.pushes(rows, x).items():
-            push[body.joints[i].at] = own
-        return body.accelerations(push, range(len(body.tree.links)))[1]
-
-    return response
+    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
+    return ArticulatedResponse(body, rows, motions).respond
