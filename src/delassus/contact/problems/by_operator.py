@@ -54,7 +54,7 @@ def _check(problem: ContactProblem, model: str, method: str) -> None:
     every = solver_names({BATCH, SHIFT})
     if model not in ("ncp", "ccp") or method not in every:
         raise ContactProblemError(
-            f"G is an operator: models 'ncp' and 'ccp' with the methods {', '.join(every)} can be solved, not model "
+            f"G is an operator: laws 'ncp' and 'ccp' with the methods {', '.join(every)} can be solved, not law "
             f"{model!r} with method {method!r}.",
             code="not-supported",
         )

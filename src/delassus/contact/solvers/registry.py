@@ -84,11 +84,12 @@ def solver_names(capabilities: Collection[str], law: str = "ncp") -> tuple[str, 
 def find_solver(name: Any, capabilities: Collection[str], law: str = "ncp") -> ContactSolver:
     """The solver of this name for systems with these capabilities."""
     _import_solvers()
-    found = [solver for solver in _SOLVERS if solver.name == name and solver.fits(capabilities, law)]
+    named = [solver for solver in _SOLVERS if isinstance(name, str) and solver.name == name]
+    found = [solver for solver in named if solver.fits(capabilities, law)]
     if found:
         return max(found, key=lambda solver: len(solver.needs))
     fitting = ", ".join(solver_names(capabilities, law))
-    if not any(solver.name == name for solver in _SOLVERS):
+    if not named:
         raise UnknownOption(f"there is no method {name!r}; the methods are: {fitting}.", code="unknown-method")
     raise UnknownOption(
         f"the method {name!r} does not solve problems of this kind with the law {law!r}; those that fit are: "
