@@ -213,7 +213,7 @@ def _motions() -> dict[str, Motion]:
     add("a quadruped gives way", "contact_dynamics", partial(_standing, "quadruped"), 2e-3, 10, friction=0.7, **tight)
     add("an arm is driven", "Simulation", partial(_bundled, "arm7"), 2e-3, 15, servo=(200.0, 10.0, np.zeros(7)))
     for law in ("ccp", "lcp"):
-        options = {"model": law, "tolerance": TIGHT}
+        options = {"law": law, "tolerance": TIGHT}
         add(f"a ball lands, {law}", "contact_dynamics", _dropped_ball, 1e-3, 20, friction=0.5, options=options)
     servo = (20.0, 1.0, np.asarray(dl.load("delta").posture("home")))
     add("a delta robot is held", "compliant_step", partial(_linkage, "delta"), 2e-3, 10, servo=servo)

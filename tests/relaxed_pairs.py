@@ -68,7 +68,7 @@ class Pair:
         met = mixed(ball, dl.Relaxation(), 2.0 / 3.0)
         more = {3: {}, 4: {"torsional": 0.02}, 6: {"torsional": 0.02, "rolling": 0.01}}[condim]
         self.contact = dl.Contact("ball", radius=0.1, friction=0.6, tangent=(0, 1, 0), relaxation=met, **more)
-        self.options = {"model": "relaxed", "impratio": impratio, "cone": cone, "tolerance": 1e-12}
+        self.options = {"law": "relaxed", "impratio": impratio, "cone": cone, "tolerance": 1e-12}
         self.options |= {"limits": limit < 4.0, "joint_friction": dry > 0.0, "contacts": self.contact}
 
     def forces(self):

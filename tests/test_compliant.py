@@ -17,9 +17,9 @@ import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ball, box, rod
 from delassus.model.parts import Mimic
-from delassus.step.compliant.asked import StepError
+from delassus.step.compliant.arguments import StepError
 from delassus.step.compliant.forces import Servo
-from delassus.step.compliant.inputs import structured_step
+from delassus.step.compliant.inputs import RowSprings, Scheme
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.points.numbers import scene_for
 from refusals import refuses
@@ -327,7 +327,8 @@ def test_a_governor_on_stiff_couplers_turns_for_ten_seconds(h):
     numbers = {"beta": 0.5, "compliance": np.full(2, 1 / K), "damping": np.full(2, B)}
     scene = step(mechanism, q, v, np.zeros(4), time_step=h, **numbers, midpoint=True).scene
     options = {"elastic": (0, 1), "midpoint": True, "outputs": ("q", "v")}
-    names, arrays = compliant_kernel.pack(scene, **structured_step(numbers))
+    springs = RowSprings(numbers["compliance"], numbers["damping"])
+    names, arrays = compliant_kernel.pack(scene, scheme=Scheme(beta=0.5), springs=springs)
     advance = compliant_kernel.specialize(scene, inputs=names, **options)
 
     def energy(q, v):

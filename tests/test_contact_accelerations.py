@@ -121,7 +121,7 @@ def test_open_and_opening_contacts_have_no_force_and_limits_and_dry_friction_act
 
 
 def test_what_needs_a_step_of_time_is_refused_without_one():
-    for options in ({"restitution": 0.5}, {"compliance": 1e-3}, {"model": "soft"}):
+    for options in ({"restitution": 0.5}, {"compliance": 1e-3}, {"law": "soft"}):
         with pytest.raises(ContactProblemError, match="time_step"):
             dl.contact_dynamics(
                 ROD, np.zeros(3), np.zeros(3), np.zeros(3), contacts=dl.Contact("rod"), time_step=None, **options

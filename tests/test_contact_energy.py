@@ -38,7 +38,7 @@ def striking(count: int, corners, seed: int = 0):
 @pytest.mark.parametrize("law", LAWS)
 def test_rods_that_strike_with_one_tip_and_friction_gain_no_energy(law):
     q, v = striking(2000, TIP.corners)
-    step = dl.contact_dynamics(ROUND, q, v, np.zeros(6), contacts=TIP, time_step=1e-3, model=law)
+    step = dl.contact_dynamics(ROUND, q, v, np.zeros(6), contacts=TIP, time_step=1e-3, law=law)
     before, after = dl.kinetic_energy(ROUND, q, v), dl.kinetic_energy(ROUND, q, step.velocity)
     assert np.all(after <= before * (1 + 1e-9)) and np.sum(after < 0.99 * before) > 500
     assert np.all(step.status == dl.Status.CONVERGED)
@@ -57,7 +57,7 @@ FOUR = dl.Contact.foot("body", 0.2, 0.3, friction=0.8, restitution=1.0)
 @pytest.mark.parametrize("law", LAWS)
 def test_where_restitution_is_lowered_a_flag_says_so_and_the_problem_is_the_one_that_was_solved(law):
     q, v = striking(500, FOUR.corners, seed=1)
-    step = dl.contact_dynamics(ROUND, q, v, np.zeros(6), contacts=FOUR, time_step=1e-3, model=law)
+    step = dl.contact_dynamics(ROUND, q, v, np.zeros(6), contacts=FOUR, time_step=1e-3, law=law)
     limited = step.energy_limited
     assert 10 < limited.sum() < 250
     assert np.all(step.restitution_share[limited] < 1.0) and np.all(step.restitution_share[~limited] == 1.0)
@@ -72,7 +72,7 @@ def test_where_restitution_is_lowered_a_flag_says_so_and_the_problem_is_the_one_
 @pytest.mark.parametrize("law", LAWS)
 def test_restitution_is_lowered_only_where_all_of_it_would_add_energy(law):
     q, v = striking(500, FOUR.corners, seed=1)
-    step = dl.contact_dynamics(ROUND, q, v, np.zeros(6), contacts=FOUR, time_step=1e-3, model=law)
+    step = dl.contact_dynamics(ROUND, q, v, np.zeros(6), contacts=FOUR, time_step=1e-3, law=law)
     full = dl.contact_problem(ROUND, q, v, np.zeros(6), contacts=FOUR, time_step=1e-3).solve(law).impulse
     J = dl.contact_kinematics(ROUND, q, contacts=FOUR).jacobian
     after = v + np.linalg.solve(dl.crba(ROUND, q), (np.swapaxes(J, -1, -2) @ full[..., None]))[..., 0]
@@ -103,7 +103,7 @@ def apexes(h: float, e: float, law: str, integrated: bool) -> np.ndarray:
     model = free_body(ball(0.05, 1.3), Prismatic((0, 0, 1)), G)
     contact, z, v, found = dl.Contact("body", friction=0.0, restitution=e), np.ones(1), np.zeros(1), []
     for _ in range(round(3.0 / h)):
-        step = dl.contact_dynamics(model, z, v, np.zeros(1), contacts=contact, time_step=h, model=law)
+        step = dl.contact_dynamics(model, z, v, np.zeros(1), contacts=contact, time_step=h, law=law)
         z, v = z + h * step.velocity if integrated else step.q, step.velocity
         found.append(z[0])
     return np.array([b for a, b, c in zip(found[:-2], found[1:-1], found[2:], strict=True) if b > a and b >= c])
@@ -133,8 +133,8 @@ def test_a_body_that_flies_and_spins_keeps_its_momentum(law, contacts):
     q, v, h = model.neutral(), np.array([1.0, 0.2, -0.4, 0.0, 0.0, 10.0]), 1e-3
     straight = q
     for _ in range(200):
-        step = dl.contact_dynamics(model, q, v, np.zeros(6), contacts=contacts, time_step=h, model=law)
-        straight = dl.contact_dynamics(model, straight, v, np.zeros(6), contacts=contacts, time_step=h, model=law).q
+        step = dl.contact_dynamics(model, q, v, np.zeros(6), contacts=contacts, time_step=h, law=law)
+        straight = dl.contact_dynamics(model, straight, v, np.zeros(6), contacts=contacts, time_step=h, law=law).q
         q, v = dl.integrate(model, q, h * step.velocity), step.velocity
     np.testing.assert_allclose(Rotation.from_quat(q[3:]).apply(v[:3]), [1.0, 0.2, -0.4], rtol=1e-12)
     np.testing.assert_allclose(straight[:3], 0.2 * np.array([1.0, 0.2, -0.4]), atol=1e-12)

@@ -40,7 +40,7 @@ def test_rows_that_yield_tell_their_impulses_by_the_motion(model):
     free, _ = kept_straight(STATES, dl.aba(BOX, LYING, STATES, np.zeros(6)), H, inertia=inertia)
     after = at_the_end(free + np.linalg.solve(M, J.T @ yielding.impulse.T).T, H, inertia=inertia)
     found = dl.contact_inverse_dynamics(
-        BOX, LYING, STATES, (after - STATES) / H, contacts=FEET, time_step=H, model=model, yielding=R
+        BOX, LYING, STATES, (after - STATES) / H, contacts=FEET, time_step=H, law=model, yielding=R
     )
     np.testing.assert_allclose(H * found.force, yielding.impulse, atol=1e-8)
     np.testing.assert_allclose(H * found.torque, 0.0, atol=1e-8)
@@ -73,7 +73,7 @@ def test_a_motion_that_no_contact_can_cause_is_said_to_be_unexplained():
 def test_the_relaxed_model_is_explained_as_mujoco_does(cone, condim):
     for seed in range(4):
         pair = Pair(cone, condim, seed=seed)
-        options = {name: pair.options[name] for name in ("contacts", "impratio", "cone", "model")}
+        options = {name: pair.options[name] for name in ("contacts", "impratio", "cone", "law")}
         a = dl.a_from_mujoco(pair.model, pair.q, pair.v, pair.data.qacc)
         found = dl.contact_inverse_dynamics(pair.model, pair.q, pair.v, a, **options)
         wanted = pair.forces()
@@ -93,7 +93,7 @@ def test_the_relaxed_model_is_explained_as_mujoco_does(cone, condim):
         ({"time_step": None}, ("missing-argument", "time_step")),
         ({"yielding": 0.0}, ("out-of-range",)),
         ({"passive": np.ones(3)}, ("wrong-shape", "each")),
-        ({"model": "soft"}, ("unknown-model",)),
+        ({"law": "soft"}, ("unknown-law",)),
         ({"contacts": dl.Contact("box", restitution=0.5)}, ("not-supported",)),
         ({"contacts": ()}, ("nothing-to-do", "rnea")),
     ],

@@ -51,4 +51,4 @@ def test_what_needs_entries_says_so(tmp_path):
     with refuses("not-supported", "operator"):
         problem.solve(method="admm")
     with refuses("not-supported", "'lcp'", "'auto'"):
-        problem.solve(model="lcp")
+        problem.solve(law="lcp")

@@ -170,7 +170,7 @@ def test_numbers_that_make_no_problem_are_refused_in_a_sentence(arguments, refus
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
-        ({"model": "magic"}, ("unknown-model", "'magic'")),
+        ({"law": "magic"}, ("unknown-law", "'magic'")),
         ({"method": "magic"}, ("unknown-method", "'magic'")),
         ({"tolerance": 0.0}, ("tolerance-out-of-range", "0.0", "tolerance")),
         ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
@@ -239,7 +239,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 def test_an_unknown_law_is_refused_inside_kernels_too():
     problem = dl.ContactProblem(POINT, FALLING, friction=0.1)
-    with refuses("unknown-model", "'x'"):
+    with refuses("unknown-law", "'x'"):
         dl.contact.solve_contacts(problem.layout, POINT, FALLING, friction=[0.1], law="x")
 
 

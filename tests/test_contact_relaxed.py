@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.step.laws.inputs import structured
 from delassus.step.laws.relaxed import relaxed_rows
 from delassus.step.laws.weights import inverse_weights
 from refusals import refuses
@@ -22,14 +21,16 @@ def test_weights_are_those_of_mujoco_at_qpos0():
 
 @pytest.mark.parametrize("solref", ["0.015 1.2", "0.001 1", "-400 -30"])
 def test_compliance_and_references_are_those_of_mujoco(solref):
-    from delassus.step.contact.asked import Asked
-    from delassus.step.contact.steps import Relaxed, relaxed_numbers
+    from delassus.step.contact.arguments import ContactArguments
+    from delassus.step.contact.options import ProblemOptions
+    from delassus.step.contact.steps import row_relaxation
+    from delassus.step.laws.law import Relaxed
 
     pair = Pair(solref=solref)
-    rows = {"limits": False, "joint_friction": False, "as_in_mujoco": True}
-    asked = Asked.of(pair.model, (pair.q, pair.v, pair.tau), pair.contact, 0.002, {}, {}, {}, rows)
-    numbers = relaxed_numbers(asked, Relaxed(None, 2.0, "elliptic"))
-    _, R, wanted, free, on = relaxed_rows.python(asked.scene, *asked.state, 0.002, **structured(numbers))
+    law, state = Relaxed(impratio=2.0), (pair.q, pair.v, pair.tau)
+    asked = ContactArguments.of(pair.model, state, pair.contact, 0.002, law, ProblemOptions())
+    inputs = {"relaxation": row_relaxation(asked, law), "contact": asked.inputs.contact}
+    _, R, wanted, free, on = relaxed_rows.python(asked.scene, *asked.state, 0.002, **inputs)
     met = pair.data.contact[0]
     np.testing.assert_allclose(pair.contact.relaxation.solref, met.solref)
     np.testing.assert_allclose(pair.contact.relaxation.solimp, met.solimp)
@@ -86,21 +87,22 @@ def test_a_number_that_is_none_marks_its_own_state():
 def test_its_problem_is_convex_and_solved():
     pair = Pair()
     found = dl.contact_dynamics(pair.model, pair.q, pair.v, pair.tau, time_step=None, **pair.options)
-    again = found.problem.solve(model="ccp", tolerance=1e-12)
+    again = found.problem.solve(law="ccp", tolerance=1e-12)
     np.testing.assert_allclose(again.impulse, found.force, atol=1e-8)
 
 
 def test_one_proximal_iteration_with_its_compliance_gives_the_forces_of_equalities():
-    from delassus.step.contact.asked import Asked
-    from delassus.step.contact.steps import Relaxed, relaxed_numbers
+    from delassus.step.contact.arguments import ContactArguments
+    from delassus.step.contact.options import ProblemOptions
+    from delassus.step.contact.steps import row_relaxation
+    from delassus.step.laws.law import Relaxed
 
     pair = Pair()
     loop = dl.Mechanism(pair.model, model_constraints=False, constraints=dl.Mechanism(pair.model).constraints[:1])
-    rows = {"limits": False, "joint_friction": False, "as_in_mujoco": True}
-    asked = Asked.of(loop, (pair.q, pair.v, pair.tau), (), 0.002, {}, {}, {}, rows)
-    numbers = relaxed_numbers(asked, Relaxed(None, 1.0, "elliptic"))
-    _, R, wanted, _, _ = relaxed_rows.python(asked.scene, *asked.state, 0.002, **structured(numbers))
-    options = {"time_step": 0.002, "model": "relaxed", "tolerance": 1e-12}
+    asked = ContactArguments.of(loop, (pair.q, pair.v, pair.tau), (), 0.002, Relaxed(), ProblemOptions())
+    inputs = {"relaxation": row_relaxation(asked, Relaxed())}
+    _, R, wanted, _, _ = relaxed_rows.python(asked.scene, *asked.state, 0.002, **inputs)
+    options = {"time_step": 0.002, "law": "relaxed", "tolerance": 1e-12}
     found = dl.contact_dynamics(loop, pair.q, pair.v, pair.tau, **options)
     a, force = dl.prox_pv(loop, pair.q, pair.v, pair.tau, acceleration=wanted, proximal=tuple(R.tolist()), iterations=1)
     np.testing.assert_allclose(found.impulse / 0.002, force, rtol=1e-8)
@@ -144,7 +146,7 @@ def test_welds_are_those_of_mujoco():
         mujoco.mj_forward(mj, data)
         q = dl.q_from_mujoco(model, data.qpos)
         v = dl.v_from_mujoco(model, q, data.qvel)
-        found = dl.contact_dynamics(model, q, v, np.zeros(12), time_step=None, model="relaxed", tolerance=1e-12)
+        found = dl.contact_dynamics(model, q, v, np.zeros(12), time_step=None, law="relaxed", tolerance=1e-12)
         a = dl.a_from_mujoco(model, q, v, data.qacc)
         np.testing.assert_allclose(found.acceleration, a, atol=1e-6 * abs(a).max())
         np.testing.assert_allclose(found.force[:3], data.efc_force[:3], atol=1e-6 * abs(data.efc_force).max())
@@ -173,7 +175,7 @@ def test_corners_that_share_a_body_have_the_forces_of_mujoco(cone):
         mujoco.mj_forward(mj, data)
         q = dl.q_from_mujoco(model, data.qpos)
         v = dl.v_from_mujoco(model, q, data.qvel)
-        options = {"contacts": feet, "time_step": None, "model": "relaxed", "cone": cone, "tolerance": 1e-12}
+        options = {"contacts": feet, "time_step": None, "law": "relaxed", "cone": cone, "tolerance": 1e-12}
         found = dl.contact_dynamics(model, q, v, np.zeros(6), **options)
         assert data.ncon > 2
         a = dl.a_from_mujoco(model, q, v, data.qacc)

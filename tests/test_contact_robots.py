@@ -262,7 +262,7 @@ def test_pyramids_are_those_of_the_problem(pyramid):
     q, v = BOX.neutral(), np.array([1.0, 0.3, -0.5, 0.0, 0.0, 0.0])
     q[2] = 0.1
     point = dl.Contact("box", corners=[(0.0, 0.0, -0.1)], friction=0.5)
-    options = {"model": "lcp", "faces": 6, "pyramid": pyramid}
+    options = {"law": "lcp", "faces": 6, "pyramid": pyramid}
     step = dl.contact_dynamics(BOX, q, v, np.zeros(6), contacts=point, time_step=1e-3, **options)
     assert step.status == dl.Status.CONVERGED
     np.testing.assert_allclose(step.impulse, step.problem.solve(**options).impulse, atol=1e-9)
@@ -492,7 +492,7 @@ def test_contacts_that_mean_nothing_are_refused(options, refusal):
         ({"time_step": 0.0}, ("time-step-out-of-range",)),
         ({"friction": [0.1, 0.2]}, ("wrong-shape",)),
         ({"stabilization": 2.0}, ("out-of-range", "stabilization")),
-        ({"model": "magic"}, ("unknown-model",)),
+        ({"law": "magic"}, ("unknown-law",)),
         ({"normal": np.zeros((2, 3))}, ("wrong-shape",)),
         ({"start": np.zeros(3)}, ("wrong-shape", "12")),
         ({"torsional": 0.1}, ("conflicting-arguments", "torsional")),
@@ -577,6 +577,6 @@ def test_pyramids_of_a_step_are_judged_by_their_own_law():
     feet = [dl.Contact(foot, friction=0.3, radius=0.02) for foot in robot.frames("front_*_foot")]
     v = 0.1 * np.random.default_rng(0).normal(size=robot.nv)
     step = dl.contact_dynamics(
-        robot, robot.posture("home"), v, 0.0 * v, contacts=feet, time_step=1e-3, model="lcp", pyramid="outer"
+        robot, robot.posture("home"), v, 0.0 * v, contacts=feet, time_step=1e-3, law="lcp", pyramid="outer"
     )
     assert step.solution.primal_violation < 1e-12

@@ -25,7 +25,7 @@ CONTACT = dl.Contact("drop", radius=RADIUS, friction=0.5, torsional=0.01, softne
 def step(depth, v, **options):
     q = DROP.neutral()
     q[2] = RADIUS - depth
-    return dl.contact_dynamics(DROP, q, v, np.zeros(6), contacts=CONTACT, time_step=1e-3, model="soft", **options)
+    return dl.contact_dynamics(DROP, q, v, np.zeros(6), contacts=CONTACT, time_step=1e-3, law="soft", **options)
 
 
 def test_the_normal_force_is_that_of_a_spring_and_a_damper():
@@ -69,7 +69,7 @@ def test_loops_stay_closed_beside_soft_contacts():
     frame = model.frames("*")[-1].name
     _, p = dl.frame_placement.python(model, q, frame=frame)
     contact = dl.Contact(frame, height=float(p[2]) + 1e-3)
-    found = dl.contact_dynamics(loop, q, v, np.zeros(3), contacts=contact, time_step=1e-3, model="soft")
+    found = dl.contact_dynamics(loop, q, v, np.zeros(3), contacts=contact, time_step=1e-3, law="soft")
     assert found.impulse[2] > 0.0
     np.testing.assert_allclose(J @ found.velocity, 0.0, atol=1e-9)
 

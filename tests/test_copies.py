@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
+from delassus.common.options import Options
 from delassus.errors import DelassusError
 from delassus.model.generators import random_tree
 
@@ -18,6 +19,13 @@ TREE = random_tree(4, seed=2)
 BAR = dl.load("four_bar")
 LOOP = dl.Mechanism(BAR)
 KINDS = ["Revolute", "Prismatic", "Helical", "Universal", "Cylindrical", "Translation", "Planar", "Spherical", "Free"]
+
+OPTIONS = {
+    name: getattr(room, name)
+    for room in (dl.contact, dl.stepping, dl.simulation, dl.control, dl.particles)
+    for name in room.__all__
+    if isinstance(getattr(room, name), type) and issubclass(getattr(room, name), Options)
+}
 
 
 def height(kinematics, q):
@@ -88,8 +96,8 @@ EXAMPLES = {
     "ContactSolution": STEP.solution,
     "ContactStep": STEP,
     "DelassusOperator": dl.contact.DelassusOperator(LOOP, HOME),
-    "ContactForces": dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=None, model="relaxed"),
-    "ContactExplanation": dl.contact_inverse_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, model="relaxed"),
+    "ContactForces": dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=None, law="relaxed"),
+    "ContactExplanation": dl.contact_inverse_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, law="relaxed"),
     "Event": dl.stepping.Event(crossing),
     "Trajectory": MOTION,
     "CompliantStep": dl.stepping.compliant_step(LOOP, HOME, NONE, NONE, time_step=1e-3),
@@ -114,6 +122,7 @@ EXAMPLES = {
     "Grip": dl.particles.Grip("hand", 0),
     "ParticleTrajectory": dl.particles.simulate_particles(ROPE, steps=2),
     "Softness": dl.contact.Softness(),
+    **{name: kind() for name, kind in OPTIONS.items()},
     "Actuated": dl.control.Actuated(LOOP, ["crank*"]),
     "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
     "FrameTask": dl.control.FrameTask("tool", rows="x y"),

@@ -87,7 +87,7 @@ CALLS = {
     "relaxation": (Relaxation, {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0), "weight": None}),
     "softness": (Softness, {"stiffness": 1e4, "damping": 1e2, "slip_speed": 1e-2}),
     "problem": (dl.ContactProblem, {"G": np.eye(3), "g": np.ones(3), "cones": None, "friction": 0.5, "check": True}),
-    "solve": (PROBLEM.solve, {"model": "ncp", "method": "auto", "tolerance": 1e-8, "iterations": 20, "start": None}),
+    "solve": (PROBLEM.solve, {"law": "ncp", "method": "auto", "tolerance": 1e-8, "iterations": 20, "start": None}),
     "primal": (primal_impulses, {"cones": (), "M": np.eye(3), "J": np.eye(3), "free_velocity": np.ones(3)}),
     "point": (lambda **x: dl.Mechanism(CART, dl.Point("world", **x)), {"name": "", "position": Z, "rows": (0,)}),
     "mechanism": (dl.Mechanism, {"model": CART, "constraints": (), "step": 1e-3}),

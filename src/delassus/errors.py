@@ -113,10 +113,10 @@ def short(text: str, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-def warn(message: str) -> None:
-    """Give a `DelassusWarning` at the innermost line outside of this package: the one that its user can change."""
+def warn(message: str, category: type[Warning] = DelassusWarning) -> None:
+    """Give a warning at the innermost line outside of this package: the one that its user can change."""
     package, level = str(Path(__file__).parent), 2
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and Path(frame.f_code.co_filename).is_relative_to(package):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, DelassusWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

@@ -6,33 +6,62 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.contact import cones
+    from delassus.contact.cones.parameters import ContactParameters
+    from delassus.contact.problems.data import Bounds
     from delassus.contact.problems.operators import DelassusOperator
     from delassus.contact.problems.problem import ContactProblem
     from delassus.contact.problems.solution import ContactSolution
     from delassus.contact.references.primal import primal_impulses
     from delassus.contact.solvers.derivatives import contact_derivatives
+    from delassus.contact.solvers.laws import Ccp, Lcp, Ncp
+    from delassus.contact.solvers.options import SolverOptions
     from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
     from delassus.contact.solvers.solve import solve_contacts
     from delassus.step.contact.dynamics import contact_dynamics, contact_problem
     from delassus.step.contact.inverse import ContactExplanation, contact_inverse_dynamics
+    from delassus.step.contact.options import (
+        ContactInverseOptions,
+        ContactOptions,
+        ExplanationOptions,
+        ProblemOptions,
+        RestThresholds,
+    )
     from delassus.step.contact.result import ContactForces, ContactStep
+    from delassus.step.laws.inputs import ContactPlanes
+    from delassus.step.laws.law import Relaxed, Soft
+    from delassus.step.laws.options import RowOptions
     from delassus.step.laws.relaxation import Relaxation
     from delassus.step.laws.softness import Softness
     from delassus.step.points.kinematics import ContactKinematics, contact_kinematics
     from delassus.step.sources.contact import Contact
 
 __all__ = [
+    "Bounds",
+    "Ccp",
     "Contact",
     "ContactExplanation",
     "ContactForces",
+    "ContactInverseOptions",
     "ContactKinematics",
+    "ContactOptions",
+    "ContactParameters",
+    "ContactPlanes",
     "ContactProblem",
     "ContactSolution",
     "ContactStep",
     "DelassusOperator",
+    "ExplanationOptions",
+    "Lcp",
+    "Ncp",
+    "ProblemOptions",
     "Relaxation",
+    "Relaxed",
+    "RestThresholds",
+    "RowOptions",
     "RowsOnVelocities",
+    "Soft",
     "Softness",
+    "SolverOptions",
     "cones",
     "contact_derivatives",
     "contact_dynamics",
@@ -57,12 +86,20 @@ if not TYPE_CHECKING:
             "step.laws.relaxation": "Relaxation",
             "step.laws.softness": "Softness",
             "contact.problems.operators": "DelassusOperator",
-            "contact.problems.problem": "ContactProblem",
+            "contact.problems.problem": "ContactProblem Bounds",
             "contact.problems.solution": "ContactSolution",
             "step.sources.contact": "Contact",
             "contact.solvers.derivatives": "contact_derivatives",
             "contact.references.primal": "primal_impulses",
             "contact.solvers.sequential_impulses": "RowsOnVelocities sequential_impulses",
             "contact.solvers.solve": "solve_contacts",
+            "contact.cones.parameters": "ContactParameters",
+            "contact.solvers.laws": "Ccp Lcp Ncp",
+            "contact.solvers.options": "SolverOptions",
+            "step.contact.options": "ContactInverseOptions ContactOptions ExplanationOptions ProblemOptions "
+            "RestThresholds",
+            "step.laws.inputs": "ContactPlanes",
+            "step.laws.law": "Relaxed Soft",
+            "step.laws.options": "RowOptions",
         },
     )

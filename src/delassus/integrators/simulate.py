@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, number_in_range, one_of, real_array, whole_number
+from delassus.common.options import Shortcuts
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.host.kernel import Kernel
@@ -19,6 +20,7 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.integrators.advance import MOST, advance
 from delassus.integrators.choice import integrator_named
+from delassus.integrators.options import MotionOptions
 from delassus.integrators.protocol import Integrator
 from delassus.integrators.task import PROJECTIONS, ParametricTask, Task
 from delassus.integrators.written import Event, MotionError, recorded
@@ -39,6 +41,8 @@ _CONVERGED: Final = 1e-9
 
 _STEPS = Range(0.0, np.inf, "positive and finite [s], such as 1e-3", TIME_STEPS.code, True, True)
 
+_SHORTCUTS: Final = Shortcuts("simulate_motion", "mechanism q v tau times events", options=MotionOptions())
+
 
 def simulate_motion(
     mechanism: Mechanism | Model,
@@ -47,15 +51,9 @@ def simulate_motion(
     tau: ArrayLike | Callable[..., Any] | None = None,
     *,
     times: ArrayLike,
-    method: str | Integrator = "dopri5",
-    tolerance: ArrayLike = 1e-8,
-    step: float | None = None,
-    project: str | bool = True,
-    start: str = "project",
     events: Event | Callable[[Any, Any, Any], Any] | Iterable[Any] = (),
-    dense: int = 0,
-    max_steps: int = 1_000_000,
-    parameters: ArrayLike | None = None,
+    options: MotionOptions | None = None,
+    **shortcuts: Any,
 ) -> Trajectory:
     """The motion of a robot, one or a batch, under gravity, springs and dampers of joints and tendons, and forces.
 
@@ -67,40 +65,32 @@ def simulate_motion(
             (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
             gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
         times: (times,) [s] at which states are wanted; the first is that of the start.
-        method: "dopri5", which chooses its steps by the tolerance, or with steps of a fixed length "explicit_euler",
-            "semi_implicit_euler", "taylor", "rk4", "implicit_euler", "midpoint", "gauss".
-        tolerance: (…) what a step of "dopri5" may be off, in radians, robot's lengths, and shares of velocities.
-        step: [s] the length of steps, which methods of fixed length need: it is shortened so that a whole number leads
-            from each time to the next. The first step of "dopri5".
-        project: What is projected onto the constraints: "steps" (or True), states after each step; "stages", those
-            inside steps as well; "velocities", these alone; "none" (or False).
-        start: A start that does not meet the constraints is brought there ("project"), is an error ("refuse"), or stays
-            as it is ("keep").
         events: Functions of time, q and v of one state, or `Event`s, at whose zeros something happens: by default the
             motion ends.
-        dense: How many states are wanted between each two times, evenly spaced, by the dense output of "dopri5": steps
-            do not end there, so that they cost little, and are not projected.
-        max_steps: From one time to the next, for one item.
-        parameters: (…, nparameters) of a model or mechanism with parameters; by default its own.
+        options: A `MotionOptions`: integrator, projection, parameters.
+        **shortcuts: Fields of the options and of the objects that they hold: method, tolerance, step, dense, max_steps
+            (integrator); project, start (projection).
     """
+    (options,) = _SHORTCUTS.fill(shortcuts, options=options)
+    how = options.integrator
     robot = _mechanism(mechanism)
     refuse_unilateral(robot, "simulate_motion")
-    integrator = integrator_named(method)
+    integrator = integrator_named(how.method)
     t = _times(times)
     q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)
-    projection = _projection(project) if robot.m else "none"
+    projection = _projection(options.projection.project) if robot.m else "none"
     happenings = _events(robot, events)
     control = recorded("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
-    samples = _samples(dense, integrator)
+    samples = _samples(how.dense, integrator)
     task = _task(robot, integrator, control, happenings, projection, samples)
-    errors = _tolerance(tolerance, integrator)
-    lengths = _lengths(t, step, integrator)
-    most = _most(max_steps)
+    errors = _tolerance(how.tolerance, integrator)
+    lengths = _lengths(t, how.step, integrator)
+    most = _most(how.max_steps)
 
-    given = _parameters(robot, parameters)
+    given = _parameters(robot, options.parameters)
     batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in given.items()})
     q_now, v_now = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now))
-    q_now, v_now, status = _started(robot, q_now, v_now, t[0], start, given)
+    q_now, v_now, status = _started(robot, q_now, v_now, t[0], options.projection.start, given)
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
     before = np.full((*batch, task.nevents), np.nan)  # the first call finds it

@@ -6,17 +6,22 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
+    from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
     from delassus.simulation.simulation import GroundContacts, Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
     from delassus.step.marks import Mark
 
 __all__ = [
+    "ContactSelection",
     "Ground",
     "GroundContacts",
+    "GroundPlane",
+    "HeightField",
     "Mark",
     "Simulation",
     "State",
+    "StepSolver",
     "motors",
     "position_servos",
     "velocity_servos",
@@ -29,6 +34,7 @@ if not TYPE_CHECKING:
         {
             "step.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
+            "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
             "simulation.simulation": "GroundContacts Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import FRICTIONS, RESTITUTIONS, Range, numbers_in_range, positive_number, real_array
 from delassus.common.frozen import read_only
+from delassus.common.options import Shortcuts
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.errors import OutOfRange
 from delassus.geometry.fields import Field
 from delassus.simulation.checks import SimulationError
+from delassus.simulation.options import GroundPlane, HeightField
 from delassus.step.laws.inputs import structured
 from delassus.step.stages.types import GroundShape
 
@@ -30,7 +32,10 @@ COEFFICIENTS: Final = ("friction", "torsional", "rolling")
 _UP: Final = np.array([0.0, 0.0, 1.0])
 
 
-@dataclass(frozen=True, eq=False)
+_SHORTCUTS: Final = Shortcuts("Ground", material=ContactParameters(), plane=GroundPlane(), height_field=HeightField())
+
+
+@dataclass(frozen=True, eq=False, init=False)
 class Ground:
     """A plane, or heights on a grid.
 
@@ -54,17 +59,49 @@ class Ground:
         rolling: (…) coefficient of rolling friction [m], the same about the tangents.
     """
 
-    friction: ArrayLike | None = None
-    restitution: ArrayLike = 0.0
-    normal: ArrayLike = (0.0, 0.0, 1.0)
-    height: ArrayLike = 0.0
-    heights: Any = None
-    spacing: float = 0.1
-    origin: tuple[float, float] | None = None
-    torsional: ArrayLike | None = None
-    rolling: ArrayLike | None = None
+    friction: ArrayLike | None
+    restitution: ArrayLike
+    normal: ArrayLike
+    height: ArrayLike
+    heights: Any
+    spacing: float
+    origin: tuple[float, float] | None
+    torsional: ArrayLike | None
+    rolling: ArrayLike | None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        friction: ArrayLike | None = None,
+        restitution: ArrayLike = 0.0,
+        *,
+        material: ContactParameters | None = None,
+        plane: GroundPlane | None = None,
+        height_field: HeightField | None = None,
+        **shortcuts: Any,
+    ) -> None:
+        """Put a ground together.
+
+        Args:
+            friction: (…) coefficient of Coulomb friction.
+            restitution: (…) from 0 to 1, by default 0.
+            material: A `ContactParameters` with these two, torsional and rolling.
+            plane: A `GroundPlane`: normal, height.
+            height_field: A `HeightField`: heights, spacing, origin.
+            **shortcuts: torsional, rolling (material); normal, height (plane); heights, spacing, origin (height_field).
+        """
+        given = {"friction": friction, **shortcuts}
+        if material is not None and not np.array_equal(restitution, 0.0):
+            given["restitution"] = restitution  # must be the material's
+        surface, level, field = _SHORTCUTS.fill(given, material=material, plane=plane, height_field=height_field)
+        if surface.compliance is not None:
+            raise SimulationError("the ground is rigid: it has no compliance.", code="not-supported")
+        values = {**surface._asdict(), **vars(level), **vars(field)}
+        values["restitution"] = restitution if surface.restitution is None else surface.restitution
+        for name in self.__dataclass_fields__:
+            object.__setattr__(self, name, values[name])
+        self._check()
+
+    def _check(self) -> None:
         object.__setattr__(self, "restitution", _known("the ground's restitution", self.restitution, RESTITUTIONS))
         for name in ("normal", "height"):
             object.__setattr__(self, name, np.array(real_array(f"the ground's {name}", getattr(self, name))))
@@ -79,7 +116,7 @@ class Ground:
         normal = normal / np.abs(normal).max(-1, keepdims=True)
         object.__setattr__(self, "normal", normal / np.linalg.norm(normal, axis=-1, keepdims=True))
         if not np.all(np.isfinite(np.asarray(self.height))):
-            raise SimulationError(f"the ground's height is {self.height} m; it is finite.", code="not-finite")
+            raise SimulationError(f"the ground's height is {self.height!r} m; it is finite.", code="not-finite")
         if self.heights is not None:
             self._check_field()
         self.batch  # noqa: B018 - refuses axes that do not fit

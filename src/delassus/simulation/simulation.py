@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from delassus.common.checks import (
     FINITE,
     TIME_STEPS,
-    TOLERANCES,
-    Range,
     array_of_shape,
     boolean,
     number_in_range,
     whole_number,
 )
+from delassus.common.options import Shortcuts
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.cones.parameters import ContactParameters
@@ -36,6 +35,7 @@ from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import COEFFICIENTS, Ground, structures
+from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, report_progress, some
 from delassus.simulation.setup import Setup
@@ -52,7 +52,6 @@ from delassus.step.stages.friction import contact_coefficients
 from delassus.step.stages.kernels import assemble_step, candidate_geometry, simulate
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import (
-    TOLERANCE,
     GroundShape,
     SolverLimits,
     StepInputs,
@@ -61,8 +60,9 @@ from delassus.step.stages.types import (
 
 Array = NDArray[np.float64]
 
-_TOLERANCES = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
-"""Those beyond are taken for a mistake."""
+_SHORTCUTS: Final = Shortcuts(
+    "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
+)
 
 
 class GroundContacts(NamedTuple):
@@ -102,13 +102,9 @@ class Simulation(Setup):
         *,
         substeps: int = 1,
         actuators: Iterable[Actuator] | None = None,
-        touching: str | Iterable[str] = "*",
-        colliding: Iterable[tuple[str, str]] = (),
-        max_contacts: int = 8,
-        max_limits: int = 4,
-        joint_friction: bool = True,
-        tolerance: float = TOLERANCE,
-        method: str = "auto",
+        contacts: ContactSelection | None = None,
+        solver: str | StepSolver | None = None,
+        **shortcuts: Any,
     ) -> None:
         """Put a simulation together; nothing is compiled yet.
 
@@ -119,16 +115,12 @@ class Simulation(Setup):
             substeps: Steps of time in a control period.
             actuators: What the controls drive; by default those of the model. Without any, controls are torques of all
                 velocities of joints, a free base left out.
-            touching: Names or patterns of the collision shapes that may touch the ground.
-            colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
-                restitution that the ground is given: of one robot, of several, or of the world.
-            max_contacts: How many contacts a state has at most; the nearest are solved for.
-            max_limits: How many joints are at their limits at most; 0 for joints without limits.
-            joint_friction: Whether joints have their dry friction.
-            tolerance: Of the contact solve: the residual as a share of the velocities involved.
-            method: Of the contact solve: "auto", Newton's method on the motions of bodies, or a method of
-                `ContactProblem.solve` on the Delassus matrix, such as "pgs", to compare with.
+            contacts: A `ContactSelection`: what may touch, and how many rows a state has.
+            solver: A method, or `StepSolver(method, tolerance)`.
+            **shortcuts: touching, colliding, max_contacts, max_limits, joint_friction (contacts); method, tolerance
+                (solver).
         """
+        contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, Parametric):
             raise SimulationError(
                 "the robot has parameters, and simulations on the ground take none: give the model with its numbers.",
@@ -142,12 +134,8 @@ class Simulation(Setup):
                 f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.",
                 code="nothing-to-do",
             )
-        joint_friction = boolean("joint_friction", joint_friction)
-        max_contacts, max_limits = (
-            whole_number("max_contacts", max_contacts, 0),
-            whole_number("max_limits", max_limits, 0),
-        )
-        meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
+        max_contacts = contacts.max_contacts
+        meeting = shapes_colliding(robot.model, contacts.colliding) if max_contacts else ()
         if max_contacts:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
             warn_of_scenery(robot.model, ground is not None, met)
@@ -155,7 +143,6 @@ class Simulation(Setup):
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
         substeps = whole_number("substeps", substeps)
-        tolerance = number_in_range("tolerance", tolerance, _TOLERANCES)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
@@ -166,14 +153,14 @@ class Simulation(Setup):
         check_actuators(model, chosen)
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
-        self.tolerance = tolerance
-        shapes = shapes_of(model, touching, ground.field) if max_contacts else ()
+        self.tolerance = how.tolerance
+        shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
         self.scene = Scene(
             robot,
-            max_limits=max_limits,
-            joint_friction=joint_friction,
+            max_limits=contacts.max_limits,
+            joint_friction=contacts.joint_friction,
             shapes=shapes,
             collisions=meeting,
             field=ground.field,
@@ -183,7 +170,7 @@ class Simulation(Setup):
             bounces=bool(np.any(ground.restitution)),
             actuators=chosen,
             substeps=substeps,
-            method=find_solver(method, COMPILED).name,
+            method=find_solver(how.method, COMPILED).name,
         )
         self.freeze()
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.integrators.options import IntegratorOptions, MotionOptions, ProjectionOptions
     from delassus.integrators.simulate import simulate_motion
     from delassus.integrators.written import Event
     from delassus.output.contacts import ContactRecord
@@ -12,16 +13,33 @@ if TYPE_CHECKING:
     from delassus.output.trajectory import Trajectory
     from delassus.step.compliant.compliant_system import CompliantSystem, compliant_system
     from delassus.step.compliant.kernel import compliant_kernel
+    from delassus.step.compliant.options import (
+        CompliantOptions,
+        ElementOptions,
+        SchemeOptions,
+        ServoOptions,
+        SystemForm,
+        SystemOptions,
+    )
     from delassus.step.compliant.step import CompliantStep, compliant_step
     from delassus.step.impacts.reflections import Reflections, reflections
 
 __all__ = [
+    "CompliantOptions",
     "CompliantStep",
     "CompliantSystem",
     "ContactRecord",
+    "ElementOptions",
     "Event",
+    "IntegratorOptions",
+    "MotionOptions",
     "MotionStatus",
+    "ProjectionOptions",
     "Reflections",
+    "SchemeOptions",
+    "ServoOptions",
+    "SystemForm",
+    "SystemOptions",
     "Trajectory",
     "compliant_kernel",
     "compliant_step",
@@ -35,6 +53,7 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
+            "integrators.options": "IntegratorOptions MotionOptions ProjectionOptions",
             "integrators.simulate": "simulate_motion",
             "integrators.written": "Event",
             "output.status": "MotionStatus",
@@ -44,5 +63,7 @@ if not TYPE_CHECKING:
             "step.compliant.kernel": "compliant_kernel",
             "step.compliant.step": "CompliantStep compliant_step",
             "step.impacts.reflections": "Reflections reflections",
+            "step.compliant.options": "CompliantOptions ElementOptions SchemeOptions ServoOptions SystemForm "
+            "SystemOptions",
         },
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 
 class ContactParameters(NamedTuple):
@@ -21,3 +21,7 @@ class ContactParameters(NamedTuple):
     rolling: Any = None
     restitution: Any = None
     compliance: Any = None
+
+    def replace(self, **changes: Any) -> Self:
+        """The same with other values in some fields."""
+        return self._replace(**changes)

@@ -52,7 +52,7 @@ def _check(problem: ContactData, model: str, method: str) -> None:
     every = solver_names({BATCH, SHIFT})
     if model not in ("ncp", "ccp") or method not in every:
         raise ContactProblemError(
-            f"G is an operator: models 'ncp' and 'ccp' with the methods {', '.join(every)} can be solved, not model "
+            f"G is an operator: laws 'ncp' and 'ccp' with the methods {', '.join(every)} can be solved, not law "
             f"{model!r} with method {method!r}.",
             code="not-supported",
         )

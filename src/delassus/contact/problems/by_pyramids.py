@@ -30,7 +30,7 @@ def solve_by_pyramids(
     face_angles(faces, pyramid)
     if layout.torsional:
         raise ContactProblemError(
-            "model 'lcp' has pyramids for contacts of three rows; for torsional and rolling friction take 'ncp' or "
+            "law 'lcp' has pyramids for contacts of three rows; for torsional and rolling friction take 'ncp' or "
             "'ccp'.",
             code="not-supported",
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.common.checks import boolean, real_array
 from delassus.common.frozen import read_only
+from delassus.common.options import Shortcuts
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import (
     ContactFileError,
     ContactProblemError,
@@ -31,6 +33,20 @@ from delassus.errors import short
 
 _KINDS: Final = {kind.__name__: kind for kind in (Friction, Free, NonNegative, Interval)}
 _NUMBERS: Final = ("friction", "torsional", "rolling", "lower", "upper", "compliance")
+
+
+class Bounds(NamedTuple):
+    """Bounds (…, intervals) of the impulses of interval rows [N·s]; None where there are none."""
+
+    lower: Any = None
+    upper: Any = None
+
+    def replace(self, **changes: Any) -> Self:
+        """The same with other values in some fields."""
+        return self._replace(**changes)
+
+
+_PROBLEM: Final = Shortcuts("ContactProblem", "G g cones check", contact=ContactParameters(), bounds=Bounds())
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -54,13 +70,10 @@ class ContactData:
         g: Any,
         cones: Sequence[Cone] | None = None,
         *,
-        friction: Any = None,
-        torsional: Any = None,
-        rolling: Any = None,
-        lower: Any = None,
-        upper: Any = None,
-        compliance: Any = None,
+        contact: ContactParameters | None = None,
+        bounds: Bounds | None = None,
         check: bool = True,
+        **shortcuts: Any,
     ) -> None:
         """Put numbers together and check them.
 
@@ -68,14 +81,18 @@ class ContactData:
             G: (…, m, m) Delassus matrix, or an operator that stands for it (see `DelassusOperator`).
             g: (…, m) free velocities [m/s].
             cones: Those of the rows, in their order; by default every three rows t1, t2, n are a contact.
-            friction: Coefficients of the contacts, one or one for each; zero and infinity are allowed.
-            torsional: Coefficients [m] of contacts with four or more rows.
-            rolling: Coefficients [m] of contacts with six rows.
-            lower: Bounds of the interval rows [N·s].
-            upper: The same from above.
-            compliance: R, one number or one for each row.
+            contact: A `ContactParameters`: friction of the contacts, one coefficient or one for each, zero and infinity
+                are allowed; torsional of contacts with four or more rows [m]; rolling of those with six rows [m];
+                compliance R of rows, one number or one for each row [1/kg].
+            bounds: Of the interval rows, lower and upper [N·s].
             check: Whether to test that G is symmetric and not indefinite, which takes some time for large batches.
+            **shortcuts: friction, torsional, rolling, compliance (contact); lower, upper (bounds).
         """
+        contact, bounds = _PROBLEM.fill(shortcuts, contact=contact, bounds=bounds)
+        friction, torsional, rolling, restitution, compliance = contact
+        if restitution is not None:
+            raise ContactProblemError("restitution is no part of a contact problem: it is in g.", code="not-supported")
+        lower, upper = bounds
         operator = operator_of(G)
         G = G.toarray() if hasattr(G, "toarray") else G  # a sparse matrix
         # An operator has no entries: an array of zeros that takes no memory stands for its shape.
@@ -144,7 +161,7 @@ class ContactData:
         except (IndexError, TypeError, ValueError, OverflowError):
             raise NoSuchProblem(f"there is no problem {short(repr(index))} in the batch {batch}.") from None
 
-        rest = {name: at(x, 1) for name, x in self.numbers.items()}
+        rest: dict[str, Any] = {name: at(x, 1) for name, x in self.numbers.items()}
         return type(self)(at(self.G, 2), at(self.g, 1), self.layout.cones, **rest, check=False)
 
     def __repr__(self) -> str:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from delassus.common.options import Shortcuts
 from delassus.contact.problems.data import ContactData
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.problems.solving import solve_problem
+from delassus.contact.solvers.laws import RIGID_LAWS, RigidLaw
+from delassus.contact.solvers.options import SolverOptions
+
+_SOLVE: Final = Shortcuts(
+    "ContactProblem.solve", renamed={"model": "law"}, code="unknown-law", law=RIGID_LAWS, solver=SolverOptions()
+)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -28,30 +35,21 @@ class ContactProblem(ContactData):
     """
 
     def solve(
-        self,
-        model: str = "ncp",
-        method: str = "auto",
-        tolerance: float = 1e-8,
-        iterations: int = 1000,
-        start: Any = None,
-        *,
-        faces: int = 4,
-        pyramid: str = "inner",
+        self, law: str | RigidLaw = "ncp", solver: str | SolverOptions | None = None, **shortcuts: Any
     ) -> ContactSolution:
         """Impulses and velocities that obey the laws of contact.
 
         Args:
-            model: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation, in which sliding
-                contacts lift; "lcp" for Coulomb's law with a pyramid in place of the cone.
-            method: "pgs", "admm", "newton", or "auto": a few sweeps of the first, then the last, and slower and surer
-                ways for problems that are not solved then. On a matrix "sequential_impulses" are the sweeps of "pgs".
-                Of "ncp" also "bisection"; of convex problems also "clarabel", and without friction "proxsuite". Of
-                "lcp": "lemke", which is its "auto", or, without friction, "dantzig".
-            tolerance: The residual at which a problem is solved, as a share of its largest free velocity.
-            iterations: How many are made at most.
-            start: (…, m) impulses to start from [N·s], such as those of the step before; pivoting methods and
-                references do not use them.
-            faces: How many a pyramid has.
-            pyramid: "inner" for one inside of Coulomb's cone, "outer" for one around it.
+            law: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation, in which sliding
+                contacts lift; "lcp" or `Lcp(faces, pyramid)` for Coulomb's law with a pyramid in place of the cone.
+            solver: A method, or `SolverOptions(method, tolerance, iterations, start)`. Methods are "pgs", "admm",
+                "newton", or "auto": a few sweeps of the first, then the last, and slower and surer ways for problems
+                that are not solved then. On a matrix "sequential_impulses" are the sweeps of "pgs". Of "ncp" also
+                "bisection"; of convex problems also "clarabel", and without friction "proxsuite". Of "lcp": "lemke",
+                which is its "auto", or, without friction, "dantzig". Pivoting methods and references do not use a
+                start.
+            **shortcuts: method, tolerance, iterations, start (solver); faces, pyramid (law).
         """
-        return solve_problem(self, model, method, tolerance, iterations, start, faces, pyramid)
+        law = _SOLVE.renamed(shortcuts, "law", law, "ncp")
+        chosen, options = _SOLVE.fill(shortcuts, law=law, solver=solver)
+        return solve_problem(self, chosen, options)

@@ -24,19 +24,19 @@ class ContactSolution(Outcome):
 
     Attributes:
         problem: What was solved.
-        model: By which law: "ncp", "ccp" or "lcp".
+        law: By which law: "ncp", "ccp" or "lcp".
         impulse: (…, m) λ [N·s].
         velocity: (…, m) σ = (G + R) λ + g [m/s].
         residuals: (…, m) d (λ - P(λ - (σ + Γ)/d)) [m/s], d the mean response of a contact: zero for a solution.
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
-        pyramid: Of the model "lcp", the number of faces and "inner" or "outer"; else None.
+        pyramid: Of the law "lcp", the number of faces and "inner" or "outer"; else None.
     """
 
     status_type: ClassVar = Status
 
     problem: ContactData
-    model: str
+    law: str
     impulse: Array
     velocity: Array
     residuals: Array
@@ -52,7 +52,7 @@ class ContactSolution(Outcome):
     @property
     def corrected(self) -> Array:
         """(…, m) σ + Γ(σ) [m/s], which is complementary to λ; of a convex model, σ itself."""
-        convex = self.model in ("ccp", "relaxed")
+        convex = self.law in ("ccp", "relaxed")
         return (
             self.velocity if convex else self.velocity + measures.correction(self.problem, self.velocity, self.pyramid)
         )

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import TOLERANCES, iteration_count, number_in_range, one_of, real_array
+from delassus.common.checks import TOLERANCES, iteration_count, number_in_range, real_array
 from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry, select_where
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
@@ -22,12 +22,12 @@ from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.data import ContactData
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.solvers.choice import plans
+from delassus.contact.solvers.laws import Lcp, RigidLaw
+from delassus.contact.solvers.options import SolverOptions
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.solvers.solve import PROBLEM_INPUTS, solve_contacts
 from delassus.contact.systems.protocol import ENTRIES
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
-
-MODELS: Final = ("ncp", "ccp", "lcp")
 
 LARGEST_COMPILED: Final = 36
 """Rows up to which a problem is solved by compiled code, in three seconds of compilation; larger ones by NumPy."""
@@ -41,23 +41,15 @@ _MANY: Final = 16
 """Problems from which on those that are not solved at once are collected and solved apart."""
 
 
-def solve_problem(
-    problem: ContactData,
-    model: str,
-    method: str,
-    tolerance: float,
-    iterations: int,
-    start: Any,
-    faces: int = 4,
-    pyramid: str = "inner",
-) -> ContactSolution:
-    """The solution by a model and a method.
+def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -> ContactSolution:
+    """The solution by a law and a method.
 
     States of a batch that are computed together wait for the slowest of them. So a batch is tried quickly first, and
     what is left is solved as a batch of its own. What even that leaves is given to another method.
     """
-    one_of("model", model, MODELS, code="unknown-model")
-    if model != "lcp" and problem.operator is None:
+    model, method, tolerance, iterations = law.name, options.method, options.tolerance, options.iterations
+    start = options.start
+    if not isinstance(law, Lcp) and problem.operator is None:
         system = LARGE if problem.m > LARGEST_COMPILED else COMPILED
         solver = find_solver(method, {*system, ENTRIES}, model)
     iteration_count("iterations", iterations)
@@ -74,8 +66,8 @@ def solve_problem(
         )
     if problem.operator is not None:
         return solve_by_operator(problem, model, method, tolerance, iterations, start)
-    if model == "lcp":
-        return solve_by_pyramids(problem, method, tolerance, iterations, faces, pyramid)
+    if isinstance(law, Lcp):
+        return solve_by_pyramids(problem, method, tolerance, iterations, law.faces, law.pyramid)
     if ENTRIES in solver.needs:
         return solve_by_reference(problem, model, method, tolerance)
     arrays = {"G": problem.G, "g": problem.g, **problem.numbers}

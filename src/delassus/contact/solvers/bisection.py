@@ -68,8 +68,8 @@ def refuse_bisection(system: Any) -> None:
     """Raise if a problem has contacts that are not of three rows, or of the convex model."""
     if system.convex or system.layout.torsional:
         raise BadArgument(
-            "method 'bisection' solves contacts of three rows with model='ncp'; take 'newton', 'admm' or 'pgs' for "
-            "model='ccp' and for torsional friction.",
+            "method 'bisection' solves contacts of three rows with law='ncp'; take 'newton', 'admm' or 'pgs' for "
+            "law='ccp' and for torsional friction.",
             code="not-supported",
         )
 

@@ -61,7 +61,7 @@ def solve_contacts(
     method: see `planned`.
     """
     if law not in ("ncp", "ccp"):
-        raise BadArgument(f"there is no law {law!r}; the laws are: ncp, ccp.", code="unknown-model")
+        raise BadArgument(f"there is no law {law!r}; the laws are: ncp, ccp.", code="unknown-law")
     numbers = (friction, torsional, rolling, lower, upper)
     problem = Scaled.of(layout, law == "ccp", G, g, *numbers, compliance)
     factors = shape_of(layout, friction, torsional, rolling)

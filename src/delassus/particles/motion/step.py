@@ -38,7 +38,7 @@ from delassus.particles.solvers.choice import BY_BLOCKS, METHODS
 from delassus.particles.solvers.rows import PROXIMAL
 from delassus.particles.solvers.system import System
 from delassus.particles.solvers.tied import Tie, TiedSystem
-from delassus.step.compliant.asked import StepError
+from delassus.step.compliant.arguments import StepError
 from delassus.step.scheme.blend import Blend
 
 Array = NDArray[np.float64]

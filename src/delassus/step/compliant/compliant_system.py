@@ -9,18 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import TOLERANCES, iteration_count, number_in_range, one_of
+from delassus.common.options import Shortcuts
 from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
-from delassus.step.compliant.asked import batch_of, prepared
-from delassus.step.compliant.inputs import structured_step
+from delassus.step.compliant.arguments import CompliantArguments, StepError, batch_of
 from delassus.step.compliant.kernel import system_of_step
+from delassus.step.compliant.options import SystemForm, SystemOptions
 from delassus.step.compliant.system import SOLVERS, SystemSolution, check_rows, system_kernel
 from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 
-FORMS: Final = ("velocity", "variation", "acceleration")
-PHASES: Final = ("dynamics", "correction")
+_SYSTEM: Final = Shortcuts(
+    "compliant_system", "mechanism q v tau time_step contacts", system=SystemForm(), options=SystemOptions()
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class CompliantSystem:
         J: (…, m, nv) the rows.
         R: (…, m) C/(h²αβ) of elastic rows [1/kg], zero of the others: the diagonal, where C is a matrix.
         b: (…, m) the constraint values: J x + R λ + b = 0, or complementary to λ.
-        rubbing: Coefficients of friction by name.
+        contact: Coefficients of friction.
         coupling: (…, m, m) what R has besides its diagonal, None if no compliance is a matrix.
     """
 
@@ -49,7 +52,7 @@ class CompliantSystem:
     J: Array
     R: Array
     b: Array
-    rubbing: dict[str, Any]
+    contact: ContactParameters
     coupling: Array | None = None
 
     def solve(self, method: str = "ldl", *, tolerance: float = 1e-8, iterations: int = 1000) -> SystemSolution:
@@ -63,18 +66,26 @@ class CompliantSystem:
         check_rows(layout, method)
         if not scene.m:
             return self._solve_without_rows()
-        numbers: dict[str, Any] = {
-            "tolerance": number_in_range("tolerance", tolerance, TOLERANCES),
-            "iterations": float(iterations),
-        }
+        bounds = None
         if scene.friction_bounds:
-            bounds = np.array(scene.friction_bounds)
             h = np.ones(()) if self.form == "acceleration" else self.time_step
-            numbers["bounds"] = np.asarray(h)[..., None] * bounds
-        numbers |= self.rubbing
-        if self.coupling is not None:
-            numbers["coupling"] = self.coupling
-        return system_kernel(layout, self.W, self.c, self.J, self.R, self.b, **numbers, method=method)
+            bounds = np.asarray(h)[..., None] * np.array(scene.friction_bounds)
+        return system_kernel(
+            layout,
+            self.W,
+            self.c,
+            self.J,
+            self.R,
+            self.b,
+            friction=self.contact.friction,
+            torsional=self.contact.torsional,
+            rolling=self.contact.rolling,
+            bounds=bounds,
+            coupling=self.coupling,
+            tolerance=number_in_range("tolerance", tolerance, TOLERANCES),
+            iterations=float(iterations),
+            method=method,
+        )
 
     def _solve_without_rows(self) -> SystemSolution:
         """x of W x = c."""
@@ -91,10 +102,10 @@ def compliant_system(
     tau: Any,
     *,
     time_step: Any,
-    form: str = "velocity",
-    phase: str = "dynamics",
-    stabilization: str = "none",
-    **options: Any,
+    contacts: Any = (),
+    system: SystemForm | None = None,
+    options: SystemOptions | None = None,
+    **shortcuts: Any,
 ) -> CompliantSystem:
     """The system of a step of `compliant_step`, formed and not solved, of one state or a batch.
 
@@ -104,28 +115,41 @@ def compliant_system(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N].
         time_step: (…) h [s].
-        form: Of which unknowns: "velocity", "variation" or "acceleration".
-        phase: "dynamics", or "correction", whose x is a motion that takes errors off, for positions alone.
-        stabilization: As for `compliant_step`: with "pre" or "post", errors are the correction phase's business.
-        **options: As for `compliant_step`.
+        contacts: Where it may touch: some `Contact`.
+        system: A `SystemForm`: of which unknowns and of which phase it is.
+        options: A `SystemOptions`: scheme, elements, contact, planes, rows, time, parameters. With the stabilization
+            "pre" or "post", errors are the correction phase's business; midpoint and impacts have no meaning here.
+        **shortcuts: form, phase (system), and fields of the options as for `compliant_step`.
     """
-    for what, value, known in (("form", form, FORMS), ("phase", phase, PHASES)):
-        one_of(what, value, known)
-    batch = batch_of(q, v, tau, time_step)
-    asked = prepared(mechanism, time_step=time_step, stabilization=stabilization, batch=batch, **options)
-    stabilized = stabilization in ("pre", "post")
+    system, options = _SYSTEM.fill(shortcuts, system=system, options=options)
+    scheme = options.scheme
+    if scheme.midpoint or scheme.impacts != "newton":
+        raise StepError(
+            "midpoint and impacts have no meaning for one system: they are options of compliant_step.",
+            code="not-supported",
+        )
+    asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
     found = system_of_step(
         asked.scene,
         q,
         v,
         tau,
         asked.step,
-        **structured_step(asked.numbers),
-        **asked.fixed,
-        stabilized=stabilized,
-        phase=phase,
-        form=form,
+        scheme=asked.scheme,
+        springs=asked.springs,
+        servo=asked.servo,
+        driven_velocity=asked.driven_velocity,
+        contact=ContactParameters(restitution=asked.contact.restitution),
+        planes=asked.planes,
+        time=options.time,
+        parameters=options.parameters,
+        elastic=asked.elastic,
+        driven=asked.driven,
+        coupled=asked.coupled,
+        stabilized=scheme.stabilization in ("pre", "post"),
+        phase=system.phase,
+        form=system.form,
     )
     W, c, J, R, b, coupling = found
-    matrix = coupling if "compliance_matrix" in asked.numbers else None
-    return CompliantSystem(asked.scene, asked.step, form, W, c, J, R, b, asked.rubbing, matrix)
+    matrix = None if asked.springs.compliance_matrix is None else coupling
+    return CompliantSystem(asked.scene, asked.step, system.form, W, c, J, R, b, asked.contact, matrix)

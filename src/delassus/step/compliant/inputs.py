@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from delassus.compiler.host.inputs import Group, Input
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.compliant.forces import Servo
 from delassus.step.compliant.system import SOLVERS
-from delassus.step.laws.inputs import KINDS, PLANES, SOLVER, structured
+from delassus.step.laws.inputs import PLANES, SOLVER
 
 STABILIZATIONS: Final = ("none", "pre", "post", "project")
 FORMED: Final = tuple(name for name in SOLVERS if name != "pgs")
@@ -57,13 +56,3 @@ INPUTS: Final[dict[str, Group | str]] = {
     "solver": SOLVER,
 }
 """Of kernels that solve it, too."""
-
-_KINDS: Final[dict[str, Any]] = {"scheme": Scheme, "springs": RowSprings, **KINDS}
-
-
-def structured_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs by the names of `compliant_step`, as the structures that kernels take; others as they are."""
-    prefix = "servo_"
-    servo = {name.removeprefix(prefix): x for name, x in inputs.items() if name.startswith(prefix)}
-    found = structured({name: x for name, x in inputs.items() if not name.startswith(prefix)}, _KINDS)
-    return found | ({"servo": Servo(**servo)} if servo else {})

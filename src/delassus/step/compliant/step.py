@@ -10,31 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import one_of
+from delassus.common.options import Shortcuts
 from delassus.common.outcomes import Outcome, worst_of
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
 from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
-from delassus.errors import short
-from delassus.step.compliant.asked import (
-    StepError,
-    batch_of,
-    check_impacts,
-    has_smooth_forces,
-    prepared,
-    solver_numbers,
-)
-from delassus.step.compliant.inputs import structured_step
+from delassus.step.compliant.arguments import CompliantArguments, batch_of, solver_inputs
+from delassus.step.compliant.inputs import Scheme
 from delassus.step.compliant.kernel import compliant_kernel
+from delassus.step.compliant.options import CompliantOptions
 from delassus.step.compliant.system import SOLVERS, check_rows
 from delassus.step.impacts.dissipation import lowered_restitution
+from delassus.step.laws.inputs import SolverInputs
 from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 
 METHODS: Final = ("auto", *SOLVERS, *(name for name in solver_names(COMPILED) if name not in ("auto", *SOLVERS)))
 """Of the impulses."""
+
+_STEP: Final = Shortcuts("compliant_step", "mechanism q v tau time_step contacts", options=CompliantOptions())
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,33 +107,9 @@ def compliant_step(
     tau: Any,
     *,
     time_step: Any,
-    alpha: Any = None,
-    beta: Any = None,
-    compliance: Any = None,
-    damping: Any = None,
-    servo_stiffness: Any = None,
-    servo_damping: Any = None,
-    servo_target: Any = None,
-    driven: Any = None,
     contacts: Any = (),
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    restitution: Any = None,
-    normal: Any = None,
-    height: Any = None,
-    limits: bool = False,
-    joint_friction: bool = False,
-    stabilization: str = "none",
-    midpoint: bool | None = None,
-    impacts: str = "newton",
-    geometric_stiffness: Any = None,
-    method: str = "auto",
-    tolerance: float = 1e-8,
-    iterations: int = 1000,
-    start: Any = None,
-    time: Any = None,
-    parameters: Any = None,
+    options: CompliantOptions | None = None,
+    **shortcuts: Any,
 ) -> CompliantStep:
     """Configurations and velocities after a step of time, of one state or a batch, and the impulses of the rows.
 
@@ -151,81 +124,46 @@ def compliant_step(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N], constant during the step.
         time_step: (…) h [s].
-        alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit. 1 by default.
-        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺); what flies goes straight on (see `flying`).
-            1 by default; ½ where all forces are smooth (see `midpoint`).
-        compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
-            all constraints, or one for each row (…, m). By the names or numbers of rows, {"bushing": {"rx": 1e-3}}, the
-            others stay rigid. 0 is the limit of stiff springs, inf a damper alone. A constraint may have a symmetric
-            matrix (…, k, k), {"bushing": C}, whose rows yield to each other's forces.
-        damping: B [N·s/m, N·m·s/rad] of elastic constraints, likewise.
-        servo_stiffness: (…, nv) of servos in the joints [N·m/rad, N/m].
-        servo_damping: (…, nv) of servos in the joints [N·m·s/rad, N·s/m].
-        servo_target: (…, nq) where servos pull to [rad, m].
-        driven: Velocities after the step of joints that no force changes, by name: {"crank": 2.0}; 0 locks a joint.
         contacts: Where it may touch: some `Contact`. Its compliance makes it elastic.
-        friction, torsional, rolling, restitution, normal, height: Numbers of contacts instead of their own, as for
-            `contact_dynamics`.
-        limits: Whether joints end at their limits.
-        joint_friction: Whether joints have the dry friction of the model.
-        stabilization: How errors of position are taken off: "none" by velocities that kinematic rows ask for; "pre" or
-            "post" by a motion of its own before or after, that leaves velocities alone; "project" by `project`.
-        midpoint: Whether inertias, rows and velocity products are those of the middle of the step, which a first step
-            finds. Twice the work; with α = β = ½, second order instead of first. By default, where α and β are left
-            out, too, it is on and β = ½ if all forces are smooth: springs, dampers, servos and elastic rows, but
-            neither rigid rows, driven joints, contacts, limits nor dry friction, with which it is off and β = 1.
-        impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, as far as that
-            adds no energy, or "reflections", in the order in which a blow travels (see `reflections`).
-        geometric_stiffness: (…, m) impulses of the step before [N·s], whose forces turn with the robot; implicit, then.
-        method: "auto" for sweeps over the tree; solvers of the system that is formed, "ldl", "cg", "minres",
-            "gauss_seidel", "pgs", "sequential_impulses" (see `compliant_system`); or one of `ContactProblem.solve`.
-        tolerance: As for `contact_dynamics`.
-        iterations: As for `contact_dynamics`.
-        start: (…, m) impulses to start from [N·s], such as those of the step before.
-        time: (…) [s] what references move with, needed where they do.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        options: A `CompliantOptions`: scheme, elements, contact, planes, rows, solver, time, parameters.
+        **shortcuts: Fields of the options and of the objects that they hold, by their names: alpha, beta,
+            stabilization, midpoint, impacts (scheme); compliance, damping, servo_stiffness, servo_damping,
+            servo_target, driven, geometric_stiffness (elements); friction, torsional, rolling, restitution,
+            contact_compliance (contact); normal, height (planes); limits, joint_friction (rows); method, tolerance,
+            iterations, start (solver).
     """
-    default = alpha is None and beta is None and midpoint is None
-    asked = prepared(
-        mechanism,
-        time_step=time_step,
-        alpha=1.0 if alpha is None else alpha,
-        beta=1.0 if beta is None else beta,
-        compliance=compliance,
-        damping=damping,
-        servo_stiffness=servo_stiffness,
-        servo_damping=servo_damping,
-        servo_target=servo_target,
-        driven=driven,
-        contacts=contacts,
-        friction=friction,
-        torsional=torsional,
-        rolling=rolling,
-        restitution=restitution,
-        normal=normal,
-        height=height,
-        limits=limits,
-        joint_friction=joint_friction,
-        stabilization=stabilization,
-        geometric_stiffness=geometric_stiffness,
-        time=time,
-        parameters=parameters,
-        batch=batch_of(q, v, tau, time_step),
-    )
+    (options,) = _STEP.fill(shortcuts, options=options)
+    asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
+    scene, scheme, method = asked.scene, asked.scheme, options.solver.method
     one_of("method", method, METHODS, code="unknown-method")
-    check_impacts(impacts)
-    scene, numbers = asked.scene, asked.numbers
-    if default and has_smooth_forces(asked):
-        numbers, midpoint = numbers | {"alpha": np.array(1.0), "beta": np.array(0.5)}, True
     check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
-    solving = solver_numbers(scene, tolerance, iterations, start)
-    if method != "auto" or scene.points or scene.stops or scene.friction_bounds:
-        numbers = numbers | solving
-    rubbing = {} if not scene.points else asked.rubbing
-    if midpoint is not None and not isinstance(midpoint, bool | int | np.bool_):
-        raise StepError(f"midpoint is {short(repr(midpoint))}; it is True or False.", code="not-a-boolean")
-    fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
-    inputs = structured_step(numbers | rubbing)
-    found = compliant_kernel(scene, q, v, tau, asked.step, **inputs, **asked.fixed, **fixed, method=method)
+    solver, midpoint = solver_inputs(scene, options.solver), bool(options.scheme.midpoint)
+    if method == "auto" and not (scene.points or scene.stops or scene.friction_bounds):
+        solver = SolverInputs()  # nothing is solved by iterations
+    if options.scheme.is_default and asked.has_smooth_forces:
+        scheme, midpoint = Scheme(np.array(1.0), np.array(0.5)), True
+    found = compliant_kernel(
+        scene,
+        q,
+        v,
+        tau,
+        asked.step,
+        scheme=scheme,
+        springs=asked.springs,
+        servo=asked.servo,
+        driven_velocity=asked.driven_velocity,
+        contact=asked.contact,
+        solver=solver,
+        planes=asked.planes,
+        time=options.time,
+        parameters=options.parameters,
+        elastic=asked.elastic,
+        driven=asked.driven,
+        coupled=asked.coupled,
+        stabilization=options.scheme.stabilization,
+        midpoint=midpoint,
+        impacts=options.scheme.impacts,
+        method=method,
+    )
     ended = whole(found.iterations), whole(found.status), found.restitution_share, found.system_velocity
     return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)

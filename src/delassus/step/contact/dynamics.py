@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from delassus.common.checks import one_of
+from delassus.common.options import Shortcuts
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
-from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
-from delassus.step.contact.asked import Asked
+from delassus.contact.solvers.laws import Lcp, Ncp
+from delassus.step.contact.arguments import ContactArguments
+from delassus.step.contact.options import ContactOptions, ProblemOptions
 from delassus.step.contact.origins import rigid_problem
-from delassus.step.contact.steps import Relaxed, accelerations, free, relaxed, rigid, soft
-from delassus.step.laws.relaxation import Relaxation
-from delassus.step.laws.relaxed import CONES
-from delassus.step.laws.softness import Softness
+from delassus.step.contact.steps import accelerations, free, relaxed, rigid, soft
+from delassus.step.laws.law import LAWS, Law, Relaxed, Soft
 
-LAWS: Final = ("ncp", "ccp", "lcp", "relaxed", "soft")
-"""The laws of contact."""
+_NAMES: Final = "mechanism q v tau contacts time_step"
+_STEP: Final = Shortcuts(
+    "contact_dynamics", _NAMES, renamed={"model": "law"}, code="unknown-law", law=LAWS, options=ContactOptions()
+)
+_PROBLEM: Final = Shortcuts("contact_problem", _NAMES, options=ProblemOptions())
 
 
 def contact_dynamics(
@@ -27,31 +29,9 @@ def contact_dynamics(
     *,
     contacts: Any = (),
     time_step: Any,
-    model: str = "ncp",
-    method: str = "auto",
-    tolerance: float = 1e-8,
-    iterations: int = 1000,
-    start: Any = None,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    restitution: Any = None,
-    compliance: Any = None,
-    stabilization: Any = 0.0,
-    normal: Any = None,
-    height: Any = None,
-    limits: bool = False,
-    joint_friction: bool = False,
-    faces: int = 4,
-    pyramid: str = "inner",
-    relaxation: Relaxation | None = None,
-    impratio: Any = 1.0,
-    cone: str = "elliptic",
-    softness: Softness | None = None,
-    rest_gap: float = 1e-6,
-    rest_speed: float = 1e-6,
-    time: Any = None,
-    parameters: Any = None,
+    law: str | Law = "ncp",
+    options: ContactOptions | None = None,
+    **shortcuts: Any,
 ) -> Any:
     """Velocities after a step of time and the impulses of contacts, of one state or a batch: a `ContactStep`.
 
@@ -71,55 +51,32 @@ def contact_dynamics(
         tau: Generalised forces (…, nv) [N·m, N], those of springs and dampers (`passive_forces`) among them.
         contacts: Where it may touch: some `Contact`.
         time_step: (…) h [s], or None for accelerations and forces (see `rigid_forces`).
-        model: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "lcp" for friction pyramids;
-            "relaxed" for MuJoCo's model, in which rows give way; "soft" for springs and dampers.
-        method: A method of `ContactProblem.solve`.
-        tolerance: The residual at which a state is solved, as a share of its largest free velocity.
-        iterations: How many are made at most.
-        start: (…, m) impulses to start from [N·s], such as those of the step before.
-        friction: (…, points) instead of the contacts' own.
-        torsional: (…, points that have it) instead of the contacts' own [m].
-        rolling: (…, points that have it) instead of the contacts' own [m].
-        restitution: (…, points) instead of the contacts' own.
-        compliance: (…, points) instead of the contacts' own [m/N].
-        stabilization: (…) the share of penetrations, and of errors of constraints without gains, that a step takes
-            back, from 0 to 1.
-        normal: (…, points, 3) or (…, 1, 3) normals of the planes of contacts with the world, instead of their own.
-        height: (…, points) heights of these planes [m], instead of their own.
-        limits: Whether joints end at their limits.
-        joint_friction: Whether joints have the dry friction of the model.
-        faces: Of a friction pyramid (model "lcp").
-        pyramid: "inner" or "outer", whether it lies in the cone or around it (model "lcp").
-        relaxation: How rows are relaxed, unless contacts say it themselves (model "relaxed").
-        impratio: (…) by how much friction gives way less than the normal does (model "relaxed").
-        cone: "elliptic" or "pyramidal" (model "relaxed").
-        softness: How contacts give way, unless they say it themselves (model "soft").
-        rest_gap: [m] points that are nearer to their plane touch it (without a step of time).
-        rest_speed: [m/s] points that are slower rest (without a step of time).
-        time: (…) [s] what references move with, needed where they do.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        law: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "lcp" or `Lcp(faces, pyramid)`
+            for friction pyramids; "relaxed" or `Relaxed(relaxation, impratio, cone)` for MuJoCo's model, in which rows
+            give way; "soft" or `Soft(softness)` for springs and dampers.
+        options: A `ContactOptions`: contact, planes, rows, stabilization, solver, rest, time, parameters.
+        **shortcuts: Fields of these objects by their names. Of the law: faces, pyramid, relaxation, impratio, cone,
+            softness. Of the options: their own fields; friction, torsional, rolling, restitution, compliance (contact);
+            normal, height (planes); limits, joint_friction (rows); method, tolerance, iterations, start (solver);
+            rest_gap, rest_speed (rest).
     """
-    numbers = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
-    numbers |= {"compliance": compliance, "normal": normal, "height": height}
-    rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
-    solver = {"method": method, "tolerance": tolerance, "iterations": iterations, "start": start}
-    one_of("model", model, LAWS, code="unknown-model")
-    if model == "lcp":
-        solver |= {"system": PYRAMID_SYSTEM, "law": "lcp"}
-    rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
-    asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, solver, rows)
+    named = _STEP.renamed(shortcuts, "law", law, "ncp")
+    chosen, options = _STEP.fill(shortcuts, law=named, options=options)
+    asked = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, chosen, options)
+    solver = options.solver
     if not asked.scene.m:
-        return free(asked, model)
-    if model == "relaxed":
-        check_cone(cone)
-        return relaxed(asked, Relaxed(relaxation, impratio, cone))
+        return free(asked, chosen, solver)
+    if isinstance(chosen, Relaxed):
+        return relaxed(asked, chosen, solver)
+    if isinstance(chosen, Soft | Lcp) and asked.step is None:
+        raise ContactProblemError(
+            f"time_step is missing: the law {chosen.name!r} makes steps.", code="missing-argument"
+        )
+    if isinstance(chosen, Soft):
+        return soft(asked, chosen, solver)
     if asked.step is None:
-        if model in ("soft", "lcp"):
-            raise ContactProblemError(
-                f"time_step is missing: the model {model!r} makes steps.", code="missing-argument"
-            )
-        return accelerations(asked, model, rest_gap, rest_speed)
-    return soft(asked, softness) if model == "soft" else rigid(asked, model, faces, pyramid)
+        return accelerations(asked, chosen, solver, options.rest)
+    return rigid(asked, chosen, solver)
 
 
 def contact_problem(
@@ -130,36 +87,25 @@ def contact_problem(
     *,
     contacts: Any = (),
     time_step: Any,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    restitution: Any = None,
-    compliance: Any = None,
-    stabilization: Any = 0.0,
-    normal: Any = None,
-    height: Any = None,
-    limits: bool = False,
-    joint_friction: bool = False,
-    time: Any = None,
-    parameters: Any = None,
+    options: ProblemOptions | None = None,
+    **shortcuts: Any,
 ) -> ContactProblem:
-    """The contact problem of a step of time, not solved; arguments as for `contact_dynamics`."""
+    """The contact problem of a step of time, not solved.
+
+    Args:
+        mechanism, q, v, tau, contacts: As for `contact_dynamics`.
+        time_step: (…) h [s].
+        options: A `ProblemOptions`: contact, planes, rows, stabilization, time, parameters.
+        **shortcuts: Fields of the options and of the objects that they hold, as for `contact_dynamics`.
+    """
     if time_step is None:
         raise ContactProblemError(
             "time_step is missing: the contact problem is one of a step of time.", code="missing-argument"
         )
-    numbers = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
-    numbers |= {"compliance": compliance, "normal": normal, "height": height}
-    rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
-    rows = {"limits": limits, "joint_friction": joint_friction}
-    asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, {}, rows)
+    (options,) = _PROBLEM.fill(shortcuts, options=options)
+    asked = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, Ncp(), options)
     if not asked.scene.m:
         raise ContactProblemError(
             "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
         )
-    return rigid_problem(asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
-
-
-def check_cone(cone: Any) -> None:
-    """Raise unless it is a cone of the relaxed model."""
-    one_of("cone", cone, CONES)
+    return rigid_problem(asked.scene, (*asked.state, asked.step), asked.inputs)

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import is_one_of, real_array
+from delassus.common.checks import real_array
+from delassus.common.options import Shortcuts
 from delassus.constrained.rows.counts import whole
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.errors import short
 from delassus.model.links import links_of
 from delassus.model.model import Model
-from delassus.step.contact.asked import Asked, resting
-from delassus.step.contact.dynamics import check_cone
+from delassus.step.contact.arguments import ContactArguments, solver_inputs
 from delassus.step.contact.explain import explain_relaxed, explain_rigid, explain_yielding
+from delassus.step.contact.options import ContactInverseOptions
 from delassus.step.contact.origins import Origin
 from delassus.step.contact.result import InContact
-from delassus.step.contact.steps import Relaxed, relaxed_numbers
-from delassus.step.laws.inputs import structured
-from delassus.step.laws.relaxation import Relaxation
+from delassus.step.contact.steps import row_relaxation
+from delassus.step.laws.law import EXPLAINED, Law, Relaxed
 
 Array = NDArray[np.float64]
+
+_INVERSE: Final = Shortcuts(
+    "contact_inverse_dynamics",
+    "mechanism q v a contacts time_step",
+    renamed={"model": "law"},
+    code="unknown-law",
+    law=EXPLAINED,
+    options=ContactInverseOptions(),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,33 +58,14 @@ def contact_inverse_dynamics(
     *,
     contacts: Any = (),
     time_step: Any = None,
-    model: str = "ncp",
-    yielding: Any = None,
-    passive: Any = None,
-    tau: Any = None,
-    rest_speed: float = 1e-6,
-    method: str = "auto",
-    tolerance: float = 1e-8,
-    iterations: int = 1000,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    compliance: Any = None,
-    stabilization: Any = 0.0,
-    normal: Any = None,
-    height: Any = None,
-    limits: bool = False,
-    joint_friction: bool = False,
-    relaxation: Relaxation | None = None,
-    impratio: Any = 1.0,
-    cone: str = "elliptic",
-    time: Any = None,
-    parameters: Any = None,
+    law: str | Law = "ncp",
+    options: ContactInverseOptions | None = None,
+    **shortcuts: Any,
 ) -> ContactExplanation:
     """Forces of contacts that explain accelerations, and the torques of the motors, of one state or a batch.
 
     Rigid contacts do not tell their forces by the motion. Those that leave least to do for velocities without a motor
-    are found; where several do, some of them. Rows that give way, by `yielding` or in the model "relaxed", tell their
+    are found; where several do, some of them. Rows that give way, by `yielding` or in the law "relaxed", tell their
     forces themselves.
 
     Args:
@@ -85,75 +75,89 @@ def contact_inverse_dynamics(
         a: Accelerations (…, nv) [rad/s², m/s²]: the velocity after the step is v + h a, of free and planar joints in
             their axes then.
         contacts: Where it may touch: some `Contact`.
-        time_step: (…) h [s]; the model "relaxed" needs none.
-        model: "ncp", "ccp" or "relaxed", as for `contact_dynamics`.
-        yielding: R [1/kg], one number or (…, m), by which all rows give way.
-        passive: (nv,) not zero for velocities without a motor; by default those of free joints.
-        tau: (…, nv) generalised forces of passive velocities, where they are known [N·m, N], such as `passive_forces`;
-            by default none.
-        rest_speed: [m/s] contacts that open more slowly push, and those that slide more slowly stick.
-        method: A method of `ContactProblem.solve`.
-        tolerance: As for `contact_dynamics`.
-        iterations: As for `contact_dynamics`.
-        friction, torsional, rolling, compliance, stabilization, normal, height, limits, joint_friction: As for
-            `contact_dynamics`.
-        relaxation, impratio, cone, time, parameters: As for `contact_dynamics`.
+        time_step: (…) h [s]; the law "relaxed" needs none.
+        law: "ncp", "ccp", "relaxed" or `Relaxed(…)`, as for `contact_dynamics`.
+        options: A `ContactInverseOptions`: contact, planes, rows, stabilization, solver, explanation, time, parameters.
+        **shortcuts: Fields of these objects by their names: those of `contact_dynamics`, restitution, start and rests
+            left out, and yielding, passive, tau, rest_speed (explanation).
     """
-    if not is_one_of(model, ("ncp", "ccp", "relaxed")):
-        raise ContactProblemError(
-            f"there is no inverse of the model {model!r}; the models are: ncp, ccp, relaxed.", code="unknown-model"
-        )
-    if time_step is None and model != "relaxed":
+    named = _INVERSE.renamed(shortcuts, "law", law, "ncp")
+    chosen, options = _INVERSE.fill(shortcuts, law=named, options=options)
+    if time_step is None and not isinstance(chosen, Relaxed):
         raise ContactProblemError(
             "time_step is missing: rigid contacts are told apart by where a step leads.", code="missing-argument"
         )
-    numbers = {"friction": friction, "torsional": torsional, "rolling": rolling, "compliance": compliance}
-    numbers |= {"normal": normal, "height": height}
-    rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
-    solver = {"method": method, "tolerance": tolerance, "iterations": iterations}
-    rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
-    asked = Asked.of(mechanism, (q, v, a), contacts, time_step, numbers, rest, solver, rows)
-    if "restitution" in asked.numbers:
+    asked = ContactArguments.of(mechanism, (q, v, a), contacts, time_step, chosen, options)
+    solver = solver_inputs(asked.scene, chosen, options.solver)
+    if asked.inputs.contact.restitution is not None:
         raise ContactProblemError(
             "a strike has no inverse: leave restitution out of the contacts.", code="not-supported"
         )
+    if solver.start is not None:
+        raise ContactProblemError("start has no use: forces are found without one.", code="not-supported")
     if not asked.scene.m:
         raise ContactProblemError(
             "there are no contacts, constraints or limits: rnea gives the torques.", code="nothing-to-do"
         )
-    where = _passive(asked, passive)
-    if model == "relaxed":
-        check_cone(cone)
-        given = relaxed_numbers(asked, Relaxed(relaxation, impratio, cone))
-        h = np.zeros(()) if asked.step is None else asked.step
-        found = explain_relaxed(asked.scene, *asked.state, h, **structured(given), cone=cone)
-        return _explanation(asked, model, where, tau, *found)
-    if yielding is not None:
-        R = real_array("yielding", yielding)
-        if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, asked.scene.m)):
-            raise ContactProblemError(
-                f"yielding is {short(repr(yielding))}; it is positive, one number or one for each of {asked.scene.m} "
-                "rows.",
-                code="out-of-range",
-            )
-        R = np.broadcast_to(R, (*R.shape[:-1], asked.scene.m))
-        found = explain_yielding(
-            asked.scene, *asked.state, asked.step, **structured(asked.numbers | asked.rest), yielding=R, law=model
+    how, inputs = options.explanation, asked.inputs
+    where = _passive(asked, how.passive)
+    if isinstance(chosen, Relaxed):
+        found = explain_relaxed(
+            asked.scene,
+            *asked.state,
+            np.zeros(()) if asked.step is None else asked.step,
+            relaxation=row_relaxation(asked, chosen),
+            contact=inputs.contact,
+            planes=inputs.planes,
+            time=inputs.time,
+            parameters=inputs.parameters,
+            cone=chosen.cone,
         )
-        return _explanation(asked, model, where, tau, *found)
+        return _explanation(asked, chosen, where, how.tau, *found)
+    if how.yielding is not None:
+        found = explain_yielding(
+            asked.scene,
+            *asked.state,
+            asked.step,
+            contact=inputs.contact,
+            stabilization=inputs.stabilization,
+            planes=inputs.planes,
+            time=inputs.time,
+            parameters=inputs.parameters,
+            yielding=_yielding(asked, how.yielding),
+            law=chosen.name,
+        )
+        return _explanation(asked, chosen, where, how.tau, *found)
     torque, force, residual, gap, made, status = explain_rigid(
         asked.scene,
         *asked.state,
         asked.step,
-        **structured(asked.numbers | asked.rest | asked.solver),
+        contact=inputs.contact,
+        stabilization=inputs.stabilization,
+        planes=inputs.planes,
+        time=inputs.time,
+        parameters=inputs.parameters,
+        solver=solver,
+        method=options.solver.method,
         passive=where,
-        tau=tau,
-        rest_speed=resting("rest_speed", rest_speed),
+        tau=how.tau,
+        rest_speed=how.rest_speed,
     )
-    return _explanation(asked, model, where, tau, torque, force, gap, status, residual, made)
+    return _explanation(asked, chosen, where, how.tau, torque, force, gap, status, residual, made)
 
 
-def _passive(asked: Asked, passive: Any) -> Array:
+def _yielding(asked: ContactArguments, yielding: Any) -> Array:
+    """R (…, m) of all rows."""
+    R, m = real_array("yielding", yielding), asked.scene.m
+    if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, m)):
+        raise ContactProblemError(
+            f"yielding is {short(repr(yielding))}; it is positive, one number or one for each of {m} rows.",
+            code="out-of-range",
+        )
+    return np.broadcast_to(R, (*R.shape[:-1], m))
+
+
+def _passive(asked: ContactArguments, passive: Any) -> Array:
     """1 or 0 (nv,)."""
     robot: Model = asked.scene.model
     if passive is None:
@@ -171,8 +175,8 @@ def _passive(asked: Asked, passive: Any) -> Array:
 
 
 def _explanation(
-    asked: Asked,
-    model: str,
+    asked: ContactArguments,
+    law: Law,
     passive: Array,
     tau: Any,
     torque: Array,
@@ -184,7 +188,7 @@ def _explanation(
 ) -> ContactExplanation:
     return ContactExplanation(
         scene=asked.scene,
-        model=model,
+        law=law.name,
         gap=gap,
         residuals=np.zeros_like(force) if residual is None else residual,
         iterations=whole(np.zeros(np.shape(status)) if made is None else made),

@@ -9,66 +9,94 @@ import numpy as np
 
 from delassus.contact.problems.problem import ContactProblem
 from delassus.errors import BadArgument
+from delassus.step.contact.arguments import ContactInputs
 from delassus.step.contact.rigid import assemble_contacts
-from delassus.step.laws.inputs import structured
+from delassus.step.laws.inputs import RowRelaxation
 from delassus.step.laws.relaxed import relaxed_rows
 from delassus.step.scene import Scene
-
-_CONE = ("friction", "torsional", "rolling")
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """What a result is of: a state with a step, and numbers by name, as they were: simulations change theirs in place.
+    """The state, step and inputs of a result, copied: simulations change theirs in place.
 
     Attributes:
         law: "rigid" or "relaxed"; others solve no contact problem.
         scene: The robot, its contacts and its other rows.
         state: q, v, tau and h.
-        names: Of the numbers.
-        numbers: Those that the kernel was called with.
+        inputs: Those of the kernel.
+        restitution_share: (…) the share of restitution that added no energy; None without restitution.
+        relaxation: How rows give way, if they do.
     """
 
     law: str
     scene: Scene
     state: tuple[Any, ...] = ()
-    names: tuple[str, ...] = ()
-    numbers: tuple[Any, ...] = ()
-
-    @classmethod
-    def of(cls, law: str, scene: Scene, state: tuple[Any, ...], numbers: dict[str, Any]) -> Origin:
-        """With arrays of its own."""
-        return cls(law, scene, tuple(np.array(x, float) for x in state), tuple(numbers), tuple(numbers.values()))
+    inputs: ContactInputs | None = None
+    restitution_share: Any = None
+    relaxation: RowRelaxation | None = None
 
     def problem(self) -> ContactProblem:
         """The contact problem."""
-        given = dict(zip(self.names, self.numbers, strict=True))
-        if self.law == "rigid":
-            return rigid_problem(self.scene, self.state, given)
-        if self.law == "relaxed":
-            return relaxed_problem(self.scene, self.state, given)
-        raise BadArgument(f"there is no ContactProblem of {self.law}.", code="not-supported")
+        if self.inputs is None or self.law not in ("rigid", "relaxed"):
+            raise BadArgument(f"there is no ContactProblem of {self.law}.", code="not-supported")
+        if self.relaxation is None:
+            return rigid_problem(self.scene, self.state, self.inputs, self.restitution_share)
+        return relaxed_problem(self.scene, self.state, self.inputs, self.relaxation)
 
 
-def rigid_problem(scene: Scene, state: tuple[Any, ...], numbers: dict[str, Any]) -> ContactProblem:
+def copied(state: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arrays of its own."""
+    return tuple(np.array(x, float) for x in state)
+
+
+def rigid_problem(
+    scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, restitution_share: Any = None
+) -> ContactProblem:
     """That of a step of time with rigid contact."""
-    cone = {name: numbers[name] for name in _CONE if name in numbers}
-    rest = {name: value for name, value in numbers.items() if name not in cone}
-    G, g, R, _, _ = assemble_contacts(scene, *state, **structured(rest))
-    bounds = _bounds(scene, np.asarray(state[3]))
-    return ContactProblem(G, g, scene.layout.cones, **cone, **bounds, compliance=R if np.any(R) else None, check=False)
+    G, g, R, _, _ = assemble_contacts(
+        scene,
+        *state,
+        contact=inputs.contact.replace(friction=None, torsional=None, rolling=None),
+        stabilization=inputs.stabilization,
+        planes=inputs.planes,
+        time=inputs.time,
+        parameters=inputs.parameters,
+        restitution_share=restitution_share,
+    )
+    return _problem(scene, G, g, np.asarray(state[3]), inputs, R if np.any(R) else None)
 
 
-def relaxed_problem(scene: Scene, state: tuple[Any, ...], numbers: dict[str, Any]) -> ContactProblem:
+def relaxed_problem(
+    scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, relaxation: RowRelaxation
+) -> ContactProblem:
     """(G + R) f + a_f - a*: a convex problem of forces, with elliptic cones."""
-    G, R, wanted, moving, on = relaxed_rows(scene, *state, **structured(numbers))
-    cone = {name: numbers[name] for name in _CONE if name in numbers}
-    bounds = _bounds(scene, np.ones(()))
-    return ContactProblem(G, on * (moving - wanted), scene.layout.cones, **cone, **bounds, compliance=R, check=False)
+    G, R, wanted, moving, on = relaxed_rows(
+        scene,
+        *state,
+        relaxation=relaxation,
+        contact=inputs.contact,
+        planes=inputs.planes,
+        time=inputs.time,
+        parameters=inputs.parameters,
+    )
+    return _problem(scene, G, on * (moving - wanted), np.ones(()), inputs, R)
 
 
-def _bounds(scene: Scene, h: Any) -> dict[str, Any]:
-    if not scene.friction_bounds:
-        return {}
-    bounds = h[..., None] * np.array(scene.friction_bounds)
-    return {"lower": -bounds, "upper": bounds}
+def _problem(scene: Scene, G: Any, g: Any, h: Any, inputs: ContactInputs, compliance: Any) -> ContactProblem:
+    contact, lower, upper = inputs.contact.replace(restitution=None, compliance=compliance), None, None
+    if scene.friction_bounds:
+        upper = h[..., None] * np.array(scene.friction_bounds)
+        lower = -upper
+    return ContactProblem(
+        G,
+        g,
+        scene.layout.cones,
+        friction=contact.friction,
+        torsional=contact.torsional,
+        rolling=contact.rolling,
+        lower=lower,
+        upper=upper,
+        compliance=contact.compliance,
+        check=False,
+    )

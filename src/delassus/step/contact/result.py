@@ -29,7 +29,7 @@ class InContact(Outcome):
 
     Attributes:
         scene: The robot, its contacts and its other rows.
-        model: The law of contact.
+        law: The law of contact, by name.
         gap: (…, points) before the step [m], negative where bodies penetrate.
         residuals: (…, m) what is left of the laws [m/s, rad/s; per second for forces].
         iterations: (…) how many were made.
@@ -40,7 +40,7 @@ class InContact(Outcome):
     status_type: ClassVar = Status
 
     scene: Scene
-    model: str
+    law: str
     gap: Array
     residuals: Array
     iterations: NDArray[np.int64]
@@ -126,10 +126,10 @@ class ContactStep(InContact):
         The problem of the relaxed model is one of forces and accelerations, and so is its solution.
         """
         numbers = (self.impulse, self.row_velocity, self.residuals)
-        if self.model == "relaxed":
+        if self.law == "relaxed":
             h = np.asarray(self.origin.state[3])[..., None]
             numbers = (self.impulse / h, self.row_velocity / h, self.residuals / h)
-        return ContactSolution(self.problem, self.model, *numbers, self.iterations, self.status, self.pyramid)
+        return ContactSolution(self.problem, self.law, *numbers, self.iterations, self.status, self.pyramid)
 
     @property
     def modes(self) -> Any:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
-from delassus.contact.cones.pyramid import face_angles
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.solvers.laws import Ccp, Lcp, Ncp
+from delassus.contact.solvers.options import SolverOptions
 from delassus.dynamics.forces.aba import aba
-from delassus.errors import expect
-from delassus.step.contact.asked import Asked, resting
-from delassus.step.contact.origins import Origin
+from delassus.step.contact.arguments import ContactArguments, solver_inputs
+from delassus.step.contact.options import RestThresholds
+from delassus.step.contact.origins import Origin, copied
 from delassus.step.contact.result import ContactForces, ContactStep, InContact
 from delassus.step.contact.rigid import advance_freely, contact_step
 from delassus.step.contact.soft import soft_step
-from delassus.step.laws.inputs import structured
+from delassus.step.laws.inputs import RowRelaxation
+from delassus.step.laws.law import Law, Relaxed, Soft
 from delassus.step.laws.relaxation import Relaxation
 from delassus.step.laws.relaxed import relaxed_forces
 from delassus.step.laws.rigid_forces import rigid_forces
@@ -28,100 +30,118 @@ LARGEST_PYRAMIDS: Final = 48
 """Variables of friction pyramids up to which a step is compiled."""
 
 
-class Relaxed(NamedTuple):
-    """How rows are relaxed: those of contacts that do not say it themselves, and all others."""
-
-    relaxation: Relaxation | None
-    impratio: Any
-    cone: str
-
-
-def rigid(asked: Asked, law: str, faces: int, pyramid: str) -> ContactStep:
-    """A step with rigid contact; the last two are for the model "lcp"."""
-    options: dict[str, Any] = {"law": law}
-    if law == "lcp":
-        face_angles(faces, pyramid)
+def rigid(asked: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptions) -> ContactStep:
+    """A step with rigid contact."""
+    pyramid: dict[str, Any] = {}
+    if isinstance(law, Lcp):
         if asked.scene.torsional:
             raise ContactProblemError(
-                "model 'lcp' has no torsional and rolling friction; take 'ncp' or 'ccp'.", code="not-supported"
+                "law 'lcp' has no torsional and rolling friction; take 'ncp' or 'ccp'.", code="not-supported"
             )
-        if (faces + 2) * asked.scene.points > LARGEST_PYRAMIDS:
+        if (law.faces + 2) * asked.scene.points > LARGEST_PYRAMIDS:
             raise ContactProblemError(
-                f"model 'lcp' with {asked.scene.points} points and {faces} faces would take minutes to compile: "
+                f"law 'lcp' with {asked.scene.points} points and {law.faces} faces would take minutes to compile: "
                 "take 'ncp', or contact_problem(…).solve('lcp').",
                 code="not-supported",
             )
-        options |= {"faces": int(faces), "pyramid": pyramid}
-    given = asked.solver | asked.numbers | asked.rest | options
-    *found, share = contact_step(asked.scene, *asked.state, asked.step, **structured(given))
-    numbers = asked.numbers | asked.rest
-    if "restitution" in numbers:
-        numbers |= {"restitution_share": share}
-    origin = Origin.of("rigid", asked.scene, (*asked.state, asked.step), numbers)
-    return _step(asked, law, found, origin, (int(faces), pyramid) if law == "lcp" else None, share)
+        pyramid = {"faces": law.faces, "pyramid": law.pyramid}
+    inputs = asked.inputs
+    *found, share = contact_step(
+        asked.scene,
+        *asked.state,
+        asked.step,
+        contact=inputs.contact,
+        solver=solver_inputs(asked.scene, law, solver),
+        stabilization=inputs.stabilization,
+        planes=inputs.planes,
+        time=inputs.time,
+        parameters=inputs.parameters,
+        law=law.name,
+        method=solver.method,
+        **pyramid,
+    )
+    lowered = None if inputs.contact.restitution is None else share
+    origin = Origin("rigid", asked.scene, copied((*asked.state, asked.step)), inputs, lowered)
+    return _step(asked, law, found, origin, share)
 
 
-def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) -> ContactForces:
+def accelerations(
+    asked: ContactArguments, law: Ncp | Ccp, solver: SolverOptions, rest: RestThresholds
+) -> ContactForces:
     """Accelerations and forces with rigid contact."""
-    unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
-    if unknown:
-        raise ContactProblemError(
-            f"{unknown[0]} needs a time_step: without it, contacts are rigid and do not strike.",
-            code="conflicting-arguments",
-        )
-    rest = {name: value for name, value in asked.rest.items() if name != "stabilization"}
+    inputs = asked.inputs
     found = rigid_forces(
         asked.scene,
         *asked.state,
-        **structured(asked.solver | asked.numbers | rest),
-        law=law,
-        rest_gap=resting("rest_gap", rest_gap),
-        rest_speed=resting("rest_speed", rest_speed),
+        contact=asked.without_impacts("{} needs a time_step: without it, contacts are rigid and do not strike."),
+        solver=solver_inputs(asked.scene, law, solver),
+        planes=inputs.planes,
+        time=inputs.time,
+        parameters=inputs.parameters,
+        rest_gap=rest.rest_gap,
+        rest_speed=rest.rest_speed,
+        law=law.name,
+        method=solver.method,
     )
     return forces_of(asked, law, found, Origin("accelerations without a step of time", asked.scene))
 
 
-def soft(asked: Asked, softness: Softness | None) -> ContactStep:
+def soft(asked: ContactArguments, law: Soft, solver: SolverOptions) -> ContactStep:
     """A step with soft contact."""
-    unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
-    if unknown:
-        raise ContactProblemError(
-            f"the soft model has no {unknown[0]}: its stiffness and damping say how contacts give way.",
-            code="conflicting-arguments",
-        )
-    softness = Softness() if softness is None else softness
-    expect("the softness", softness, Softness, "Softness(stiffness=1e4)")
-    own = [softness if contact.softness is None else contact.softness for contact in asked.contacts]
-    springs: dict[str, Any] = {}
-    if own:
-        springs = {name: asked.per_point([getattr(x, name) for x in own]) for name in vars(softness)}
-    given = structured(asked.solver | _cones(asked) | springs | asked.rest)
-    found = soft_step(asked.scene, *asked.state, asked.step, **given)
-    return _step(asked, "soft", found, Origin("the soft model", asked.scene))
+    inputs = asked.inputs
+    contact = asked.without_impacts("the soft law has no {}: its stiffness and damping say how contacts give way.")
+    default = Softness() if law.softness is None else law.softness
+    own = [default if each.softness is None else each.softness for each in asked.contacts]
+    found = soft_step(
+        asked.scene,
+        *asked.state,
+        asked.step,
+        contact=contact,
+        solver=solver_inputs(asked.scene, law, solver),
+        stiffness=asked.per_point([each.stiffness for each in own]) if own else None,
+        damping=asked.per_point([each.damping for each in own]) if own else None,
+        slip_speed=asked.per_point([each.slip_speed for each in own]) if own else None,
+        stabilization=inputs.stabilization,
+        planes=inputs.planes,
+        time=inputs.time,
+        parameters=inputs.parameters,
+        method=solver.method,
+    )
+    return _step(asked, law, found, Origin("the soft model", asked.scene))
 
 
-def relaxed(asked: Asked, how: Relaxed) -> InContact:
+def relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InContact:
     """A step with relaxed contact, or accelerations and forces without a step."""
-    numbers = relaxed_numbers(asked, how)
+    inputs, relaxation = asked.inputs, row_relaxation(asked, law)
     h = np.zeros(()) if asked.step is None else asked.step
-    found = relaxed_forces(asked.scene, *asked.state, h, **structured(asked.solver | numbers), cone=how.cone)
-    origin = Origin.of("relaxed", asked.scene, (*asked.state, h), numbers)
-    if how.cone != "elliptic":
+    found = relaxed_forces(
+        asked.scene,
+        *asked.state,
+        h,
+        relaxation=relaxation,
+        contact=inputs.contact,
+        planes=inputs.planes,
+        time=inputs.time,
+        parameters=inputs.parameters,
+        solver=solver_inputs(asked.scene, law, solver),
+        cone=law.cone,
+        method=solver.method,
+    )
+    origin = Origin("relaxed", asked.scene, copied((*asked.state, h)), inputs, relaxation=relaxation)
+    if law.cone != "elliptic":
         origin = Origin("the relaxed model with pyramids", asked.scene)
     if asked.step is None:
-        return forces_of(asked, "relaxed", found, origin)
+        return forces_of(asked, law, found, origin)
     a, force, moving, residual, gap, made, status = found
     rows = h[..., None]
     q, v = _moved(asked, a)
-    return _step(asked, "relaxed", (q, v, rows * force, rows * moving, rows * residual, gap, made, status), origin)
+    return _step(asked, law, (q, v, rows * force, rows * moving, rows * residual, gap, made, status), origin)
 
 
-def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
-    """Weights, references and impedances of all rows, and what else the kernels of the relaxed model take."""
-    usual = Relaxation() if how.relaxation is None else how.relaxation
-    expect("the relaxation", usual, Relaxation, "Relaxation(solref=(0.02, 1.0))")
-    if not np.all(np.asarray(how.impratio) > 0.0):
-        raise ContactProblemError(f"impratio is {how.impratio!r}; it is positive.", code="out-of-range")
+def row_relaxation(asked: ContactArguments, law: Relaxed) -> RowRelaxation:
+    """Weights, references and impedances of all rows; those of contacts that have them are their own."""
+    asked.without_impacts("the relaxed law has no {}: its solref and solimp say how rows give way.")
+    usual = Relaxation() if law.relaxation is None else law.relaxation
     scene, rows = asked.scene, [usual] * asked.scene.m
     weight = row_weights(scene).copy()
     points = [contact for contact in asked.contacts for _ in contact.corners]
@@ -129,25 +149,18 @@ def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
         for row in own:
             rows[row] = usual if contact.relaxation is None else contact.relaxation
             weight[row] = weight[row] if rows[row].weight is None else rows[row].weight
-    unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
-    if unknown:
-        raise ContactProblemError(
-            f"the relaxed model has no {unknown[0]}: its solref and solimp say how rows give way.",
-            code="conflicting-arguments",
-        )
-    found = {
-        "weight": weight,
-        "reference": np.array([x.solref for x in rows]),
-        "impedance": np.array([x.solimp for x in rows]),
-        "impratio": np.asarray(how.impratio, float),
-    }
-    rest = {name: value for name, value in asked.rest.items() if name != "stabilization"}
-    return found | _cones(asked) | rest
+    return RowRelaxation(
+        weight,
+        np.array([x.solref for x in rows]),
+        np.array([x.solimp for x in rows]),
+        np.asarray(law.impratio, float),
+    )
 
 
-def free(asked: Asked, law: str) -> InContact:
+def free(asked: ContactArguments, law: Law, solver: SolverOptions) -> InContact:
     """The step, or the accelerations, of a robot that nothing touches."""
-    a = aba(asked.scene.mechanism, *asked.state, parameters=asked.rest.get("parameters"))
+    solver_inputs(asked.scene, law, solver)  # refuses bad options all the same
+    a = aba(asked.scene.mechanism, *asked.state, parameters=asked.inputs.parameters)
     motion = (a,) if asked.step is None else _moved(asked, a)
     batch = motion[-1].shape[:-1]
     empty = np.zeros((*batch, 0))
@@ -158,21 +171,19 @@ def free(asked: Asked, law: str) -> InContact:
     )
 
 
-def _moved(asked: Asked, a: Any) -> tuple[Any, Any]:
+def _moved(asked: ContactArguments, a: Any) -> tuple[Any, Any]:
     """Configurations and velocities after the step, with accelerations (…, nv) in the axes of the bodies."""
     q, v, _ = asked.state
-    found: tuple[Any, Any] = advance_freely(
-        asked.scene.model, q, v, a, asked.step, parameters=asked.rest.get("parameters")
-    )
+    found: tuple[Any, Any] = advance_freely(asked.scene.model, q, v, a, asked.step, parameters=asked.inputs.parameters)
     return found
 
 
-def forces_of(asked: Asked, law: str, found: Any, origin: Origin) -> ContactForces:
+def forces_of(asked: ContactArguments, law: Law, found: Any, origin: Origin) -> ContactForces:
     """The result of a kernel that gives accelerations and forces."""
     a, force, moving, residual, gap, made, status = found
     return ContactForces(
         scene=asked.scene,
-        model=law,
+        law=law.name,
         gap=gap,
         residuals=residual,
         iterations=whole(made),
@@ -185,17 +196,16 @@ def forces_of(asked: Asked, law: str, found: Any, origin: Origin) -> ContactForc
 
 
 def _step(
-    asked: Asked,
-    law: str,
+    asked: ContactArguments,
+    law: Law,
     found: Any,
     origin: Origin,
-    pyramid: tuple[int, str] | None = None,
     restitution_share: Any = None,
 ) -> ContactStep:
     q, velocity, impulse, moving, residual, gap, made, status = found
     return ContactStep(
         scene=asked.scene,
-        model=law,
+        law=law.name,
         gap=gap,
         residuals=residual,
         iterations=whole(made),
@@ -205,12 +215,6 @@ def _step(
         velocity=velocity,
         impulse=impulse,
         row_velocity=moving,
-        pyramid=pyramid,
+        pyramid=(law.faces, law.pyramid) if isinstance(law, Lcp) else None,
         restitution_share=np.ones(np.shape(status)) if restitution_share is None else restitution_share,
     )
-
-
-def _cones(asked: Asked) -> dict[str, Any]:
-    """What of the numbers is friction, or where planes are."""
-    names = ("friction", "torsional", "rolling", "normal", "height")
-    return {name: asked.numbers[name] for name in names if name in asked.numbers}

@@ -12,11 +12,12 @@ from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import row_values, rows_in
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.dynamics.tree.check import check_inertias
 from delassus.linalg.products import mirror
 from delassus.step.impacts.reflecting import MOST, held, reflected
-from delassus.step.points.numbers import numbers_of, scene_for
+from delassus.step.points.numbers import contact_parameters, scene_for
 from delassus.step.points.response import responding
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import contacts_of
@@ -85,8 +86,6 @@ def reflections(
     if not scene.points:
         raise ContactProblemError("contacts is empty: nothing strikes.", code="nothing-to-do")
     whole_number("rounds", rounds, 1, MOST)
-    numbers = numbers_of(scene, given, {"restitution": restitution})
-    more = {name: numbers[name] for name in ("restitution",) if name in numbers}
-    if touching is not None:
-        more["touching"] = real_array("touching", touching)
-    return reflections_kernel(scene, q, v, rounds=float(rounds), **more)
+    own = contact_parameters(scene, given, ContactParameters(restitution=restitution)).restitution
+    on = None if touching is None else real_array("touching", touching)
+    return reflections_kernel(scene, q, v, rounds=float(rounds), restitution=own, touching=on)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from delassus.compiler.host.inputs import Group
 from delassus.contact.cones.parameters import ContactParameters
@@ -14,6 +14,10 @@ class ContactPlanes(NamedTuple):
 
     normal: Any = None
     height: Any = None
+
+    def replace(self, **changes: Any) -> Self:
+        """The same with other values in some fields."""
+        return self._replace(**changes)
 
 
 class RowRelaxation(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.step.points.geometry import contact_geometry
-from delassus.step.points.numbers import numbers_of, scene_for
+from delassus.step.points.numbers import plane_arrays, scene_for
 
 
 class ContactKinematics(NamedTuple):
@@ -29,12 +29,11 @@ def contact_kinematics(
     mechanism: Any, q: Any, *, contacts: Any, normal: Any = None, height: Any = None, parameters: Any = None
 ) -> ContactKinematics:
     """Gaps, Jacobians, directions and places of contacts in configurations q (…, nq); planes as in a step of time."""
-    scene, given = scene_for(mechanism, contacts, False, False)
+    scene, _ = scene_for(mechanism, contacts, False, False)
     if not scene.points:
         raise ContactProblemError(
             "there are no contacts: give some, such as contacts=[Contact('foot')].", code="nothing-to-do"
         )
-    numbers = numbers_of(scene, given, {"normal": normal, "height": height})
-    planes = {name: numbers[name] for name in ("normal", "height") if name in numbers}
-    gap, J, axes, place = contact_geometry(scene, q, **planes, parameters=parameters)
+    normal, height = plane_arrays(scene, normal, height)
+    gap, J, axes, place = contact_geometry(scene, q, normal=normal, height=height, parameters=parameters)
     return ContactKinematics(gap, J[..., : scene.bilateral.start, :], axes, place)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
 from delassus.contact.systems.scaled import LARGEST_FRICTION
 from delassus.errors import expect
@@ -55,29 +56,34 @@ def _scene(
     return scene
 
 
-def numbers_of(scene: Scene, contacts: tuple[Contact, ...], given: dict[str, Any]) -> dict[str, NDArray[np.float64]]:
-    """Arrays by name, last axes (points,) or fewer; those that would do nothing are left out."""
-    found = dict(_own(contacts))
-    for name, value in given.items():
+def contact_parameters(scene: Scene, contacts: tuple[Contact, ...], given: ContactParameters) -> ContactParameters:
+    """Arrays, last axes (points,) or fewer, as given or as contacts say; None for those that would do nothing."""
+    found = _own(contacts)
+    for name, value in zip(given._fields, given, strict=True):
         if value is None:
-            continue
-        if name in ("normal", "height"):
-            found[name] = _of_planes(name, value, (scene.points, 3) if name == "normal" else (scene.points,))
             continue
         array = spread(name, value, len(_values(contacts, name)), _OF_POINTS[name])
         not_negative(name, array)
         if array is not None:
-            found[name] = _bounded(name, array)
+            found = found._replace(**{name: _bounded(name, array)})
     return found
 
 
+def plane_arrays(scene: Scene, normal: Any, height: Any) -> tuple[Any, Any]:
+    """Normals (…, points, 3) and heights (…, points), one for each point; None for what is not given."""
+    return (
+        None if normal is None else _of_planes("normal", normal, (scene.points, 3)),
+        None if height is None else _of_planes("height", height, (scene.points,)),
+    )
+
+
 @lru_cache(maxsize=256)
-def _own(contacts: tuple[Contact, ...]) -> dict[str, NDArray[np.float64]]:
+def _own(contacts: tuple[Contact, ...]) -> ContactParameters:
     """What contacts say themselves."""
     every = {name: np.array(_values(contacts, name)) for name in _OF_POINTS}
     needed = ("friction", "torsional", "rolling")
     said = {name: array for name, array in every.items() if array.size and (name in needed or array.any())}
-    return {name: _bounded(name, array) for name, array in said.items()}
+    return ContactParameters(**{name: _bounded(name, array) for name, array in said.items()})
 
 
 def _bounded(name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What a call of the compliant scheme asks for, checked, as arrays for all rows."""
+"""The arguments of a step of the compliant scheme, checked, as arrays for all rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from delassus.common.checks import (
     iteration_count,
     number_in_range,
     numbers_in_range,
-    one_of,
     real_array,
 )
 from delassus.common.names import UnknownName
@@ -23,13 +22,17 @@ from delassus.constrained.rows.locked import locked_velocities
 from delassus.constraints.basis.constraint import chosen_rows
 from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.solvers.options import SolverOptions
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.errors import BadArgument
 from delassus.model.model import Model
-from delassus.step.compliant.inputs import IMPACTS, STABILIZATIONS
+from delassus.step.compliant.acting import Servo
+from delassus.step.compliant.inputs import RowSprings, Scheme
+from delassus.step.compliant.options import ServoOptions, SystemOptions
 from delassus.step.compliant.scheme import EXPLICIT
-from delassus.step.compliant.types import RUBBING
-from delassus.step.points.numbers import numbers_of, scene_for
+from delassus.step.laws.inputs import ContactPlanes, SolverInputs
+from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
 
 _BLENDS: Final = Range(0.0, 1.0, "from 0, explicit, to 1, implicit")
@@ -39,64 +42,84 @@ class StepError(BadArgument):
     """A step of time that cannot be made: numbers out of bounds, rows that are not there."""
 
 
-class Asked(NamedTuple):
-    """A scene, the step h (…) [s], numbers by name, those of friction, and options that are compiled in."""
+class CompliantArguments(NamedTuple):
+    """A scene with its contacts, the step h (…) [s], and what kernels take besides a state.
+
+    Attributes:
+        scene: What is compiled.
+        step: h (…) [s].
+        scheme: α and β (…); None for 1.
+        springs: Of all rows.
+        servo: Of the joints.
+        driven_velocity: (…, nv) of driven joints, or None.
+        contact: Coefficients (…, points) of friction and restitution.
+        planes: What points touch.
+        elastic: The elastic rows, by their numbers.
+        driven: The driven velocities, by their numbers.
+        coupled: The first row, and the one after the last, of constraints with a matrix.
+    """
 
     scene: Scene
     step: NDArray[np.float64]
-    numbers: dict[str, Any]
-    rubbing: dict[str, Any]
-    fixed: dict[str, Any]
+    scheme: Scheme
+    springs: RowSprings
+    servo: Servo
+    driven_velocity: Any
+    contact: ContactParameters
+    planes: ContactPlanes
+    elastic: tuple[int, ...]
+    driven: tuple[int, ...]
+    coupled: tuple[tuple[int, int], ...]
 
+    @classmethod
+    def of(
+        cls, mechanism: Any, contacts: Any, time_step: Any, options: SystemOptions, batch: tuple[int, ...] = ()
+    ) -> CompliantArguments:
+        """Checked; `batch` are the leading axes of the states."""
+        rows, scheme, elements = options.rows, options.scheme, options.elements
+        scene, given = scene_for(mechanism, contacts, rows.limits, rows.joint_friction)
+        check_tendons(scene.model)
+        h = numbers_in_range("time_step", time_step, TIME_STEPS)
+        alpha, beta = (
+            numbers_in_range(name, 1.0 if x is None else x, _BLENDS)
+            for name, x in (("alpha", scheme.alpha), ("beta", scheme.beta))
+        )
+        contact = contact_parameters(scene, given, options.contact)
+        planes = ContactPlanes(*plane_arrays(scene, *options.planes))
+        springs, elastic, coupled = elastic_numbers(
+            scene, elements.compliance, elements.damping, contact.compliance, batch
+        )
+        check_blends(scene, alpha, beta, elastic, springs.compliance)
+        velocity, dofs = driven_numbers(scene.model, elements.driven)
+        if elements.geometric_stiffness is not None:
+            impulses = _core("geometric_stiffness", elements.geometric_stiffness, scene.m)
+            springs = springs._replace(geometric=impulses)
+        if options.time is not None:
+            real_array("time", options.time, "a number of seconds")
+        implicit = bool(np.all(alpha == 1.0) and np.all(beta == 1.0))
+        return cls(
+            scene,
+            h,
+            Scheme() if implicit else Scheme(alpha, beta),
+            springs,
+            servo_numbers(scene.model, elements.servos),
+            velocity,
+            contact.replace(compliance=None),
+            planes,
+            elastic,
+            dofs,
+            coupled,
+        )
 
-def prepared(
-    mechanism: Any,
-    *,
-    time_step: Any,
-    alpha: Any = 1.0,
-    beta: Any = 1.0,
-    compliance: Any = None,
-    damping: Any = None,
-    servo_stiffness: Any = None,
-    servo_damping: Any = None,
-    servo_target: Any = None,
-    driven: Any = None,
-    contacts: Any = (),
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    restitution: Any = None,
-    normal: Any = None,
-    height: Any = None,
-    limits: bool = False,
-    joint_friction: bool = False,
-    stabilization: str = "none",
-    geometric_stiffness: Any = None,
-    time: Any = None,
-    parameters: Any = None,
-    batch: tuple[int, ...] = (),
-) -> Asked:
-    """What a call asks for, as `compliant_step` names it; `batch` are the leading axes of its states."""
-    scene, given = scene_for(mechanism, contacts, limits, joint_friction)
-    check_tendons(scene.model)
-    h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
-    check_stabilization(stabilization)
-    of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
-    found: dict[str, Any] = dict(numbers_of(scene, given, of_points | {"normal": normal, "height": height}))
-    rubbing: dict[str, Any] = {name: found.pop(name) for name in RUBBING if name in found}
-    rows, elastic, coupled = elastic_numbers(scene, compliance, damping, found.pop("compliance", None), batch)
-    check_blends(scene, *blends, elastic, rows)
-    velocity, dofs = driven_numbers(scene.model, driven)
-    found |= rows | velocity | servo_numbers(scene.model, servo_stiffness, servo_damping, servo_target)
-    if not all(np.all(x == 1.0) for x in blends):
-        found |= {"alpha": blends[0], "beta": blends[1]}
-    if geometric_stiffness is not None:
-        found["geometric"] = _core("geometric_stiffness", geometric_stiffness, scene.m)
-    if time is not None:
-        found["time"] = real_array("time", time, "a number of seconds")
-    if parameters is not None:
-        found["parameters"] = parameters
-    return Asked(scene, h, found, rubbing, {"elastic": elastic, "driven": dofs, "coupled": coupled})
+    @property
+    def has_smooth_forces(self) -> bool:
+        """Whether all that acts is smooth in time: springs, dampers, servos and elastic rows, and nothing rigid.
+
+        Rigid rows change velocities at once, and with β = ½ what they hold alternates.
+        """
+        scene = self.scene
+        rigid = len(self.elastic) < scene.mechanism.m or self.driven
+        return not (rigid or scene.points or scene.stops or scene.friction_bounds)
 
 
 def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
@@ -105,26 +128,6 @@ def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
         return np.broadcast_shapes(*(np.shape(x)[:-1] for x in (q, v, tau)), np.shape(time_step))
     except ValueError:
         return ()
-
-
-def has_smooth_forces(asked: Asked) -> bool:
-    """Whether all that acts is smooth in time: springs, dampers, servos and elastic rows, and nothing rigid.
-
-    Rigid rows change velocities at once, and with β = ½ what they hold alternates.
-    """
-    scene = asked.scene
-    rigid = len(asked.fixed["elastic"]) < scene.mechanism.m or asked.fixed["driven"]
-    return not (rigid or scene.points or scene.stops or scene.friction_bounds)
-
-
-def checked_step(time_step: Any) -> NDArray[np.float64]:
-    """h (…) [s]; NaN in an array passes, since it spoils its own state alone."""
-    return numbers_in_range("time_step", time_step, TIME_STEPS)
-
-
-def checked_blend(name: str, value: Any) -> NDArray[np.float64]:
-    """α or β (…), from 0 to 1."""
-    return numbers_in_range(name, value, _BLENDS)
 
 
 class OfRows(NamedTuple):
@@ -250,7 +253,7 @@ def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
 
 def elastic_numbers(
     scene: Scene, compliance: Any, damping: Any, soft: Any, batch: tuple[int, ...] = ()
-) -> tuple[dict[str, Any], tuple[int, ...], tuple[tuple[int, int], ...]]:
+) -> tuple[RowSprings, tuple[int, ...], tuple[tuple[int, int], ...]]:
     """`compliance` and `damping` (…, m) of all rows of a scene, `compliance_matrix` (…, m, m) where constraints have
     one, the numbers of the elastic rows, and the first and last row of each constraint with a matrix.
 
@@ -276,20 +279,20 @@ def elastic_numbers(
             code="conflicting-arguments",
         )
     rows = tuple(scene.bilateral.start + k for k in named)
-    found = {}
+    springs, start = RowSprings(), scene.bilateral.start
     if C is not None or soft is not None:
         parts = [(C, scene.bilateral), (soft, list(scene.normals))]
-        found["compliance"] = _spread(scene.m, [(x, at) for x, at in parts if x is not None])
+        springs = springs._replace(compliance=_spread(scene.m, [(x, at) for x, at in parts if x is not None]))
     if B is not None:
-        found["damping"] = _spread(scene.m, [(B, scene.bilateral)])
-    start = scene.bilateral.start
+        springs = springs._replace(damping=_spread(scene.m, [(B, scene.bilateral)]))
     coupled = tuple((start + at.start, start + at.stop) for _, at in matrices)
     if matrices:
         leading = np.broadcast_shapes(*(matrix.shape[:-2] for matrix, _ in matrices))
-        found["compliance_matrix"] = np.zeros((*leading, scene.m, scene.m))
+        whole = np.zeros((*leading, scene.m, scene.m))
         for (matrix, _), (first, last) in zip(matrices, coupled, strict=True):
-            found["compliance_matrix"][..., first:last, first:last] = matrix
-    return found, tuple(sorted(rows)), coupled
+            whole[..., first:last, first:last] = matrix
+        springs = springs._replace(compliance_matrix=whole)
+    return springs, tuple(sorted(rows)), coupled
 
 
 def _spread(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
@@ -300,7 +303,7 @@ def _spread(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
     return found
 
 
-def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], numbers: dict[str, Any]) -> None:
+def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], compliance: Any) -> None:
     """Raise where a blend leaves rows without an equation."""
     start = scene.bilateral.start
     held = any(
@@ -314,7 +317,7 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
             code="conflicting-arguments",
         )
     explicit = np.any((alpha <= EXPLICIT) | (beta <= EXPLICIT))
-    if explicit and elastic and np.any(numbers["compliance"][..., list(elastic)] == 0.0):
+    if explicit and elastic and np.any(compliance[..., list(elastic)] == 0.0):
         raise StepError(
             "alpha or beta is zero, and an elastic constraint has the compliance 0: an explicit spring needs a finite "
             "stiffness. Take alpha = beta = 1, or leave its compliance out, which makes it rigid.",
@@ -322,25 +325,27 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
         )
 
 
-def servo_numbers(model: Model, stiffness: Any, damping: Any, target: Any) -> dict[str, Any]:
+def servo_numbers(model: Model, servos: ServoOptions) -> Servo:
     """Inputs of servos, checked."""
-    found = {}
-    for name, value in (("servo_stiffness", stiffness), ("servo_damping", damping)):
+    found = Servo()
+    for name in ("stiffness", "damping"):
+        value = getattr(servos, name)
         if value is not None:
-            numbers = _not_negative(name, value, model.nv)
-            found[name] = _finite(name, numbers, "drive the joint instead, by driven=, or lock it by a JointLock")
-    if (stiffness is None) != (target is None):
-        missing = "servo_target" if target is None else "servo_stiffness"
+            numbers = _not_negative(f"servo_{name}", value, model.nv)
+            _finite(f"servo_{name}", numbers, "drive the joint instead, by driven=, or lock it by a JointLock")
+            found = found._replace(**{name: numbers})
+    if (servos.stiffness is None) != (servos.target is None):
+        missing = "servo_target" if servos.target is None else "servo_stiffness"
         raise StepError(
             f"{missing} is missing: a servo pulls to its target with its stiffness.", code="missing-argument"
         )
-    return found if target is None else found | {"servo_target": _core("servo_target", target, model.nq)}
+    return found if servos.target is None else found._replace(target=_core("servo_target", servos.target, model.nq))
 
 
-def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """Velocities (…, nv) after the step by the names of joints, and their numbers."""
+def driven_numbers(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None, tuple[int, ...]]:
+    """Velocities (…, nv) after the step by the names of joints, None without, and their numbers."""
     if velocity is None:
-        return {}, ()
+        return None, ()
     if not isinstance(velocity, Mapping):
         raise StepError(
             f"driven is {velocity!r}; it is a mapping from joints to velocities, such as {{'crank': 2.0}}.",
@@ -353,24 +358,12 @@ def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[i
         own = real_array(what, x, "a velocity, or one for each state") if count == 1 else _core(what, x, count)
         parts.append((own[..., None] if count == 1 else own, list(dofs[name])))
     found = _spread(model.nv, parts)
-    return {"driven_velocity": found}, tuple(sorted({k for own in dofs.values() for k in own}))
+    return found, tuple(sorted({k for own in dofs.values() for k in own}))
 
 
-def solver_numbers(scene: Scene, tolerance: Any, iterations: Any, start: Any) -> dict[str, Any]:
-    """How contacts are solved."""
-    iteration_count("iterations", iterations)
-    found: dict[str, Any] = {
-        "tolerance": number_in_range("tolerance", tolerance, TOLERANCES),
-        "iterations": float(iterations),
-    }
-    return found if start is None else found | {"start": _core("start", start, scene.m)}
-
-
-def check_stabilization(stabilization: Any) -> None:
-    """Raise unless it is the name of one."""
-    one_of("stabilization", stabilization, STABILIZATIONS)
-
-
-def check_impacts(impacts: Any) -> None:
-    """Raise unless it is the name of a law of impacts."""
-    one_of("impacts", impacts, IMPACTS)
+def solver_inputs(scene: Scene, solver: SolverOptions) -> SolverInputs:
+    """What kernels take of a solver, checked."""
+    iteration_count("iterations", solver.iterations)
+    tolerance = number_in_range("tolerance", solver.tolerance, TOLERANCES)
+    start = None if solver.start is None else _core("start", solver.start, scene.m)
+    return SolverInputs(start, tolerance, float(solver.iterations))

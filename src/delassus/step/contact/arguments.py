@@ -1,15 +1,14 @@
-"""What a call asks for, checked: a scene, a state, a step, and numbers by name."""
+"""The arguments of a step in contact, checked: a scene, a state, and the inputs of kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import (
-    NOT_NEGATIVE,
     SHARES,
     TIME_STEPS,
     TOLERANCES,
@@ -18,17 +17,42 @@ from delassus.common.checks import (
     numbers_in_range,
     real_array,
 )
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.solvers.laws import Lcp
+from delassus.contact.solvers.options import SolverOptions
 from delassus.contact.solvers.registry import find_solver
+from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.kinematics.manifold import parts
-from delassus.step.points.numbers import numbers_of, scene_for
+from delassus.step.contact.options import ProblemOptions
+from delassus.step.laws.inputs import ContactPlanes, SolverInputs
+from delassus.step.laws.law import Law, Relaxed
+from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import Contact
 
 
+class ContactInputs(NamedTuple):
+    """Arrays that kernels take besides a state; None for what is not given.
+
+    Attributes:
+        contact: Of the points: friction and the like.
+        planes: What the points touch.
+        stabilization: (…) from 0 to 1; None for 0.
+        time: (…) [s].
+        parameters: (…, nparameters).
+    """
+
+    contact: ContactParameters
+    planes: ContactPlanes
+    stabilization: Any = None
+    time: Any = None
+    parameters: Any = None
+
+
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ContactArguments:
     """A robot in a state, and what acts there.
 
     Attributes:
@@ -36,18 +60,14 @@ class Asked:
         contacts: With their numbers.
         state: Configurations, velocities, generalised forces.
         step: h [s], or None for forces.
-        numbers: Arrays of the contacts by name: friction and the like.
-        rest: stabilization, time, parameters, where they are given.
-        solver: tolerance, iterations, method, start.
+        inputs: Of kernels.
     """
 
     scene: Scene
     contacts: tuple[Contact, ...]
     state: tuple[Any, Any, Any]
     step: NDArray[np.float64] | None
-    numbers: dict[str, Any]
-    rest: dict[str, Any]
-    solver: dict[str, Any]
+    inputs: ContactInputs
 
     @classmethod
     def of(
@@ -56,28 +76,39 @@ class Asked:
         state: tuple[Any, Any, Any],
         contacts: Any,
         time_step: Any,
-        numbers: dict[str, Any],
-        rest: dict[str, Any],
-        solver: dict[str, Any],
-        rows: dict[str, bool],
-    ) -> Asked:
-        """Checked; `rows` are options of the scene."""
-        scene, given = scene_for(mechanism, contacts, **rows)
+        law: Law,
+        options: ProblemOptions,
+    ) -> ContactArguments:
+        """Checked; solvers are the business of `solver_inputs`."""
+        rows = options.rows
+        scene, given = scene_for(mechanism, contacts, rows.limits, rows.joint_friction, isinstance(law, Relaxed))
         step = None if time_step is None else numbers_in_range("time_step", time_step, TIME_STEPS)
-        _check_batch(state, step, solver.get("start"))
+        solver = getattr(options, "solver", SolverOptions())
+        _check_batch(state, step, solver.start)
+        contact = contact_parameters(scene, given, options.contact)
+        planes = ContactPlanes(*plane_arrays(scene, *options.planes))
+        share = numbers_in_range(
+            "stabilization", 0.0 if options.stabilization is None else options.stabilization, SHARES
+        )
         return cls(
             scene,
             given,
             (_without_zero_quaternions(scene, state[0]), *state[1:]),
             step,
-            numbers_of(scene, given, numbers),
-            _given(rest),
-            _checked(scene, solver),
+            ContactInputs(contact, planes, share if np.any(share) else None, options.time, options.parameters),
         )
 
     def per_point(self, values: list[Any]) -> NDArray[np.float64]:
         """Numbers (points, …) from one for each contact."""
         return np.array([x for x, contact in zip(values, self.contacts, strict=True) for _ in contact.corners], float)
+
+    def without_impacts(self, reason: str) -> ContactParameters:
+        """Coefficients of friction; raise where there is restitution or compliance, which `reason` has no place for."""
+        contact = self.inputs.contact
+        for name in ("restitution", "compliance"):
+            if getattr(contact, name) is not None:
+                raise ContactProblemError(reason.format(name), code="conflicting-arguments")
+        return contact
 
 
 def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> None:
@@ -107,28 +138,15 @@ def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
     return np.where(zero[..., None], np.nan, array) if zero.any() else q
 
 
-def resting(name: str, value: Any) -> float:
-    """A distance or speed below which something rests: not negative."""
-    return number_in_range(name, value, NOT_NEGATIVE)
-
-
-def _given(rest: dict[str, Any]) -> dict[str, Any]:
-    asked = rest.get("stabilization")
-    share = numbers_in_range("stabilization", 0.0 if asked is None else asked, SHARES)
-    found = rest | {"stabilization": share if np.any(share) else None}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _checked(scene: Scene, solver: dict[str, Any]) -> dict[str, Any]:
-    if not solver:
-        return {}
-    find_solver(solver["method"], solver.get("system", COMPILED), solver.get("law", "ncp"))
-    iteration_count("iterations", solver["iterations"])
-    tolerance = number_in_range("tolerance", solver["tolerance"], TOLERANCES)
-    start = solver.get("start")
+def solver_inputs(scene: Scene, law: Law, solver: SolverOptions) -> SolverInputs:
+    """What kernels take of a solver, checked; its method is one of the names that fit the law."""
+    pyramids = isinstance(law, Lcp)
+    find_solver(solver.method, PYRAMID_SYSTEM if pyramids else COMPILED, "lcp" if pyramids else "ncp")
+    iteration_count("iterations", solver.iterations)
+    tolerance = number_in_range("tolerance", solver.tolerance, TOLERANCES)
+    start = solver.start
     if start is not None and np.shape(start)[-1:] != (scene.m,):
         raise ContactProblemError(
             f"start has shape {np.shape(start)}; it needs {scene.m} impulses in its last axis.", code="wrong-shape"
         )
-    found = {"method": solver["method"], "tolerance": tolerance, "iterations": float(solver["iterations"])}
-    return found if start is None else found | {"start": np.asarray(start, float)}
+    return SolverInputs(None if start is None else np.asarray(start, float), tolerance, float(solver.iterations))

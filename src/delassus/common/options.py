@@ -1,0 +1,240 @@
+"""Options of public functions: frozen objects, and keywords that stand for their fields.
+
+A function has few parameters, some of them objects. It collects other keywords in `**shortcuts`, and `Shortcuts.fill`
+puts each of them into the field of that name:
+
+    contact_dynamics(robot, q, v, tau, time_step=1e-3, tolerance=1e-6)
+    contact_dynamics(robot, q, v, tau, time_step=1e-3, solver=SolverOptions(tolerance=1e-6))
+
+An object may hold others, such as `ContactOptions(solver=SolverOptions(…))`; these and their fields are shortcuts, too.
+A parameter may have alternatives, such as laws of contact: a name stands for one of them with its defaults.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from delassus.common.checks import one_of
+from delassus.errors import BadArgument, DelassusError, UnknownOption, WrongType, short, warn
+
+
+class UnknownKeyword(DelassusError, TypeError):
+    """A keyword that a function does not have; `nearest` are those that it resembles."""
+
+    code = "unknown-keyword"
+    nearest: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Options:
+    """Base class of option objects: frozen dataclasses that compare and hash by value, arrays included.
+
+    Attributes:
+        keywords: Shortcuts of fields that go by another name where a function takes them; "contact.compliance" is
+            that of an object that this one holds.
+        name: What an alternative is called, for those who choose it by name.
+        main: The field that a text in place of the object stands for, as in solver="newton".
+    """
+
+    keywords: ClassVar[Mapping[str, str]] = {}
+    name: ClassVar[str] = ""
+    main: ClassVar[str] = ""
+
+    def replace(self, **changes: Any) -> Self:
+        """The same with other values in some fields, checked again."""
+        return dataclasses.replace(self, **changes)
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(_hashable(getattr(self, field.name)) for field in dataclasses.fields(self))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Options) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()))
+
+
+def _hashable(value: Any) -> Any:
+    """Something equal for equal values, which can be hashed."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, list | tuple):
+        return tuple(_hashable(x) for x in value)
+    if isinstance(value, Mapping):
+        return tuple((key, _hashable(x)) for key, x in value.items())
+    return value
+
+
+class _Group:
+    """An option object as a parameter: the default, its fields by their keywords, and the objects that it holds."""
+
+    def __init__(self, keyword: str, default: Any, outer: Mapping[str, str] | None = None) -> None:
+        self.keyword, self.default, self.kind = keyword, default, type(default)
+        aliases: Mapping[str, str] = {**getattr(default, "keywords", {}), **(outer or {})}
+        self.fields: dict[str, str] = {}
+        self.inner: dict[str, _Group] = {}
+        for field in _field_names(default):
+            name, value = aliases.get(field, field), getattr(default, field)
+            if _is_group(value):
+                below = {key.partition(".")[2]: x for key, x in aliases.items() if key.startswith(f"{field}.")}
+                self.inner[field] = _Group(name, value, below)
+            else:
+                self.fields[name] = field
+        self.names = frozenset(name for name, _ in self.keywords())
+
+    def keywords(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each keyword below this object, with the names of the fields that lead to its value."""
+        for name, field in self.fields.items():
+            yield name, (field,)
+        for field, group in self.inner.items():
+            yield group.keyword, (field,)
+            for name, path in group.keywords():
+                yield name, (field, *path)
+
+    def fill(self, function: str, given: Any, shortcuts: Mapping[str, Any]) -> Any:
+        """The object that was given, or the default with shortcuts in it."""
+        main = getattr(self.default, "main", "")
+        if isinstance(given, str) and main and _same(shortcuts.get(main, given), given):
+            shortcuts, given = {**shortcuts, main: given}, None
+        if given is not None:
+            return self._agreeing(function, given, shortcuts)
+        if self.names.isdisjoint(shortcuts):
+            return self.default
+        changes = {field: shortcuts[name] for name, field in self.fields.items() if name in shortcuts}
+        for field, group in self.inner.items():
+            changes[field] = group.fill(function, shortcuts.get(group.keyword), shortcuts)
+        return self.default.replace(**changes)
+
+    def _agreeing(self, function: str, given: Any, shortcuts: Mapping[str, Any]) -> Any:
+        if not isinstance(given, self.kind):
+            raise WrongType(
+                f"{self.keyword} of {function} is {short(repr(given))}; it is {self.kind.__name__}"
+                f"({', '.join(f'{name}=…' for name in _field_names(self.default))})."
+            )
+        for name, path in self.keywords() if not self.names.isdisjoint(shortcuts) else ():
+            value = given
+            for field in path:
+                value = getattr(value, field)
+            if name in shortcuts and not _same(value, shortcuts[name]):
+                raise BadArgument(
+                    f"{function} has {self.keyword}={short(repr(given))} and {name}={short(repr(shortcuts[name]))}, "
+                    f"which is a shortcut for its {'.'.join(path)}: leave one of them out, or take "
+                    f"{self.keyword}.replace({path[0]}=…).",
+                    code="conflicting-arguments",
+                )
+        return given
+
+
+class Shortcuts:
+    """The option objects of one function, and the keywords that fill them.
+
+    `groups` are the defaults of its objects by parameter; several, as a tuple, where it chooses one by name. The other
+    names of the function are in `parameters`, for errors; `renamed` are old names of parameters, `code` is that of the
+    error for a name that no alternative has.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        parameters: str = "",
+        *,
+        renamed: Mapping[str, str] | None = None,
+        code: str = UnknownOption.code,
+        **groups: Any,
+    ) -> None:
+        self.function: Final = function
+        self._parameters, self._code = tuple(parameters.split()), code
+        self._renamed: Mapping[str, str] = renamed or {}
+        self._groups = {name: _Group(name, default) for name, default in groups.items() if _is_group(default)}
+        self._choices = {
+            name: {one.name: _Group(name, one) for one in default}
+            for name, default in groups.items()
+            if not _is_group(default)
+        }
+        self.names = frozenset(name for group in self._every() for name in group.names)
+        self._empty = frozenset(
+            name for group in self._every() for name, path in group.keywords() if _at(group.default, path) is None
+        )
+
+    def _every(self) -> Iterator[_Group]:
+        yield from self._groups.values()
+        for choice in self._choices.values():
+            yield from choice.values()
+
+    def fill(self, shortcuts: Mapping[str, Any], **given: Any) -> tuple[Any, ...]:
+        """One object for each group, in the order of `given`: None stands for the default."""
+        used = {name: x for name, x in shortcuts.items() if x is not None or name not in self._empty}
+        for name in used:
+            if name not in self.names and name not in self._renamed:
+                raise self._unknown(name)
+        return tuple(
+            self._groups[name].fill(self.function, x, used) if name in self._groups else self._choose(name, x, used)
+            for name, x in given.items()
+        )
+
+    def _choose(self, parameter: str, given: Any, shortcuts: Mapping[str, Any]) -> Any:
+        """The alternative that was given, or that of a name with shortcuts in it."""
+        choices = self._choices[parameter]
+        chosen = next((group for group in choices.values() if isinstance(given, group.kind)), None)
+        if chosen is None:
+            chosen = choices[one_of(parameter, given, choices, code=self._code)]
+            given = None
+        for other in choices.values():
+            foreign = next((name for name in other.names - chosen.names if name in shortcuts), None)
+            if foreign is not None and not _same(_at(other.default, (other.fields[foreign],)), shortcuts[foreign]):
+                raise BadArgument(
+                    f"{foreign} of {self.function} is an option of {parameter}={other.kind.name!r}; here it is "
+                    f"{chosen.kind.name!r}.",
+                    code="conflicting-arguments",
+                )
+        return chosen.fill(self.function, given, shortcuts)
+
+    def renamed(self, shortcuts: Mapping[str, Any], new: str, value: Any, default: Any) -> Any:
+        """The value of a parameter that had another name before, which still works and warns."""
+        for old, name in self._renamed.items():
+            if name == new and old in shortcuts:
+                warn(f"{old}= of {self.function} is called {new}= now.", DeprecationWarning)
+                if value is not default and not _same(value, shortcuts[old]):
+                    raise BadArgument(
+                        f"{self.function} has {new}={short(repr(value))} and {old}={short(repr(shortcuts[old]))}, its "
+                        f"old name: leave {old} out.",
+                        code="conflicting-arguments",
+                    )
+                return shortcuts[old]
+        return value
+
+    def _unknown(self, name: str) -> UnknownKeyword:
+        fitting = sorted({*self.names, *self._parameters, *self._groups, *self._choices})
+        nearest = tuple(difflib.get_close_matches(name, fitting, n=2))
+        hint = f" The nearest: {' or '.join(map(repr, nearest))}." if nearest else ""
+        error = UnknownKeyword(f"{self.function} has no argument {name!r}; it has: {', '.join(fitting)}.{hint}")
+        error.nearest = nearest
+        return error
+
+
+def _is_group(value: Any) -> bool:
+    return isinstance(value, Options) or (isinstance(value, tuple) and hasattr(value, "replace"))
+
+
+def _field_names(value: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] | None = getattr(value, "_fields", None)
+    return tuple(field.name for field in dataclasses.fields(value)) if names is None else names
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for field in path:
+        value = getattr(value, field)
+    return value
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values are equal; arrays if all of their elements are."""
+    try:
+        return a is b or bool(np.array_equal(a, b))
+    except (TypeError, ValueError):
+        return False

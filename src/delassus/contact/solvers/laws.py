@@ -1,0 +1,47 @@
+"""Laws of rigid contact, each with its options: what a contact problem solves for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from delassus.common.options import Options
+from delassus.contact.cones.pyramid import face_angles
+
+
+@dataclass(frozen=True, eq=False)
+class Ncp(Options):
+    """Signorini's and Coulomb's laws: rigid contact, friction opposes sliding."""
+
+    name: ClassVar[str] = "ncp"
+
+
+@dataclass(frozen=True, eq=False)
+class Ccp(Options):
+    """The convex relaxation of `Ncp`: contacts that slide open by friction times their sliding speed."""
+
+    name: ClassVar[str] = "ccp"
+
+
+@dataclass(frozen=True, eq=False)
+class Lcp(Options):
+    """Friction pyramids in place of cones.
+
+    Attributes:
+        faces: Of a pyramid, 3 or more.
+        pyramid: "inner" or "outer", whether it lies in the cone or around it.
+    """
+
+    name: ClassVar[str] = "lcp"
+    faces: int = 4
+    pyramid: str = "inner"
+
+    def __post_init__(self) -> None:
+        face_angles(self.faces, self.pyramid)
+        object.__setattr__(self, "faces", int(self.faces))
+
+
+RigidLaw = Ncp | Ccp | Lcp
+
+RIGID_LAWS: Final = (Ncp(), Ccp(), Lcp())
+"""All of them, with their defaults."""

@@ -1,0 +1,26 @@
+"""`SolverOptions`: how a contact problem is solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from delassus.common.options import Options
+
+
+@dataclass(frozen=True, eq=False)
+class SolverOptions(Options):
+    """How impulses are solved for; checked by the function that solves, which knows the methods that fit.
+
+    Attributes:
+        method: A method of `ContactProblem.solve`, such as "newton", "pgs" or "admm"; "auto" chooses.
+        tolerance: The residual at which a state is solved, as a share of its largest free velocity.
+        iterations: The largest number of iterations.
+        start: (…, m) impulses to start from [N·s], such as those of the step before.
+    """
+
+    main: ClassVar[str] = "method"
+    method: str = "auto"
+    tolerance: float = 1e-8
+    iterations: int = 1000
+    start: Any = None

@@ -1,0 +1,86 @@
+"""Options of `Simulation` and `Ground`: what may touch, how steps are solved, and where the ground is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from delassus.common.checks import TOLERANCES, Range, boolean, number_in_range, whole_number
+from delassus.common.options import Options
+from delassus.step.stages.types import TOLERANCE
+
+_TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
+"""Those beyond are taken for a mistake."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSelection(Options):
+    """What may touch, and how many rows a state has.
+
+    Attributes:
+        touching: Names or patterns of the collision shapes that may touch the ground.
+        colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
+            restitution that the ground is given: of one robot, of several, or of the world.
+        max_contacts: How many contacts a state has at most; the nearest are solved for.
+        max_limits: How many joints are at their limits at most; 0 for joints without limits.
+        joint_friction: Whether joints have their dry friction.
+    """
+
+    touching: str | Iterable[str] = "*"
+    colliding: Iterable[tuple[str, str]] = ()
+    max_contacts: int = 8
+    max_limits: int = 4
+    joint_friction: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "joint_friction", boolean("joint_friction", self.joint_friction))
+        for name in ("max_contacts", "max_limits"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+
+
+@dataclass(frozen=True, eq=False)
+class StepSolver(Options):
+    """How the contacts of a step are solved.
+
+    Attributes:
+        method: "auto", Newton's method on the motions of bodies, or a method of `ContactProblem.solve` on the Delassus
+            matrix, such as "pgs", to compare with.
+        tolerance: The residual as a share of the velocities involved.
+    """
+
+    main: ClassVar[str] = "method"
+    method: str = "auto"
+    tolerance: float = TOLERANCE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tolerance", number_in_range("tolerance", self.tolerance, _TOLERANCES))
+
+
+@dataclass(frozen=True, eq=False)
+class GroundPlane(Options):
+    """A plane.
+
+    Attributes:
+        normal: (…, 3) its direction, of any length: (-sin a, 0, cos a) rises along x at the angle a.
+        height: (…) its distance from the world's origin along the normal [m].
+    """
+
+    normal: Any = (0.0, 0.0, 1.0)
+    height: Any = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField(Options):
+    """Heights on a grid, instead of a plane.
+
+    Attributes:
+        heights: (rows, columns) [m], rows along x and columns along y. A cell is two triangles that share the diagonal
+            from its first to its last point.
+        spacing: Between its points [m].
+        origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
+    """
+
+    heights: Any = None
+    spacing: float = 0.1
+    origin: tuple[float, float] | None = None

@@ -1,0 +1,151 @@
+"""Options of `compliant_step` and `compliant_system`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from delassus.common.checks import one_of
+from delassus.common.options import Options
+from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.solvers.options import SolverOptions
+from delassus.errors import BadArgument, short
+from delassus.step.compliant.inputs import IMPACTS, STABILIZATIONS
+from delassus.step.laws.inputs import ContactPlanes
+from delassus.step.laws.options import RowOptions
+
+
+@dataclass(frozen=True, eq=False)
+class SchemeOptions(Options):
+    """How a step is made.
+
+    Attributes:
+        alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit. 1 by default.
+        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺); what flies goes straight on (see `flying`).
+            1 by default; ½ where all forces are smooth (see `midpoint`).
+        stabilization: How errors of position are taken off: "none" by velocities that kinematic rows ask for; "pre" or
+            "post" by a motion of its own before or after, that leaves velocities alone; "project" by `project`.
+        midpoint: Whether inertias, rows and velocity products are those of the middle of the step, which a first step
+            finds. Twice the work; with α = β = ½, second order instead of first. By default, where α and β are left
+            out, too, it is on and β = ½ if all forces are smooth: springs, dampers, servos and elastic rows, but
+            neither rigid rows, driven joints, contacts, limits nor dry friction, with which it is off and β = 1.
+        impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, as far as that
+            adds no energy, or "reflections", in the order in which a blow travels (see `reflections`).
+    """
+
+    alpha: Any = None
+    beta: Any = None
+    stabilization: str = "none"
+    midpoint: bool | None = None
+    impacts: str = "newton"
+
+    def __post_init__(self) -> None:
+        one_of("stabilization", self.stabilization, STABILIZATIONS)
+        one_of("impacts", self.impacts, IMPACTS)
+        if self.midpoint is not None and not isinstance(self.midpoint, bool | int | np.bool_):
+            raise BadArgument(f"midpoint is {short(repr(self.midpoint))}; it is True or False.", code="not-a-boolean")
+
+    @property
+    def is_default(self) -> bool:
+        """Whether blends and midpoint are chosen by the forces."""
+        return self.alpha is None and self.beta is None and self.midpoint is None
+
+
+@dataclass(frozen=True, eq=False)
+class ServoOptions(Options):
+    """Servos in the joints.
+
+    Attributes:
+        stiffness: (…, nv) [N·m/rad, N/m].
+        damping: (…, nv) [N·m·s/rad, N·s/m].
+        target: (…, nq) where servos pull to [rad, m].
+    """
+
+    keywords: ClassVar[Mapping[str, str]] = {
+        "stiffness": "servo_stiffness",
+        "damping": "servo_damping",
+        "target": "servo_target",
+    }
+    stiffness: Any = None
+    damping: Any = None
+    target: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class ElementOptions(Options):
+    """What pulls and drives besides the model's own springs and dampers.
+
+    Attributes:
+        compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
+            all constraints, or one for each row (…, m). By the names or numbers of rows, {"bushing": {"rx": 1e-3}}, the
+            others stay rigid. 0 is the limit of stiff springs, inf a damper alone. A constraint may have a symmetric
+            matrix (…, k, k), {"bushing": C}, whose rows yield to each other's forces.
+        damping: B [N·s/m, N·m·s/rad] of elastic constraints, likewise.
+        servos: In the joints.
+        driven: Velocities after the step of joints that no force changes, by name: {"crank": 2.0}; 0 locks a joint.
+        geometric_stiffness: (…, m) impulses of the step before [N·s], whose forces turn with the robot; implicit, then.
+    """
+
+    compliance: Any = None
+    damping: Any = None
+    servos: ServoOptions = field(default=ServoOptions())
+    driven: Any = None
+    geometric_stiffness: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class SystemOptions(Options):
+    """The system of a step besides state and contacts.
+
+    Attributes:
+        scheme: How a step is made.
+        elements: Elastic constraints, servos and driven joints.
+        contact: Friction, torsional and rolling friction, restitution and compliance of contacts instead of their own,
+            as for `contact_dynamics`.
+        planes: Normals and heights of the planes of contacts with the world, instead of their own.
+        rows: Whether joints have limits and friction.
+        time: (…) [s] what references move with, needed where they do.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
+    """
+
+    keywords: ClassVar[Mapping[str, str]] = {"contact.compliance": "contact_compliance"}
+    scheme: SchemeOptions = field(default=SchemeOptions())
+    elements: ElementOptions = field(default=ElementOptions())
+    contact: ContactParameters = field(default=ContactParameters())
+    planes: ContactPlanes = field(default=ContactPlanes())
+    rows: RowOptions = field(default=RowOptions())
+    time: Any = None
+    parameters: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class CompliantOptions(SystemOptions):
+    """Options of `compliant_step`: the system of a step, and how it is solved.
+
+    Attributes:
+        solver: How impulses are solved for. Its method is "auto" for sweeps over the tree; one of the system that is
+            formed, "ldl", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" (see `compliant_system`); or one
+            of `ContactProblem.solve`.
+    """
+
+    solver: SolverOptions = field(default=SolverOptions())
+
+
+@dataclass(frozen=True, eq=False)
+class SystemForm(Options):
+    """The unknowns of a system.
+
+    Attributes:
+        form: "velocity", x = v⁺; "variation", x = v⁺ - v; "acceleration", x = (v⁺ - v)/h, and λ are forces.
+        phase: "dynamics", or "correction", whose x is a motion that takes errors off, for positions alone.
+    """
+
+    form: str = "velocity"
+    phase: str = "dynamics"
+
+    def __post_init__(self) -> None:
+        one_of("form", self.form, ("velocity", "variation", "acceleration"))
+        one_of("phase", self.phase, ("dynamics", "correction"))
