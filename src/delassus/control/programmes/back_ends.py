@@ -19,7 +19,7 @@ from delassus.control.programmes.status import ProgrammeStatus
 from delassus.errors import expect
 
 if TYPE_CHECKING:
-    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.programme import QP
 
 Array = NDArray[np.float64]
 Answer = tuple[Array, Array, int, ProgrammeStatus]
@@ -28,7 +28,7 @@ _TOLERANCES = Range(0.0, 1.0, "zero or more, and below 1, such as 1e-9", TOLERAN
 
 
 def solve_by(
-    programme: QuadraticProgramme,
+    programme: QP,
     method: str,
     start: ProgrammeSolution | None,
     tolerance: float | None,
@@ -64,7 +64,7 @@ def solve_by(
     )
 
 
-def _check_start(programme: QuadraticProgramme, start: Any) -> None:
+def _check_start(programme: QP, start: Any) -> None:
     expect("start", start, ProgrammeSolution, "another programme's answer")
     ours, theirs = programme.shape, start.programme.shape
     if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
@@ -73,9 +73,7 @@ def _check_start(programme: QuadraticProgramme, start: Any) -> None:
         )
 
 
-def _in_lanes(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
-) -> ProgrammeSolution:
+def _in_lanes(programme: QP, start: ProgrammeSolution | None, tolerance: float, iterations: int) -> ProgrammeSolution:
     given: dict[str, Any] = {"start": start.x, "push": start.multipliers} if start is not None else {}
     if not programme.shape.multipliers:
         given.pop("push", None)
@@ -89,7 +87,7 @@ def _in_lanes(
 
 
 def _alone(
-    programme: QuadraticProgramme, method: str, start: ProgrammeSolution | None, tolerance: float, iterations: int
+    programme: QP, method: str, start: ProgrammeSolution | None, tolerance: float, iterations: int
 ) -> tuple[Array, Array, int, ProgrammeStatus, float, float]:
     """x, multipliers, iterations, status and errors of one programme by a package; a NaN never leaves it."""
     shape = programme.shape
@@ -111,9 +109,7 @@ def _alone(
     return x, multipliers, count, status, float(primal), float(dual)
 
 
-def by_proxsuite(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
-) -> Answer:
+def by_proxsuite(programme: QP, start: ProgrammeSolution | None, tolerance: float, iterations: int) -> Answer:
     """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
     if programme.cones:
         raise ProgrammeError(
@@ -141,9 +137,7 @@ def by_proxsuite(
     return np.array(found.x), np.concatenate([found.y, found.z]), int(found.info.iter), status
 
 
-def by_clarabel(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
-) -> Answer:
+def by_clarabel(programme: QP, start: ProgrammeSolution | None, tolerance: float, iterations: int) -> Answer:
     """An interior-point method, which has no use for a start; of contradicting rows it gives no answer."""
     clarabel, sparse = package("clarabel"), package("scipy.sparse")
     shape = programme.shape

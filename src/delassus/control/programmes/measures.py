@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.programme import QP
 
 Array = NDArray[np.float64]
 
@@ -16,7 +16,7 @@ _ALONG: Final = 1e-6
 """The share of its length by which a direction may leave those in which rows and cost do not end."""
 
 
-def errors_of(programme: QuadraticProgramme, x: Any, multipliers: Any) -> tuple[Array, Array]:
+def errors_of(programme: QP, x: Any, multipliers: Any) -> tuple[Array, Array]:
     """The errors (…) of rows and of the gradient: `primal` and `dual` of a `ProgrammeSolution`.
 
     A row r with multiplier z is right if r = P(r + z), P the nearest allowed point: it is allowed, z pushes inwards,
@@ -44,7 +44,7 @@ def errors_of(programme: QuadraticProgramme, x: Any, multipliers: Any) -> tuple[
     return primal, np.max(np.abs(gradient), -1)
 
 
-def falls_without_end(programme: QuadraticProgramme, x: Array) -> bool:
+def falls_without_end(programme: QP, x: Array) -> bool:
     """Whether the cost of one programme has no least value along x (n,): a direction, or a point that is far away.
 
     No row ends the direction, A x = 0 and so on to a millionth, the cost falls along it, and its curvature would stop

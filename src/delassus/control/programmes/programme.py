@@ -1,4 +1,4 @@
-"""`QuadraticProgramme`: numbers and names of a programme, or of a batch of them, built apart from their solution."""
+"""`QP`: numbers and names of a programme, or of a batch of them, built apart from their solution."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.common.checks import elements, real_array
 from delassus.common.frozen import read_only
+from delassus.common.options import Options, grouped
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
 from delassus.control.programmes.solution import ProgrammeSolution
@@ -25,10 +26,42 @@ _VECTORS = {"g": None, "b": "A", "lower": "C", "upper": "C", "k": "K"}
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticProgramme:
+class EqualityRows(Options):
+    """A x = b: A (…, equalities, n), b (…, equalities)."""
+
+    A: Any = None
+    b: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class InequalityRows(Options):
+    """lower ≤ C x ≤ upper: C (…, rows, n), bounds (…, rows), which may be infinite; None for no bound."""
+
+    C: Any = None
+    lower: Any = None
+    upper: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class ConeRows(Options):
+    """K x + k in second-order cones: K (…, cone rows, n), k (…, cone rows), and how many rows each cone has."""
+
+    K: Any = None
+    k: Any = None
+    cones: Any = None
+
+
+@grouped(
+    "H g * names unknowns shape",
+    equalities=EqualityRows(),
+    inequalities=InequalityRows(),
+    conic=ConeRows(),
+)
+@dataclass(frozen=True, eq=False)
+class QP:
     """min ½ xᵀ H x + gᵀ x  with  A x = b,  lower ≤ C x ≤ upper,  and K x + k in second-order cones.
 
-        answer = QuadraticProgramme(H, g, C=C, upper=u).solve()
+        answer = QP(H, g, C=C, upper=u).solve()
 
     Arrays may have batch axes in front, which broadcast. What is not given has no rows, or no bound.
 
@@ -153,7 +186,7 @@ class QuadraticProgramme:
             found[name] = slice(single + span.start, single + span.stop)
         return found
 
-    def item(self, *index: Any) -> QuadraticProgramme:
+    def item(self, *index: Any) -> QP:
         """One programme of a batch."""
         batch, chosen = self.batch, {}
         for name in (*_MATRICES, *_VECTORS):
@@ -232,7 +265,7 @@ class QuadraticProgramme:
     def __repr__(self) -> str:
         shape = self.shape
         return (
-            f"QuadraticProgramme({shape.n} unknowns, {shape.equalities} equalities, {shape.rows} rows, "
+            f"QP({shape.n} unknowns, {shape.equalities} equalities, {shape.rows} rows, "
             f"{len(shape.cones)} cones, batch {self.batch})"
         )
 

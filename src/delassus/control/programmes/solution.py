@@ -13,7 +13,7 @@ from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
 
 if TYPE_CHECKING:
-    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.programme import QP
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class ProgrammeSolution:
         status: (…) numbers of `ProgrammeStatus`.
     """
 
-    programme: QuadraticProgramme
+    programme: QP
     x: Array
     multipliers: Array
     primal: Array

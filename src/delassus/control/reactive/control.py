@@ -23,7 +23,7 @@ from delassus.model.of_model import OfModel
 
 if TYPE_CHECKING:
     from delassus.compiler.host.kernel import Kernel
-    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.programme import QP
     from delassus.control.programmes.shape import ProgrammeShape
     from delassus.control.reactive.reaction import Reaction
 
@@ -270,7 +270,7 @@ class ReactiveControl(OfModel):
 
         return shape_of(self)
 
-    def programme(self, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+    def programme(self, q: Any, v: Any, reference: Any) -> QP:
         """The programme of a state or a batch of them, with names, not solved."""
         from delassus.control.reactive.reaction import programme_of
 

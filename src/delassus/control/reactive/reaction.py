@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import delassus.numpy as dnp
 from delassus.common.checks import array_of_shape, real_array
 from delassus.compiler.host.kernel import Kernel, kernel
-from delassus.control.programmes.programme import QuadraticProgramme
+from delassus.control.programmes.programme import QP
 from delassus.control.programmes.scaled import Data
 from delassus.control.programmes.solution import ProgrammeSolution
 from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
@@ -116,7 +116,7 @@ class Reaction:
         return said if most is None else f"{said} Of all tasks, {most!r} misses most, by {asked[most]:.3g}."
 
 
-def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> QP:
     """The programme of a state or a batch, with names."""
     q, v, reference = _checked(control, q, v, reference)
     data: Any = build_programme(control, q, v, reference)
@@ -130,9 +130,7 @@ def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> Qu
     for name, rows in control.force_slices.items():
         unknowns += [f"f {name} {k}" for k in range(rows.stop - rows.start)]
     given = dict(zip(Data._fields, data, strict=True))
-    return QuadraticProgramme(
-        **given, cones=control.shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=control.shape
-    )
+    return QP(**given, cones=control.shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=control.shape)
 
 
 def reaction_of(control: ReactiveControl, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:
