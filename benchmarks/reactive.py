@@ -33,7 +33,7 @@ def states(robot: dl.Model, spread: tuple[float, float], count: int) -> tuple[An
     return q, spread[1] * rng.normal(size=(count, robot.nv))
 
 
-def with_torques(control: dl.control.ReactiveControl, programme: dl.QuadraticProgramme) -> dl.QuadraticProgramme:
+def with_torques(control: dl.control.ReactiveControl, programme: dl.QP) -> dl.QP:
     """The same programme with torques among the unknowns, x = (a, f, u): B u = M a + c - Jᵀ f is more rows."""
     n, nu = programme.shape.n, control.nu
     limited = programme.shape.rows - len(control.limited_joints) - nu
@@ -46,7 +46,7 @@ def with_torques(control: dl.control.ReactiveControl, programme: dl.QuadraticPro
     lower, upper = (np.delete(x, at) for x in (programme.lower, programme.upper))
     H = np.zeros((n + nu, n + nu))
     H[:n, :n] = programme.H
-    return dl.QuadraticProgramme(
+    return dl.QP(
         H,
         np.concatenate([programme.g, np.zeros(nu)]),
         np.vstack([np.hstack([programme.A, np.zeros((len(programme.A), nu))]), np.hstack([U, -np.eye(nu)])]),
@@ -60,7 +60,7 @@ def with_torques(control: dl.control.ReactiveControl, programme: dl.QuadraticPro
 class Peer:
     """proxsuite's dense solver on one programme from nothing, or on two in turn, each from the answer to the other."""
 
-    def __init__(self, *programmes: dl.QuadraticProgramme) -> None:
+    def __init__(self, *programmes: dl.QP) -> None:
         shape = programmes[0].shape
         self.programmes = []
         for programme in programmes:

@@ -27,7 +27,7 @@ def feasible(seed, cones=False):
         point[-1] = np.linalg.norm(point[:-1]) + rng.exponential()
         inside.append(point)
     k = np.concatenate(inside) - K @ x
-    return dl.QuadraticProgramme(H, g, A, A @ x, C, lower, upper, K, k, cones=sizes)
+    return dl.QP(H, g, A, A @ x, C, lower, upper, K, k, cones=sizes)
 
 
 def contradicting(seed):
@@ -39,4 +39,4 @@ def contradicting(seed):
     C = np.vstack([direction, direction, 10.0 * rng.normal(size=(m, n))])
     far = np.full(m, 1e3)
     lower, upper = np.concatenate([[1.0, -np.inf], -far]), np.concatenate([[np.inf, 0.0], far])
-    return dl.QuadraticProgramme(np.eye(n), rng.normal(size=n), C=C, lower=lower, upper=upper)
+    return dl.QP(np.eye(n), rng.normal(size=n), C=C, lower=lower, upper=upper)

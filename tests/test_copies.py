@@ -22,7 +22,7 @@ KINDS = ["Revolute", "Prismatic", "Helical", "Universal", "Cylindrical", "Transl
 
 OPTIONS = {
     name: getattr(room, name)
-    for room in (dl.contact, dl.stepping, dl.simulation, dl.control, dl.particles)
+    for room in (dl.constraints, dl.contact, dl.stepping, dl.simulation, dl.control, dl.particles)
     for name in room.__all__
     if isinstance(getattr(room, name), type) and issubclass(getattr(room, name), Options)
 }
@@ -50,7 +50,7 @@ FALL = ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2)
 
 
 REACTIVE = dl.control.ReactiveControl(dl.load("pendulum"), [dl.control.FollowPosture(stiffness=1.0)])
-PROGRAMME = dl.QuadraticProgramme(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
+PROGRAMME = dl.QP(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
 
 
 ROPE = dl.particles.rope(segments=3)
@@ -145,7 +145,7 @@ EXAMPLES = {
     "Nominal": dl.control.Nominal(force=np.eye(3)),
     "FollowPosture": dl.control.FollowPosture(),
     "Plan": dl.control.Plan(np.zeros((2, 1)), np.zeros((5, 1)), cost=1.0),
-    "QuadraticProgramme": PROGRAMME,
+    "QP": PROGRAMME,
     "ProgrammeSolution": PROGRAMME.solve(),
 }
 

@@ -61,13 +61,13 @@ def test_an_answer_is_as_good_as_other_peoples(seed, method):
 def test_bounds_alone_give_scipys_least_squares():
     rng = np.random.default_rng(3)
     A, b = rng.normal(size=(12, 8)), rng.normal(size=12)
-    programme = dl.QuadraticProgramme(A.T @ A, -A.T @ b, C=np.eye(8), lower=-0.1, upper=0.2)
+    programme = dl.QP(A.T @ A, -A.T @ b, C=np.eye(8), lower=-0.1, upper=0.2)
     expected = lsq_linear(A, b, (-0.1, 0.2), tol=1e-14).x
     np.testing.assert_allclose(alone(programme).x, expected, atol=1e-8)
 
 
 def test_a_cone_is_met_at_its_apex():
-    programme = dl.QuadraticProgramme(np.eye(3), [0.0, 0.0, 5.0], K=np.eye(3), k=np.zeros(3), cones=(3,))
+    programme = dl.QP(np.eye(3), [0.0, 0.0, 5.0], K=np.eye(3), k=np.zeros(3), cones=(3,))
     found = alone(programme)
     assert found.status == Status.SOLVED
     np.testing.assert_allclose(found.x, 0.0, atol=1e-9)
@@ -75,7 +75,7 @@ def test_a_cone_is_met_at_its_apex():
 
 @given(st.lists(st.floats(-10, 10), min_size=3, max_size=3))
 def test_the_nearest_point_of_a_cone_is_an_answer(point):
-    programme = dl.QuadraticProgramme(np.eye(3), -np.array(point), K=np.eye(3), k=np.zeros(3), cones=(3,))
+    programme = dl.QP(np.eye(3), -np.array(point), K=np.eye(3), k=np.zeros(3), cones=(3,))
     np.testing.assert_allclose(alone(programme).x, nearest_in_cone(np.array(point)), atol=1e-7)
 
 
@@ -141,7 +141,7 @@ def test_rows_that_contradict_each_other_are_broken_least(seed):
 
 
 def test_a_row_whose_bounds_contradict_each_other_is_met_in_the_middle():
-    programme = dl.QuadraticProgramme(np.eye(2), np.zeros(2), C=np.eye(2), lower=[3.0, 0.0], upper=[1.0, 1.0])
+    programme = dl.QP(np.eye(2), np.zeros(2), C=np.eye(2), lower=[3.0, 0.0], upper=[1.0, 1.0])
     found = alone(programme)
     np.testing.assert_allclose(found.x, [2.0, 0.0], atol=1e-8)
     assert programme.missed(found.x)[0] == pytest.approx(1.0)
@@ -151,14 +151,14 @@ def test_a_row_whose_bounds_contradict_each_other_is_met_in_the_middle():
 
 @pytest.mark.parametrize("method", ["clarabel", "proxsuite"])
 def test_no_method_says_that_bounds_that_contradict_each_other_are_met(method):
-    programme = dl.QuadraticProgramme(np.eye(1), [0.0], C=[[1.0]], lower=1.0, upper=-1.0)
+    programme = dl.QP(np.eye(1), [0.0], C=[[1.0]], lower=1.0, upper=-1.0)
     assert programme.solve(method).status == Status.INFEASIBLE
 
 
 def test_a_cone_that_other_rows_keep_away_from_is_told_and_named():
     # x = 1 and z = ½, but |(x, y)| ≤ z
     given = {"A": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], "b": [1.0, 0.5], "K": np.eye(3), "k": np.zeros(3)}
-    programme = dl.QuadraticProgramme(np.diag([1.0, 2.0, 3.0]), [0.0, 1.0, 0.0], cones=(3,), **given)
+    programme = dl.QP(np.diag([1.0, 2.0, 3.0]), [0.0, 1.0, 0.0], cones=(3,), **given)
     found = alone(programme)
     assert found.status == Status.INFEASIBLE
     assert np.max(programme.missed(found.x)) > 0.1
@@ -177,10 +177,10 @@ def test_a_programme_with_nan_is_told(name):
 
 
 def test_a_cost_without_a_least_value_is_told():
-    assert alone(dl.QuadraticProgramme(-np.eye(2), np.ones(2))).status == Status.NOT_FINITE
+    assert alone(dl.QP(-np.eye(2), np.ones(2))).status == Status.NOT_FINITE
 
 
-def falls_along(rows: str) -> dl.QuadraticProgramme:
+def falls_along(rows: str) -> dl.QP:
     """A cost that falls without end along (0, 1, 1), in spite of rows of one kind that do not end that direction."""
     given = {
         "nothing": {},
@@ -188,7 +188,7 @@ def falls_along(rows: str) -> dl.QuadraticProgramme:
         "bounds": {"C": np.eye(3), "lower": [-1.0, -3.0, -np.inf], "upper": [1.0, np.inf, np.inf]},
         "cone": {"K": np.eye(3), "cones": (3,)},
     }[rows]
-    return dl.QuadraticProgramme(np.diag([2.0, 0.0, 0.0]), [1.0, -1.0, -2.0], **given)
+    return dl.QP(np.diag([2.0, 0.0, 0.0]), [1.0, -1.0, -2.0], **given)
 
 
 @pytest.mark.parametrize("rows", ["nothing", "equality", "bounds", "cone"])
@@ -208,14 +208,14 @@ def test_packages_say_so_as_well(method, rows):
 
 
 def test_a_flat_cost_whose_rows_end_it_is_solved():
-    flat = dl.QuadraticProgramme(np.diag([1.0, 0.0]), [1.0, 1.0], C=[[0.0, 1.0]], lower=-1e6, upper=1e6)
+    flat = dl.QP(np.diag([1.0, 0.0]), [1.0, 1.0], C=[[0.0, 1.0]], lower=-1e6, upper=1e6)
     found = flat.solve()
     assert found.status == Status.SOLVED
     np.testing.assert_allclose(found.x, [-1.0, -1e6], rtol=1e-8)
 
 
 def test_a_long_answer_is_not_mistaken_for_none():
-    found = dl.QuadraticProgramme(np.diag([1.0, 1e-9]), [1.0, 1.0]).solve()
+    found = dl.QP(np.diag([1.0, 1e-9]), [1.0, 1.0]).solve()
     assert found.status == Status.SOLVED
     np.testing.assert_allclose(found.x, [-1.0, -1e9])
 
@@ -228,7 +228,7 @@ def answers():
     """Of three programmes, the second without any answer, the third with a NaN."""
     b = np.array([[1.0], [1.0], [np.nan]])
     upper = np.array([[np.inf, 0.4], [0.2, 0.2], [np.inf, np.inf]])
-    programme = dl.QuadraticProgramme(
+    programme = dl.QP(
         np.eye(2), [-1.0, 0.0], [[1.0, 1.0]], b, np.eye(2), -np.inf, upper, names=("sum", "left", "right")
     )
     return programme.solve()
@@ -255,7 +255,7 @@ def test_broken_rows_are_named_with_what_they_miss(answers):
 
 
 def test_active_rows_are_named():
-    programme = dl.QuadraticProgramme(np.eye(2), [-1.0, 0.0], C=np.eye(2), upper=[0.5, 2.0], names=("near", "far"))
+    programme = dl.QP(np.eye(2), [-1.0, 0.0], C=np.eye(2), upper=[0.5, 2.0], names=("near", "far"))
     answer = programme.solve("proxsuite")
     assert answer.active() == ["near"]
     np.testing.assert_allclose(answer.slack, [0.0, 2.0], atol=1e-7)
@@ -266,14 +266,14 @@ def test_a_sentence_says_how_many_of_a_batch_failed(answers):
 
 
 def test_no_programmes_are_told_to_be_none():
-    answer = dl.QuadraticProgramme(np.eye(2), np.zeros((0, 2))).solve("proxsuite")
+    answer = dl.QP(np.eye(2), np.zeros((0, 2))).solve("proxsuite")
     assert answer.describe() == "There are no programmes."
 
 
 def test_a_start_from_another_programme_is_refused():
-    answer = dl.QuadraticProgramme(np.eye(2), np.zeros(2)).solve("proxsuite")
+    answer = dl.QP(np.eye(2), np.zeros(2)).solve("proxsuite")
     with refuses("other-system", "start"):
-        dl.QuadraticProgramme(np.eye(3), np.zeros(3)).solve(start=answer)
+        dl.QP(np.eye(3), np.zeros(3)).solve(start=answer)
 
 
 def test_bits_do_not_depend_on_the_neighbours(answers):
@@ -300,7 +300,7 @@ def test_bits_do_not_depend_on_the_neighbours(answers):
 )
 def test_shapes_that_do_not_fit_are_refused(given, refusal):
     with refuses(*refusal):
-        dl.QuadraticProgramme(**given)
+        dl.QP(**given)
 
 
 def test_an_unknown_method_names_those_that_exist():

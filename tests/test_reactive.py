@@ -50,7 +50,7 @@ def state(seed):
 def built(control, q, v, reference):
     """A programme, without compiling anything."""
     data = build_programme.python(control, q, v, reference)
-    return dl.QuadraticProgramme(*data, cones=(3,) * (control.cone_rows // 3))
+    return dl.QP(*data, cones=(3,) * (control.cone_rows // 3))
 
 
 def reacted(control, q, v, reference, **given):

@@ -303,7 +303,7 @@ def test_a_quadruped_stands_up_and_hops(examples):
         ({"noise": 0.0}, ("out-of-range",)),
         ({"narrowest": 2.0}, ("out-of-range", "2.0", "narrowest")),
         ({"temperature": 0.0}, ("out-of-range", "0.0", "temperature")),
-        ({"elites": 1.5}, ("out-of-range", "1.5", "elites")),
+        ({"method": "cross_entropy", "elites": 1.5}, ("out-of-range", "1.5", "elites")),
         ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
         ({"limits": (1.0, -1.0)}, ("empty-interval",)),
         ({"limits": [1.0, 2.0]}, ("wrong-shape", "pair")),

@@ -133,6 +133,9 @@ OWN_NAMES: Final = ("particles",)
 
 _OF_COMPILER: Final = ("clear_kernels", "kernel", "kernel_memory", "threads")
 
+_RENAMED: Final = {"QuadraticProgramme": "control"}
+"""Old names, which still work and warn, and their namespaces."""
+
 if not TYPE_CHECKING:
 
     def __getattr__(name):
@@ -143,6 +146,8 @@ if not TYPE_CHECKING:
             if name in namespace.__all__:
                 found = globals()[name] = getattr(namespace, name)
                 return found
+        if name in _RENAMED:
+            return getattr(_imported(f"delassus.{_RENAMED[name]}"), name)
         raise AttributeError(f"module 'delassus' has no attribute {name!r}")
 
     def __dir__():

@@ -8,19 +8,25 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
+from delassus.errors import warn
+
 
 def lazily(
-    package: str, names: Iterable[str], places: Mapping[str, str]
+    package: str, names: Iterable[str], places: Mapping[str, str], renamed: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package that lists these names.
 
     `places` says which modules of Delassus hold them, with spaces between names; a module that holds "" is itself one.
+    `renamed` are old names, which give a warning.
     """
     homes = {name: module for module, held in places.items() for name in held.split()}
     modules = {module.rpartition(".")[2]: module for module, held in places.items() if not held}
-    listed = sorted(names)
+    listed, old = sorted(names), renamed or {}
 
     def __getattr__(name: str) -> Any:
+        if name in old:
+            warn(f"{package}.{name} is called {old[name]} now.", DeprecationWarning)
+            return getattr(sys.modules[package], old[name])
         if name in homes:
             found = getattr(imported(f"delassus.{homes[name]}"), name)
         elif name in modules:

@@ -14,13 +14,17 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final, Self
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 
 from delassus.common.checks import one_of
 from delassus.errors import BadArgument, DelassusError, UnknownOption, WrongType, short, warn
+
+Kind = TypeVar("Kind")
 
 
 class UnknownKeyword(DelassusError, TypeError):
@@ -99,7 +103,13 @@ class _Group:
     def fill(self, function: str, given: Any, shortcuts: Mapping[str, Any]) -> Any:
         """The object that was given, or the default with shortcuts in it."""
         main = getattr(self.default, "main", "")
-        if isinstance(given, str) and main and _same(shortcuts.get(main, given), given):
+        if isinstance(given, str) and main:
+            if not _same(shortcuts.get(main, given), given):
+                raise BadArgument(
+                    f"{function} has {self.keyword}={given!r} and {main}={short(repr(shortcuts[main]))}, which are the "
+                    "same: leave one of them out.",
+                    code="conflicting-arguments",
+                )
             shortcuts, given = {**shortcuts, main: given}, None
         if given is not None:
             return self._agreeing(function, given, shortcuts)
@@ -171,7 +181,7 @@ class Shortcuts:
         used = {name: x for name, x in shortcuts.items() if x is not None or name not in self._empty}
         for name in used:
             if name not in self.names and name not in self._renamed:
-                raise self._unknown(name)
+                raise self.unknown(name)
         return tuple(
             self._groups[name].fill(self.function, x, used) if name in self._groups else self._choose(name, x, used)
             for name, x in given.items()
@@ -208,7 +218,8 @@ class Shortcuts:
                 return shortcuts[old]
         return value
 
-    def _unknown(self, name: str) -> UnknownKeyword:
+    def unknown(self, name: str) -> UnknownKeyword:
+        """The error for a keyword that the function does not have."""
         fitting = sorted({*self.names, *self._parameters, *self._groups, *self._choices})
         nearest = tuple(difflib.get_close_matches(name, fitting, n=2))
         hint = f" The nearest: {' or '.join(map(repr, nearest))}." if nearest else ""
@@ -226,6 +237,11 @@ def _field_names(value: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(value)) if names is None else names
 
 
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    for name in _field_names(value):
+        yield name, getattr(value, name)
+
+
 def _at(value: Any, path: tuple[str, ...]) -> Any:
     for field in path:
         value = getattr(value, field)
@@ -238,3 +254,40 @@ def _same(a: Any, b: Any) -> bool:
         return a is b or bool(np.array_equal(a, b))
     except (TypeError, ValueError):
         return False
+
+
+def grouped(positional: str, **groups: Any) -> Callable[[type[Kind]], type[Kind]]:
+    """Let a dataclass take objects in place of some of its fields, which become shortcuts.
+
+    `positional` are the fields that stay parameters, those before "*" by position. A field of an object that is None
+    leaves the default of the dataclass.
+    """
+
+    def decorate(kind: type[Kind]) -> type[Kind]:
+        by_position, _, by_name = (part.split() for part in positional.partition("*"))
+        table, plain = Shortcuts(kind.__name__, " ".join((*by_position, *by_name)), **groups), kind.__init__
+        known = {*inspect.signature(plain).parameters, *groups}
+
+        @functools.wraps(plain)
+        def __init__(self: Any, *args: Any, **keywords: Any) -> None:
+            unknown = next((name for name in keywords if name not in known), None)
+            if unknown is not None:
+                raise table.unknown(unknown)
+            objects = {name: keywords.pop(name) for name in groups if name in keywords}
+            if objects:
+                shortcuts = {name: x for name, x in keywords.items() if name in table.names}
+                for value in table.fill(shortcuts, **objects):
+                    keywords |= {name: x for name, x in _items(value) if x is not None}
+            plain(self, *args, **keywords)
+
+        plain_parameters = inspect.signature(plain).parameters
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = [plain_parameters[name] for name in ("self", *by_position)]
+        parameters += [plain_parameters[name].replace(kind=keyword) for name in by_name]
+        parameters += [inspect.Parameter(name, keyword, default=None) for name in groups]
+        parameters += [inspect.Parameter("shortcuts", inspect.Parameter.VAR_KEYWORD)]
+        __init__.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        kind.__init__ = __init__  # type: ignore[method-assign]
+        return kind
+
+    return decorate

@@ -6,6 +6,7 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.constraints.basis.constraint import BodyRows, Constraint, JointRow
+    from delassus.constraints.basis.options import FramePlacements, RowResponse
     from delassus.constraints.basis.written import Kinematics
     from delassus.constraints.kinds.coupling import Coupling
     from delassus.constraints.kinds.distance import Distance
@@ -23,6 +24,7 @@ __all__ = [
     "Constraint",
     "Coupling",
     "Distance",
+    "FramePlacements",
     "Hinge",
     "Implicit",
     "JointLock",
@@ -31,6 +33,7 @@ __all__ = [
     "Mechanism",
     "Nonholonomic",
     "Point",
+    "RowResponse",
     "Unilateral",
     "Velocities",
     "Weld",
@@ -44,6 +47,7 @@ if not TYPE_CHECKING:
         __all__,
         {
             "constraints.basis.constraint": "BodyRows Constraint JointRow",
+            "constraints.basis.options": "FramePlacements RowResponse",
             "constraints.basis.written": "Kinematics",
             "constraints.kinds.coupling": "Coupling",
             "constraints.kinds.distance": "Distance",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from delassus.step.laws.relaxation import Relaxation
     from delassus.step.laws.softness import Softness
     from delassus.step.points.kinematics import ContactKinematics, contact_kinematics
-    from delassus.step.sources.contact import Contact
+    from delassus.step.sources.contact import Contact, ContactPlane, ContactPoints
 
 __all__ = [
     "Bounds",
@@ -45,7 +45,9 @@ __all__ = [
     "ContactKinematics",
     "ContactOptions",
     "ContactParameters",
+    "ContactPlane",
     "ContactPlanes",
+    "ContactPoints",
     "ContactProblem",
     "ContactSolution",
     "ContactStep",
@@ -88,7 +90,7 @@ if not TYPE_CHECKING:
             "contact.problems.operators": "DelassusOperator",
             "contact.problems.problem": "ContactProblem Bounds",
             "contact.problems.solution": "ContactSolution",
-            "step.sources.contact": "Contact",
+            "step.sources.contact": "Contact ContactPlane ContactPoints",
             "contact.solvers.derivatives": "contact_derivatives",
             "contact.references.primal": "primal_impulses",
             "contact.solvers.sequential_impulses": "RowsOnVelocities sequential_impulses",

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from delassus.control.inverse.actuated import Actuated
     from delassus.control.inverse.dynamics import actuated_inverse_dynamics, inverse_dynamics
     from delassus.control.inverse.equilibrium import Equilibrium, equilibrium, gravity_compensation
+    from delassus.control.inverse.options import DistributionOptions, InverseOptions, LinearizationOptions
     from delassus.control.inverse.result import ControlStatus, InverseDynamics
     from delassus.control.linear.linearization import Linearization, linearize
     from delassus.control.linear.lqr import Regulator, lqr
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from delassus.control.operational.space import OperationalSpace, operational_space
     from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask, Task
     from delassus.control.operational.tasks import Tasks, task_bias, task_error, task_jacobian
-    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.programme import QP, ConeRows, EqualityRows, InequalityRows
     from delassus.control.programmes.solution import ProgrammeSolution
     from delassus.control.programmes.status import ProgrammeStatus
     from delassus.control.reactive.control import ReactiveControl
@@ -31,13 +32,20 @@ if TYPE_CHECKING:
         FollowPosture,
         Nominal,
     )
+    from delassus.control.sampling.options import BestSample, CrossEntropy, PathIntegral, SearchOptions, SplineOptions
     from delassus.control.sampling.plan import Plan, PlanStatus
     from delassus.control.sampling.sampling import Sampling
 
 __all__ = [
+    "QP",
     "Actuated",
+    "BestSample",
     "CenterOfMassTask",
+    "ConeRows",
     "ControlStatus",
+    "CrossEntropy",
+    "DistributionOptions",
+    "EqualityRows",
     "Equilibrium",
     "FollowCenterOfMass",
     "FollowForce",
@@ -45,21 +53,26 @@ __all__ = [
     "FollowMomentum",
     "FollowPosture",
     "FrameTask",
+    "InequalityRows",
     "InverseDynamics",
+    "InverseOptions",
     "Linearization",
+    "LinearizationOptions",
     "MomentumTask",
     "Nominal",
     "OperationalSpace",
+    "PathIntegral",
     "Plan",
     "PlanStatus",
     "PostureTask",
     "ProgrammeSolution",
     "ProgrammeStatus",
-    "QuadraticProgramme",
     "Reaction",
     "ReactiveControl",
     "Regulator",
     "Sampling",
+    "SearchOptions",
+    "SplineOptions",
     "Support",
     "Task",
     "TaskDynamics",
@@ -86,18 +99,20 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
-            "control.programmes.programme": "QuadraticProgramme",
+            "control.programmes.programme": "ConeRows EqualityRows InequalityRows QP",
             "control.programmes.solution": "ProgrammeSolution",
             "control.programmes.status": "ProgrammeStatus",
             "control.reactive.control": "ReactiveControl",
             "control.reactive.reaction": "Reaction",
             "control.reactive.supports": "Support",
             "control.reactive.tasks": "FollowCenterOfMass FollowForce FollowFrame FollowMomentum FollowPosture Nominal",
+            "control.sampling.options": "BestSample CrossEntropy PathIntegral SearchOptions SplineOptions",
             "control.sampling.plan": "Plan PlanStatus",
             "control.sampling.sampling": "Sampling",
             "control.inverse.actuated": "Actuated",
             "control.inverse.dynamics": "actuated_inverse_dynamics inverse_dynamics",
             "control.inverse.equilibrium": "Equilibrium equilibrium gravity_compensation",
+            "control.inverse.options": "DistributionOptions InverseOptions LinearizationOptions",
             "control.inverse.result": "ControlStatus InverseDynamics",
             "control.linear.linearization": "Linearization linearize",
             "control.linear.lqr": "Regulator lqr",
@@ -108,4 +123,5 @@ if not TYPE_CHECKING:
             "control.operational.task": "CenterOfMassTask FrameTask MomentumTask PostureTask Task",
             "control.operational.tasks": "Tasks task_bias task_error task_jacobian",
         },
+        renamed={"QuadraticProgramme": "QP"},
     )

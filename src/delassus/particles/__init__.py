@@ -8,15 +8,16 @@ if TYPE_CHECKING:
     from delassus.particles.builders.blocks import block, solids
     from delassus.particles.builders.bricks import tower
     from delassus.particles.builders.ropes import bends, chain, ribbon, rope
-    from delassus.particles.builders.sheets import cloth, net
+    from delassus.particles.builders.sheets import Fabric, cloth, net
     from delassus.particles.description.bodies import Bricks
     from delassus.particles.description.elements import Elements
     from delassus.particles.description.kinds import ElementKind, deformation, energy
     from delassus.particles.description.library import area, bend, fold, solid, spring, strain, stretch, volume
     from delassus.particles.description.obstacles import Box, Plane, Sphere
-    from delassus.particles.description.particles import Motion, Particles
+    from delassus.particles.description.particles import Environment, Motion, Particles, Surface
     from delassus.particles.motion.coupling import CoupledStep, Grip, coupled_step
     from delassus.particles.motion.energy import elastic_energy_of, energy_of, kinetic_energy_of, momentum_of
+    from delassus.particles.motion.options import ContactSolver, ParticleScheme, RowSolver
     from delassus.particles.motion.rest import Rest, at_rest
     from delassus.particles.motion.state import ParticleState, ParticleStep, start_of
     from delassus.particles.motion.step import Stepper, particle_step
@@ -25,19 +26,25 @@ if TYPE_CHECKING:
 __all__ = [
     "Box",
     "Bricks",
+    "ContactSolver",
     "CoupledStep",
     "ElementKind",
     "Elements",
+    "Environment",
+    "Fabric",
     "Grip",
     "Motion",
+    "ParticleScheme",
     "ParticleState",
     "ParticleStep",
     "ParticleTrajectory",
     "Particles",
     "Plane",
     "Rest",
+    "RowSolver",
     "Sphere",
     "Stepper",
+    "Surface",
     "area",
     "at_rest",
     "bend",
@@ -76,15 +83,16 @@ if not TYPE_CHECKING:
             "particles.builders.blocks": "block solids",
             "particles.builders.bricks": "tower",
             "particles.builders.ropes": "bends chain ribbon rope",
-            "particles.builders.sheets": "cloth net",
+            "particles.builders.sheets": "Fabric cloth net",
             "particles.description.bodies": "Bricks",
             "particles.description.elements": "Elements",
             "particles.description.kinds": "ElementKind deformation energy",
             "particles.description.library": "area bend fold solid spring strain stretch volume",
             "particles.description.obstacles": "Box Plane Sphere",
-            "particles.description.particles": "Motion Particles",
+            "particles.description.particles": "Environment Motion Particles Surface",
             "particles.motion.coupling": "CoupledStep Grip coupled_step",
             "particles.motion.energy": "elastic_energy_of energy_of kinetic_energy_of momentum_of",
+            "particles.motion.options": "ContactSolver ParticleScheme RowSolver",
             "particles.motion.rest": "Rest at_rest",
             "particles.motion.state": "ParticleState ParticleStep start_of",
             "particles.motion.step": "Stepper particle_step",

@@ -7,13 +7,16 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.common.checks import one_of
+from delassus.common.options import grouped
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import ROW_NAMES
+from delassus.constraints.basis.options import FramePlacements, RowResponse
 from delassus.constraints.kinds.point import Point
 
 
+@grouped("frame frame2 * axis position rows name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Hinge(Point):
     """Two frames whose origins and one of whose axes coincide: 5 rows, x, y, z and the turns about the other axes.

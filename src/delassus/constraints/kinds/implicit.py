@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.options import grouped
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.options import RowResponse
 from delassus.constraints.basis.written import Kinematics, Written
 from delassus.dynamics.kinematics.manifold import coordinate_rates, rates_per_velocity
 from delassus.model.model import Model
 
 
+@grouped("g * rows pattern turning name", response=RowResponse())
 @dataclass(frozen=True)
 class Implicit(Written):
     """g(kinematics, q) = 0, of `rows` rows, for a function that the user writes in NumPy.

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.options import grouped
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.options import RowResponse
 from delassus.constraints.basis.written import Kinematics, Written
 from delassus.constraints.kinds.implicit import takes_time
 from delassus.dynamics.kinematics.kinematics import frame_velocity
@@ -42,6 +44,7 @@ class Velocities(Kinematics):
         return frame_velocity(self.model, self.q, self.v, frame=frame, reference="LOCAL_WORLD_ALIGNED")
 
 
+@grouped("g * rows pattern turning name", response=RowResponse())
 @dataclass(frozen=True)
 class Nonholonomic(Written):
     """g(kinematics, q, v) = 0, of `rows` rows, for a function of the user's that is linear in the velocity v (nv,).

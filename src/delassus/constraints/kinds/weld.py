@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.common.options import grouped
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows, ConstraintError
 from delassus.constraints.basis.in_axes import InAxes
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import ROW_NAMES, WORLD_FRAME
+from delassus.constraints.basis.options import FramePlacements, RowResponse
 from delassus.constraints.basis.reference import MovingFrame, MovingReference, is_moving
 from delassus.dynamics.tree.poses import Pair
 from delassus.model.model import Model
@@ -24,6 +26,7 @@ _SAMPLES: Final = (0.0, 1.0)
 """Times [s] at which a target is looked at: a matrix that is no rotation would give wrong forces without a word."""
 
 
+@grouped("frame frame2 * rows axes target name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Weld(InAxes):
     """Two frames, or a frame and one of the world, have the relative spatial acceleration a*: 6 rows.

@@ -35,6 +35,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.common.options import Shortcuts
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import joint_mobilities, row_mobilities
@@ -43,6 +44,7 @@ from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.inverse.distribution import Choice, Forces, distributed, free_torques
+from delassus.control.inverse.options import InverseOptions
 from delassus.control.inverse.result import ControlStatus, InverseDynamics
 from delassus.control.inverse.weights import DYNAMICS_INPUTS
 from delassus.dynamics.forces.passive import passive_forces
@@ -56,6 +58,8 @@ _MET: Final = 1e-9
 _ROUNDING: Final = 1e-4
 """Joints and rows at which little happens are compared with this share of the others, mass for mass."""
 
+_SHORTCUTS: Final = Shortcuts("inverse_dynamics", "mechanism q v a actuation", options=InverseOptions())
+
 
 def inverse_dynamics(
     mechanism: Any,
@@ -64,15 +68,8 @@ def inverse_dynamics(
     a: Any,
     *,
     actuation: Any = None,
-    mask: Any = None,
-    time: Any = None,
-    tau: Any = None,
-    torque_weight: Any = None,
-    torque_target: Any = None,
-    force_weight: Any = None,
-    force_target: Any = None,
-    rank: Any = None,
-    parameters: Any = None,
+    options: InverseOptions | None = None,
+    **shortcuts: Any,
 ) -> InverseDynamics:
     """Torques of the actuators and forces of the constraints that make a motion, of one state or a batch.
 
@@ -87,30 +84,27 @@ def inverse_dynamics(
         a: Accelerations (…, nv) [rad/s², m/s²] that are asked for.
         actuation: A matrix (nv, nu), names or patterns of joints, or some `Actuator`; by default the model's own, or,
             if it has none, all joints but a free base. An actuator's torque is its force before its gear.
-        mask: (…, m) not zero for rows that act; by default all.
-        time: (…) [s] what references move with, needed where they do.
-        tau: (…, nv) other generalised forces on the robot [N·m, N], besides those of its springs and dampers.
-        torque_weight: (…, nu) or one number: Σ w (u - u*)² is made least where there is a choice.
-        torque_target: (…, nu) u* [N·m, N], by default zero.
-        force_weight: (…, m) or one number: Σ w (λ - λ*)² is made least.
-        force_target: (…, m) λ* [N, N·m], by default zero.
-        rank: Squares of singular values of K below this share of the largest count as zero; 1e-12 unless given.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        options: An `InverseOptions`: distribution, mask, time, tau, parameters.
+        **shortcuts: Fields of the options, and of the distribution: torque_weight, torque_target, force_weight,
+            force_target, rank.
     """
-    given = {
-        "mask": mask,
-        "time": time,
-        "tau": tau,
-        "torque_weight": torque_weight,
-        "torque_target": torque_target,
-        "force_weight": force_weight,
-        "force_target": force_target,
-        "rank": rank,
-        "parameters": parameters,
-    }
+    (options,) = _SHORTCUTS.fill(shortcuts, options=options)
+    choice = options.distribution
     robot = actuated(mechanism, actuation)
     found: InverseDynamics = actuated_inverse_dynamics(
-        robot, q, v, a, **{name: value for name, value in given.items() if value is not None}
+        robot,
+        q,
+        v,
+        a,
+        mask=options.mask,
+        time=options.time,
+        tau=options.tau,
+        torque_weight=choice.torque_weight,
+        torque_target=choice.torque_target,
+        force_weight=choice.force_weight,
+        force_target=choice.force_target,
+        rank=choice.rank,
+        parameters=options.parameters,
     )
     return found
 

@@ -20,13 +20,14 @@ units.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
 from delassus.common.checks import TIME_STEPS, array_of_shape, number_in_range, real_array
+from delassus.common.options import Shortcuts
 from delassus.common.types import ArrayLike, Traced
 from delassus.compiler.tracing.trace import current
 from delassus.constrained.delassus.scales import row_mobilities
@@ -36,7 +37,7 @@ from delassus.constrained.solvers.dynamics import constrained_dynamics
 from delassus.constraints.mechanism.mechanism import Mechanism, Robot
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuated import Actuated, actuated
-from delassus.control.inverse.actuation import Actuation
+from delassus.control.inverse.options import LinearizationOptions
 from delassus.control.linear.constraints import LinearizationError, check_constraints, constraint_rates
 from delassus.control.linear.exponential import held_input
 from delassus.dynamics.derivatives.passive_derivatives import passive_derivatives
@@ -112,17 +113,19 @@ class Linearization:
         return replace(self, A=A, B=B, time_step=time_step)
 
 
+_SHORTCUTS: Final = Shortcuts("linearize", "mechanism q v torque actuation time_step", options=LinearizationOptions())
+
+
 def linearize(
     mechanism: Robot | Actuated,
     q: ArrayLike,
     v: ArrayLike | None = None,
     torque: ArrayLike | None = None,
     *,
-    actuation: Actuation | None = None,
-    tau: ArrayLike | None = None,
-    time: ArrayLike | None = None,
+    actuation: Any = None,
     time_step: float | None = None,
-    parameters: ArrayLike | None = None,
+    options: LinearizationOptions | None = None,
+    **shortcuts: Any,
 ) -> Linearization:
     """A linear model of a constrained robot about a state, in its own freedoms; of one state or a batch.
 
@@ -134,14 +137,15 @@ def linearize(
         v: Velocities (…, nv) [rad/s, m/s] that do; by default zero.
         torque: (…, nu) forces of the actuators [N·m, N]; by default zero. `gravity_compensation` gives those of rest.
         actuation: As for `inverse_dynamics`.
-        tau: (…, nv) other generalised forces, constant [N·m, N], besides those of springs and dampers.
-        time: (…) [s] what references move with, needed where they do.
         time_step: [s] for a discrete model, in which inputs are held; by default rates.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        options: A `LinearizationOptions`: tau, time, parameters.
+        **shortcuts: tau, time, parameters (options).
 
     Raises:
         LinearizationError: If a state does not meet the constraints, or there is no such model.
     """
+    (options,) = _SHORTCUTS.fill(shortcuts, options=options)
+    tau, time, parameters = options.tau, options.time, options.parameters
     robot = actuated(mechanism, actuation)
     model, held = robot.mechanism.plain.model, robot.mechanism
     for constraint in held.constraints:

@@ -24,7 +24,7 @@ _VECTORS = {"g": None, "b": "A", "lower": "C", "upper": "C", "k": "K"}
 
 @dataclass(frozen=True, eq=False)
 class ProgrammeData:
-    """What `QuadraticProgramme` says of its attributes, without ways to solve it: what back ends and measures read."""
+    """What `QP` says of its attributes, without ways to solve it: what back ends and measures read."""
 
     H: Array
     g: Array

@@ -1,19 +1,53 @@
-"""`QuadraticProgramme`: numbers and names of a programme, or of a batch of them, built apart from their solution."""
+"""`QP`: numbers and names of a programme, or of a batch of them, built apart from their solution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from delassus.common.options import Options, grouped
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.solution import ProgrammeSolution
 
 
+@dataclass(frozen=True, eq=False)
+class EqualityRows(Options):
+    """A x = b: A (…, equalities, n), b (…, equalities)."""
+
+    A: Any = None
+    b: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class InequalityRows(Options):
+    """lower ≤ C x ≤ upper: C (…, rows, n), bounds (…, rows), which may be infinite; None for no bound."""
+
+    C: Any = None
+    lower: Any = None
+    upper: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class ConeRows(Options):
+    """K x + k in second-order cones: K (…, cone rows, n), k (…, cone rows), and how many rows each cone has."""
+
+    K: Any = None
+    k: Any = None
+    cones: Any = None
+
+
+@grouped(
+    "H g * names unknowns shape",
+    equalities=EqualityRows(),
+    inequalities=InequalityRows(),
+    conic=ConeRows(),
+)
 @dataclass(frozen=True, eq=False, repr=False)
-class QuadraticProgramme(ProgrammeData):
+class QP(ProgrammeData):
     """min ½ xᵀ H x + gᵀ x  with  A x = b,  lower ≤ C x ≤ upper,  and K x + k in second-order cones.
 
-        answer = QuadraticProgramme(H, g, C=C, upper=u).solve()
+        answer = QP(H, g, C=C, upper=u).solve()
 
     Arrays may have batch axes in front, which broadcast. What is not given has no rows, or no bound.
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from delassus.compiler.host.kernel import Kernel
-from delassus.control.programmes.programme import QuadraticProgramme
+from delassus.control.programmes.programme import QP
 from delassus.control.programmes.shape import ProgrammeShape
 from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.reaction import Reaction, policy_of, programme_of, reaction_of
@@ -42,7 +42,7 @@ class ReactiveControl(ControlData):
         """Of its programmes, with where they are zero."""
         return shape_of(self)
 
-    def programme(self, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+    def programme(self, q: Any, v: Any, reference: Any) -> QP:
         """The programme of a state or a batch of them, with names, not solved."""
         return programme_of(self, q, v, reference)
 

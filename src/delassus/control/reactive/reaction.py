@@ -14,7 +14,7 @@ import delassus.numpy as dnp
 from delassus.common.checks import array_of_shape, real_array
 from delassus.common.outcomes import Outcome
 from delassus.compiler.host.kernel import Kernel, kernel
-from delassus.control.programmes.programme import QuadraticProgramme
+from delassus.control.programmes.programme import QP
 from delassus.control.programmes.scaled import Data
 from delassus.control.programmes.solution import ProgrammeSolution
 from delassus.control.programmes.status import ProgrammeStatus, describe_worst
@@ -114,7 +114,7 @@ class Reaction(Outcome):
         return said if most is None else f"{said} Of all tasks, {most!r} misses most, by {asked[most]:.3g}."
 
 
-def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
     """The programme of a state or a batch, with names."""
     q, v, reference = _checked(control, q, v, reference)
     data: Any = build_programme(control, q, v, reference)
@@ -129,7 +129,7 @@ def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> Quadra
         unknowns += [f"f {name} {k}" for k in range(rows.stop - rows.start)]
     shape = shape_of(control)
     given = dict(zip(Data._fields, data, strict=True))
-    return QuadraticProgramme(**given, cones=shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=shape)
+    return QP(**given, cones=shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=shape)
 
 
 def reaction_of(control: ControlData, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:

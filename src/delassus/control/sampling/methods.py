@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-METHODS: Final = ("mppi", "cross_entropy", "best")
-
 LEAST: Final = 0.02
 """Of the noise at first: it never gets smaller."""
 

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import (
     FINITE,
-    POSITIVE,
-    Range,
     array_of_shape,
-    iteration_count,
     number_in_range,
-    one_of,
     whole_number,
 )
 from delassus.common.frozen import Frozen, read_only
+from delassus.common.options import Shortcuts
 from delassus.common.types import ArrayLike
 from delassus.compiler.host.kernel import Kernel
 from delassus.compiler.host.retry import Attempt, Batch, Results, retry
 from delassus.control.sampling.checks import SamplingError, called_cost, limits_of, noise_of, traced_cost
-from delassus.control.sampling.methods import METHODS, Drawn, best, cross_entropy, mppi
+from delassus.control.sampling.methods import Drawn, best, cross_entropy, mppi
+from delassus.control.sampling.options import (
+    MOST,
+    SAMPLING_METHODS,
+    BestSample,
+    CrossEntropy,
+    PathIntegral,
+    SearchOptions,
+    SplineOptions,
+)
 from delassus.control.sampling.plan import Plan, PlanStatus
 from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
-from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
+from delassus.control.sampling.splines import shift_matrix, spline_matrix
 from delassus.errors import expect
 from delassus.simulation.ground import structures
 from delassus.simulation.runner import some
@@ -37,14 +43,17 @@ from delassus.step.marks import Mark
 
 Array = NDArray[np.float64]
 
-MOST = 10**7
-"""Periods of a horizon, and samples: more are taken for a mistake."""
-
 KNOTS = 8
 """Of the spline, unless another number is given."""
 
-NARROWEST = Range(1e-6, 1.0, "a share of the noise, from 1e-6 to 1, such as 0.01")
-ELITES = Range(0.0, 1.0, "a share of the samples, above 0 and up to 1, such as 0.1", open_below=True)
+_SHORTCUTS: Final = Shortcuts(
+    "Sampling",
+    "sim cost horizon final limits",
+    code="unknown-method",
+    method=SAMPLING_METHODS,
+    plan=SplineOptions(),
+    search=SearchOptions(),
+)
 
 
 class Sampling(Frozen):
@@ -67,16 +76,11 @@ class Sampling(Frozen):
         horizon: int,
         *,
         final: Callable[..., Any] | None = None,
-        samples: int = 1024,
-        method: str = "mppi",
-        knots: int | None = None,
-        spline: str = "linear",
-        noise: ArrayLike | None = None,
-        narrowest: float = 1.0,
-        limits: ArrayLike | None = None,
-        temperature: float = 0.1,
-        elites: float = 0.1,
-        iterations: int = 1,
+        limits: Any = None,
+        method: str | PathIntegral | CrossEntropy | BestSample = "mppi",
+        plan: SplineOptions | None = None,
+        search: SearchOptions | None = None,
+        **shortcuts: Any,
     ) -> None:
         """Put a planner together; nothing is compiled yet.
 
@@ -86,18 +90,14 @@ class Sampling(Frozen):
             horizon: How many control periods are looked ahead.
             final: Cost of the state at the end: a kernel (model, time, q, v) -> (), or a function of NumPy for all of
                 them, of time, q (…, nq) and v (…, nv).
-            samples: How many plans are tried at once; the first of them is the plan so far.
-            method: "mppi", "cross_entropy" or "best".
-            knots: Of the spline that controls are made of; by default 8, or the horizon if that is shorter.
-            spline: "hold", "linear" or "cubic".
-            noise: Standard deviation of the knots, for all controls or (nu,); by default 0.3 of half their range.
-            narrowest: How much smaller the noise of the last sample is, those between in even ratios: 0.01 for plans
-                that are found by large changes and kept up by small ones.
             limits: Of the controls, ± or (lower, upper); by default those of the actuators, and never beyond them.
-            temperature: For "mppi": at which share of the costs' spread a sample's weight falls to 1/e.
-            elites: For "cross_entropy": the share of the samples that counts.
-            iterations: How many times samples are drawn in one call.
+            method: "mppi" or `PathIntegral(temperature)`, "cross_entropy" or `CrossEntropy(elites)`, "best".
+            plan: A `SplineOptions`: knots, spline.
+            search: A `SearchOptions`: samples, noise, narrowest, iterations.
+            **shortcuts: temperature, elites (method); knots, spline (plan); samples, noise, narrowest, iterations
+                (search).
         """
+        way, spline, search = _SHORTCUTS.fill(shortcuts, method=method, plan=plan, search=search)
         expect("sim", sim, Simulation, 'Simulation(load("cart_pole"))')
         if sim.ground.batch:
             raise SamplingError(
@@ -111,25 +111,20 @@ class Sampling(Frozen):
                     f"the {what} is {given!r}; it is a kernel, or a function of NumPy.", code="wrong-type"
                 )
         self.horizon = whole_number("horizon", horizon, 1, MOST)
-        self.samples = whole_number("samples", samples, 2, MOST)
-        self.iterations = iteration_count("iterations", iterations)
-        self.knots = min(KNOTS, self.horizon) if knots is None else whole_number("knots", knots)
-        self.temperature = number_in_range("temperature", temperature, POSITIVE)
-        self.narrowest = number_in_range("narrowest", narrowest, NARROWEST)
-        self.elites = number_in_range("elites", elites, ELITES)
+        self.samples, self.iterations = int(search.samples), int(search.iterations)
+        self.knots = min(KNOTS, self.horizon) if spline.knots is None else int(spline.knots)
+        self.narrowest, self.way = float(search.narrowest), way
         if self.knots > self.horizon:
             raise SamplingError(
                 f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.",
                 code="out-of-range",
             )
-        one_of("method", method, METHODS, code="unknown-method")
-        one_of("spline", spline, SPLINES)
-        self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, method, spline
+        self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, way.name, spline.spline
         self.lower, self.upper = map(read_only, limits_of(sim, limits))
-        self.noise = read_only(noise_of(sim, noise, self.lower, self.upper))
+        self.noise = read_only(noise_of(sim, search.noise, self.lower, self.upper))
         self._stage = traced_cost(sim, "cost", cost, "(model, time, q, v, u)")
         self._final = traced_cost(sim, "final cost", final, "(model, time, q, v)")
-        self._matrix = spline_matrix(spline, self.knots, self.horizon)
+        self._matrix = spline_matrix(self.spline, self.knots, self.horizon)
         self.freeze()
 
     def __repr__(self) -> str:
@@ -199,11 +194,11 @@ class Sampling(Frozen):
         return found
 
     def _updated(self, samples: Array, costs: Array, drawn: Drawn, widest: Array) -> Drawn:
-        if self.method == "best":
+        if isinstance(self.way, BestSample):
             return best(samples, costs, drawn)
-        if self.method == "mppi":
-            return mppi(samples, costs, drawn, self.temperature)
-        return cross_entropy(samples, costs, drawn, self.elites, widest)
+        if isinstance(self.way, PathIntegral):
+            return mppi(samples, costs, drawn, self.way.temperature)
+        return cross_entropy(samples, costs, drawn, self.way.elites, widest)
 
     # --- rollouts -------------------------------------------------------------------------------------------------
 

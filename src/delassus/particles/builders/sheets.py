@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import whole_number
+from delassus.common.options import Options, Shortcuts
 from delassus.common.types import ArrayLike
 from delassus.particles.builders.ropes import _alive
 from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
@@ -77,17 +79,35 @@ def net(
     return Particles(points, _masses(number, size, density), [cords], held, **({"name": "net"} | others))
 
 
+@dataclass(frozen=True, eq=False)
+class Fabric(Options):
+    """What a cloth is made of.
+
+    Attributes:
+        density: Mass of its area [kg/m²].
+        stretching: Force of its width for its strain [N/m].
+        shearing: The same along diagonals [N/m].
+        bending: Moment of its width for its curvature [N·m]; 0 for none.
+        damping: Of stretching and shearing, as the time in which a stretch would be lost [s].
+    """
+
+    density: float = 0.2
+    stretching: float = 500.0
+    shearing: float = 50.0
+    bending: float = 1e-5
+    damping: float = 0.0
+
+
+_FABRIC: Final = Shortcuts("cloth", "size cells center pinned", fabric=Fabric())
+
+
 def cloth(
     size: ArrayLike = (1.0, 1.0),
     cells: ArrayLike = (20, 20),
     *,
-    center: ArrayLike = (0.0, 0.0, 0.0),
-    density: float = 0.2,
-    stretching: float = 500.0,
-    shearing: float = 50.0,
-    bending: float = 1e-5,
-    damping: float = 0.0,
-    pinned: str | ArrayLike = "none",
+    center: Any = (0.0, 0.0, 0.0),
+    fabric: Fabric | None = None,
+    pinned: Any = "none",
     **others: Any,
 ) -> Particles:
     """A cloth: springs along warp and weft, across its cells, and bends.
@@ -96,14 +116,14 @@ def cloth(
         size: Its width and depth [m].
         cells: How many there are each way.
         center: Its middle [m].
-        density: Mass of its area [kg/m²].
-        stretching: Force of its width for its strain [N/m].
-        shearing: The same along diagonals [N/m].
-        bending: Moment of its width for its curvature [N·m]; 0 for none.
-        damping: Of stretching and shearing, as the time in which a stretch would be lost [s].
+        fabric: A `Fabric`: density, stretching, shearing, bending, damping.
         pinned: As of `net`.
-        **others: As of `Particles`.
+        **others: Fields of the fabric, and as of `Particles`.
     """
+    own = {name: others.pop(name) for name in _FABRIC.names & others.keys()}
+    (fabric,) = _FABRIC.fill(own, fabric=fabric)
+    density, stretching, shearing = fabric.density, fabric.stretching, fabric.shearing
+    bending, damping = fabric.bending, fabric.damping
     points, number = grid(size, cells, center)
     positive(density=density, stretching=stretching, shearing=shearing)
     finite("bending", bending, (), least=0.0)

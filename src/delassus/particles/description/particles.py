@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FRICTIONS, Range, number_in_range
+from delassus.common.options import Options, grouped
 from delassus.errors import short
 from delassus.particles.description.bodies import Bricks
 from delassus.particles.description.checks import (
@@ -61,6 +62,39 @@ class Motion:
             ) from None
 
 
+@dataclass(frozen=True, eq=False)
+class Environment(Options):
+    """What acts on particles; None for the defaults of `Particles`.
+
+    Attributes:
+        obstacles: `Plane`, `Sphere`, `Box`, or your own.
+        friction: The coefficient of friction at obstacles and between bricks.
+        gravity: (3,) [m/s²].
+        drag: (n,) force against each particle's velocity [N·s/m].
+        motions: Particles that move as they are told.
+    """
+
+    obstacles: Any = None
+    friction: float | None = None
+    gravity: Any = None
+    drag: Any = None
+    motions: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Surface(Options):
+    """Where particles touch, and how they are drawn; None for the defaults of `Particles`.
+
+    Attributes:
+        radius: (n,) how far from its centre a particle touches obstacles [m].
+        faces: (f, 3) triangles that are drawn.
+    """
+
+    radius: Any = None
+    faces: Any = None
+
+
+@grouped("positions masses elements pins * bricks name", environment=Environment(), surface=Surface())
 @dataclass(frozen=True, eq=False)
 class Particles:
     """Masses at points, elements between them, bricks, and what they touch.

@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import SHARES, TIME_STEPS, TOLERANCES, iteration_count, number_in_range, one_of
+from delassus.common.checks import TIME_STEPS, number_in_range
+from delassus.common.options import Shortcuts
 from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
@@ -22,6 +23,7 @@ from delassus.particles.contact.touches import find_touches, missed_touches
 from delassus.particles.description.bodies import coasted, turned
 from delassus.particles.description.checks import spread
 from delassus.particles.description.particles import Particles
+from delassus.particles.motion.options import ContactSolver, ParticleScheme, RowSolver
 from delassus.particles.motion.solution import (
     Clock,
     Found,
@@ -34,7 +36,7 @@ from delassus.particles.motion.solution import (
 )
 from delassus.particles.motion.state import ParticleState, ParticleStep, check_state
 from delassus.particles.solvers.assembly import Assembly
-from delassus.particles.solvers.choice import BY_BLOCKS, METHODS
+from delassus.particles.solvers.choice import BY_BLOCKS
 from delassus.particles.solvers.rows import PROXIMAL
 from delassus.particles.solvers.system import System
 from delassus.particles.solvers.tied import Tie, TiedSystem
@@ -43,8 +45,9 @@ from delassus.step.scheme.blend import Blend
 
 Array = NDArray[np.float64]
 
-CONTACT_METHODS: Final = ("auto", "newton", "admm", "gradient", "sequential_impulses")
-STABILIZATIONS: Final = ("none", "pre", "post")
+_SHORTCUTS: Final = Shortcuts(
+    "Stepper", "particles time_step", scheme=ParticleScheme(), rows=RowSolver(), contact=ContactSolver()
+)
 
 _PASSES: Final = 5
 """How often a step is solved at most, each time with contacts that the time before went through."""
@@ -56,20 +59,11 @@ class Stepper:
     Args:
         particles: The system.
         time_step: h [s].
-        alpha: How implicit forces are: 1 damps, ½ conserves, 0 is explicit.
-        beta: How implicit positions are.
-        stabilization: How errors of rigid rows and penetrations are taken off: "none" by velocities that rows ask for,
-            "pre" or "post" by a motion of its own before or after.
-        geometric_stiffness: Whether forces that turn with their elements are implicit; None where a step would be
-            unstable otherwise, unless the method is one that needs W to be block diagonal: "cg" and sweeps.
-        method: Of the rows: "cholesky", "multigrid", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" or
-            "superlu"; "auto" is "multigrid" for elastic sheets of 200 000 unknowns or more, "cholesky" for all else.
-        contact_method: "newton", "admm", "gradient" or "sequential_impulses"; "auto" is "newton" for bricks, and "admm"
-            for particles that elements tie together, where guesses may run in circles.
-        tolerance: Of rows and momentum, as a share of the velocities of a step.
-        contact_tolerance: Of contacts, likewise.
-        iterations: Of the solver, at most.
-        contact_iterations: Of the contact solver, at most.
+        scheme: A `ParticleScheme`.
+        rows: A `RowSolver`, or a method.
+        contact: A `ContactSolver`, or a method.
+        **shortcuts: alpha, beta, stabilization, geometric_stiffness (scheme); method, tolerance, iterations (rows);
+            contact_method, contact_tolerance, contact_iterations (contact).
     """
 
     def __init__(
@@ -77,45 +71,35 @@ class Stepper:
         particles: Particles,
         time_step: float,
         *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        stabilization: str = "none",
-        geometric_stiffness: bool | None = None,
-        method: str = "auto",
-        contact_method: str = "auto",
-        tolerance: float = 1e-9,
-        contact_tolerance: float = 1e-4,
-        iterations: int | None = None,
-        contact_iterations: int = 200,
+        scheme: ParticleScheme | None = None,
+        rows: str | RowSolver | None = None,
+        contact: str | ContactSolver | None = None,
+        **shortcuts: Any,
     ) -> None:
         expect("the system", particles, Particles, "dl.particles.rope()")
+        scheme, by, touching = _SHORTCUTS.fill(shortcuts, scheme=scheme, rows=rows, contact=contact)
         self.h = number_in_range("time_step", time_step, TIME_STEPS)
-        self.blend = Blend(self.h, number_in_range("alpha", alpha, SHARES), number_in_range("beta", beta, SHARES))
-        one_of("stabilization", stabilization, STABILIZATIONS)
-        one_of("method", method, ("auto", *METHODS), code="unknown-method")
-        one_of("contact_method", contact_method, CONTACT_METHODS, code="unknown-method")
+        self.blend = Blend(self.h, scheme.alpha, scheme.beta)
+        method, contact_method = by.method, touching.method
         if self.blend.beta == 0.0 and (particles.obstacles or particles.b or particles.rows):
             raise StepError(
                 "beta is 0: elements with rows, elastic ones among them, and contacts need beta > 0, such as 1; "
                 "elements that are energies do not.",
                 code="conflicting-arguments",
             )
-        self.particles, self.stabilization = particles, stabilization
+        self.particles, self.stabilization = particles, scheme.stabilization
         if contact_method == "auto":
             contact_method = "admm" if particles.elements else "newton"
         self.assembly = Assembly(particles)
         if method == "auto":
             method = "multigrid" if self.assembly.spreads else "cholesky"
-        self.geometric = False if geometric_stiffness is None and method in BY_BLOCKS else geometric_stiffness
+        self.geometric = scheme.geometric_stiffness
+        if self.geometric is None and method in BY_BLOCKS:
+            self.geometric = False
         usual = 60 if method in ("cholesky", "multigrid", "superlu") else 2000
-        iterations = usual if iterations is None else iterations
-        iteration_count("iterations", iterations)
-        iteration_count("contact_iterations", contact_iterations)
-        tolerances = (
-            number_in_range("tolerance", tolerance, TOLERANCES),
-            number_in_range("contact_tolerance", contact_tolerance, TOLERANCES),
-        )
-        self.ways = Ways(method, contact_method, *tolerances, int(iterations), int(contact_iterations))
+        iterations = usual if by.iterations is None else int(by.iterations)
+        tolerances = float(by.tolerance), float(touching.tolerance)
+        self.ways = Ways(method, contact_method, *tolerances, iterations, int(touching.iterations))
         self.known: dict[str, Any] = {}
         self.system: System | None = None
 

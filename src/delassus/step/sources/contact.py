@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FINITE, FRICTIONS, RESTITUTIONS, Range, elements, number_in_range, real_array
+from delassus.common.options import Options, grouped
 from delassus.common.types import ArrayLike
 from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
 from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.cones.tangents import contact_axes
 from delassus.model.parts import Frame
 from delassus.model.placement import ZERO, Vector, vector
@@ -35,6 +37,40 @@ _RANGES: Final = {
 """Where the numbers of a contact lie."""
 
 
+@dataclass(frozen=True, eq=False)
+class ContactPoints(Options):
+    """The points of a frame that touch; None for the defaults of `Contact`.
+
+    Attributes:
+        corners: The points in the frame [m], such as the corners of a foot.
+        radius: Of balls around the points [m].
+    """
+
+    corners: Any = None
+    radius: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPlane(Options):
+    """The plane in the world that points touch; None for the defaults of `Contact`.
+
+    Attributes:
+        normal: Its direction, of any length.
+        height: Its distance from the origin [m].
+        tangent: A direction that t1 is nearest to.
+    """
+
+    normal: Any = None
+    height: Any = None
+    tangent: Any = None
+
+
+@grouped(
+    "frame against * relaxation softness name",
+    points=ContactPoints(),
+    plane=ContactPlane(),
+    material=ContactParameters(),
+)
 @dataclass(frozen=True)
 class Contact:
     """A point of a robot, or several of one body, that may touch a plane: the ground, or the face of another body.

@@ -1,0 +1,97 @@
+"""Options of `Sampling`: how samples are drawn and weighed, and what plans are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from delassus.common.checks import POSITIVE, Range, iteration_count, number_in_range, one_of, whole_number
+from delassus.common.options import Options
+from delassus.control.sampling.splines import SPLINES
+
+MOST: Final = 10**7
+"""Periods of a horizon, and samples: more are taken for a mistake."""
+
+_NARROWEST: Final = Range(1e-6, 1.0, "a share of the noise, from 1e-6 to 1, such as 0.01")
+_ELITES: Final = Range(0.0, 1.0, "a share of the samples, above 0 and up to 1, such as 0.1", open_below=True)
+
+
+@dataclass(frozen=True, eq=False)
+class PathIntegral(Options):
+    """The mean of the samples, weighed by their costs (MPPI).
+
+    Attributes:
+        temperature: At which share of the costs' spread a sample's weight falls to 1/e.
+    """
+
+    name: ClassVar[str] = "mppi"
+    temperature: float = 0.1
+
+    def __post_init__(self) -> None:
+        number_in_range("temperature", self.temperature, POSITIVE)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossEntropy(Options):
+    """Mean and deviation of the better samples.
+
+    Attributes:
+        elites: The share of the samples that counts.
+    """
+
+    name: ClassVar[str] = "cross_entropy"
+    elites: float = 0.1
+
+    def __post_init__(self) -> None:
+        number_in_range("elites", self.elites, _ELITES)
+
+
+@dataclass(frozen=True, eq=False)
+class BestSample(Options):
+    """The sample that costs least."""
+
+    name: ClassVar[str] = "best"
+
+
+SAMPLING_METHODS: Final = (PathIntegral(), CrossEntropy(), BestSample())
+
+
+@dataclass(frozen=True, eq=False)
+class SplineOptions(Options):
+    """What plans are made of.
+
+    Attributes:
+        knots: Of the spline; by default 8, or the horizon if that is shorter.
+        spline: "hold", "linear" or "cubic".
+    """
+
+    knots: int | None = None
+    spline: str = "linear"
+
+    def __post_init__(self) -> None:
+        one_of("spline", self.spline, SPLINES)
+        if self.knots is not None:
+            whole_number("knots", self.knots)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchOptions(Options):
+    """How plans are tried.
+
+    Attributes:
+        samples: How many plans are tried at once; the first of them is the plan so far.
+        noise: Standard deviation of the knots, for all controls or (nu,); by default 0.3 of half their range.
+        narrowest: How much smaller the noise of the last sample is, those between in even ratios: 0.01 for plans that
+            are found by large changes and kept up by small ones.
+        iterations: How many times samples are drawn in one call.
+    """
+
+    samples: int = 1024
+    noise: Any = None
+    narrowest: float = 1.0
+    iterations: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number("samples", self.samples, 2, MOST)
+        number_in_range("narrowest", self.narrowest, _NARROWEST)
+        iteration_count("iterations", self.iterations)
