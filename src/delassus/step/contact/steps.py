@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from delassus.common.checks import POSITIVE, numbers_in_range
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.pyramid import face_angles
@@ -120,8 +121,7 @@ def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
     """Weights, references and impedances of all rows, and what else the kernels of the relaxed model take."""
     usual = Relaxation() if how.relaxation is None else how.relaxation
     expect("the relaxation", usual, Relaxation, "Relaxation(solref=(0.02, 1.0))")
-    if not np.all(np.asarray(how.impratio) > 0.0):
-        raise ContactProblemError(f"impratio is {how.impratio!r}; it is positive.", code="out-of-range")
+    impratio = numbers_in_range("impratio", how.impratio, POSITIVE)
     scene, rows = asked.scene, [usual] * asked.scene.m
     weight = row_weights(scene).copy()
     points = [contact for contact in asked.contacts for _ in contact.corners]
@@ -139,7 +139,7 @@ def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
         "weight": weight,
         "reference": np.array([x.solref for x in rows]),
         "impedance": np.array([x.solimp for x in rows]),
-        "impratio": np.asarray(how.impratio, float),
+        "impratio": impratio,
     }
     rest = {name: value for name, value in asked.rest.items() if name != "stabilization"}
     return found | _cones(asked) | rest
