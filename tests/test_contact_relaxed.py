@@ -117,6 +117,7 @@ def test_numbers_that_do_not_say_how_rows_give_way_are_refused():
     pair = Pair()
     for options, words in (
         ({"impratio": 0.0}, ("out-of-range",)),
+        ({"impratio": "x"}, ("not-a-number", "impratio")),
         ({"cone": "round"}, ("unknown-option",)),
         ({"restitution": 0.5}, ("conflicting-arguments",)),
     ):

@@ -129,3 +129,12 @@ def test_bodies_that_start_inside_of_each_other_are_taken_apart_or_refused():
     with pytest.warns(dl.DelassusWarning, match="Its joints were moved"):
         q = sim.start(q0).q
     assert sim.contacts(q).gap.min() > -1e-8
+
+
+def test_a_start_meets_what_moves_in_time_at_its_own_time():
+    lifted = dl.Mechanism(BALL, dl.Implicit(lambda kinematics, q, t: q[2:3] - 0.5 - 0.1 * t, rows=1))
+    sim = dl.Simulation(lifted)
+    at = sim.run([0, 0, 0.5, 0, 0, 0, 1.0], steps=100)[-1]
+    again = sim.start(at.q, at.v, time=at.time, repair=False)
+    np.testing.assert_allclose(again.q, at.q, atol=1e-9)
+    np.testing.assert_allclose(again.v, at.v, atol=1e-9)

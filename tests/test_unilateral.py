@@ -31,6 +31,13 @@ def test_a_slack_rope_does_nothing(room):
 
 
 @rooms("one-sided")
+def test_a_rope_is_slack_where_its_ends_meet(room):
+    _, q, _ = room.rollout(ROPE, at(), np.zeros(6), H, 50)
+    t = H * 50
+    np.testing.assert_allclose(q[-1, 2], -0.5 * G * t * t, atol=G * t * H)
+
+
+@rooms("one-sided")
 def test_a_rope_catches_what_falls_into_it(room):
     _, q, v = room.rollout(ROPE, at(z=-0.2), np.zeros(6), H, 600)
     assert np.linalg.norm(q[..., :3], axis=-1).max() < LENGTH + 1e-3
@@ -119,6 +126,10 @@ def test_a_rope_in_the_reduced_contact_set_still_holds():
         lambda m: dl.control.linearize(m, at()),
         lambda m: dl.inverse_dynamics(m, at(), np.zeros(6), np.zeros(6)),
         lambda m: dl.impact(m, at(), np.zeros(6)),
+        lambda m: dl.kkt(m, at(), np.zeros(6), np.zeros(6)),
+        lambda m: dl.caba(m, at(), np.zeros(6), np.zeros(6)),
+        lambda m: dl.constrained.pv_early(m, at(), np.zeros(6), np.zeros(6)),
+        lambda m: dl.constrained.three_steps(m, at(), np.zeros(6), np.zeros(6)),
     ],
 )
 def test_what_knows_no_steps_refuses_one_sided_constraints(function):

@@ -61,8 +61,8 @@ _LOCKED: Final = 1e12
 """How many times its inertia a joint has that would pass its limit."""
 
 
-def take_out(scene: Scene, ground: Ground, items: NDArray[np.bool_], q: Array) -> Array:
-    """Configurations (items, nq) of some items of a batch (…, nq), with the least depths that are found."""
+def take_out(scene: Scene, ground: Ground, items: NDArray[np.bool_], q: Array, time: float) -> Array:
+    """Configurations (items, nq) of some items of a batch (…, nq) at a time [s], with the least depths found."""
     cores = {name: _CORES.get(name, np.ndim(x)) for name, x in ground.geometry.items()}
     places = Batch(items.shape, ground.geometry, cores).select(items)
     batch = Batch(q[items].shape[:1], {"q": q[items], **places}, {"q": 1, **cores})
@@ -70,7 +70,7 @@ def take_out(scene: Scene, ground: Ground, items: NDArray[np.bool_], q: Array) -
 
     def descend(way: Array | None, inputs: dict[str, Any], previous: Results | None) -> tuple[Array, Array]:
         """Descend from where the robots are, or from nearby in a direction (nv,): q and cost of where that ends."""
-        start, robots = inputs.pop("q"), Rescue(scene, inputs)
+        start, robots = inputs.pop("q"), Rescue(scene, inputs, time)
         end = robots.descend(start if way is None else robots.nearby(start, way))
         return end, robots.cost(end)
 
@@ -87,10 +87,10 @@ def _keep_better(old: Results, new: Results) -> Results:
 
 
 class Rescue:
-    """Robots in the ground, (items, nq); what each of them has of the ground, or all, by the names of the kernel."""
+    """Robots in the ground at a time, (items, nq); what each has of the ground, or all, by the names of the kernel."""
 
-    def __init__(self, scene: Scene, ground: dict[str, Any]) -> None:
-        self.scene, self.model = scene, scene.model
+    def __init__(self, scene: Scene, ground: dict[str, Any], time: float) -> None:
+        self.scene, self.model, self.time = scene, scene.model, time
         same = {name for name, x in ground.items() if np.ndim(x) == _CORES.get(name, np.ndim(x))}
         self.ground = GroundShape(**{name: x if name in same else x[:, None] for name, x in ground.items()})
         singles = [(i, j) for motion, i, j in parts(self.model) if motion.nq == 1 and scene.max_limits]
@@ -105,7 +105,7 @@ class Rescue:
         """Σ depth² (items,); infinite where loops are open."""
         cost: Array = np.sum(self._geometry(q[:, None])[0] ** 2, (-2, -1))
         if self.scene.mechanism.m:
-            error = np.abs(constraint_error(self.scene.mechanism, q, time=0.0)).max(-1)
+            error = np.abs(constraint_error(self.scene.mechanism, q, time=self.time)).max(-1)
             cost = np.where(error < OPEN, cost, np.inf)
         return cost
 
@@ -128,7 +128,7 @@ class Rescue:
         within = np.clip(moved[:, own], self.model.lower[own], self.model.upper[own])
         beyond = (q[:, own] < self.model.lower[own]) | (q[:, own] > self.model.upper[own])
         moved[:, own] = np.where(beyond, moved[:, own], within)  # what starts beyond is for the steps to take back
-        return assemble(self.scene.mechanism, moved, time=0.0).q if self.scene.mechanism.m else moved
+        return assemble(self.scene.mechanism, moved, time=self.time).q if self.scene.mechanism.m else moved
 
     def descend(self, q: Array) -> Array:
         """Where the method ends."""
@@ -163,7 +163,7 @@ class Rescue:
     def _way(self, q: Array, J: Array, depth: Array, M: Array, damping: Array) -> Array:
         N = np.linalg.inv(M)
         if self.scene.mechanism.m:
-            A = constraint_jacobian(self.scene.mechanism, q, time=0.0)
+            A = constraint_jacobian(self.scene.mechanism, q, time=self.time)
             held = np.linalg.pinv(A @ N @ A.mT, rtol=1e-9, hermitian=True)
             N = N - N @ A.mT @ held @ A @ N
         G = J @ N @ J.mT

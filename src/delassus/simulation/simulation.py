@@ -198,13 +198,14 @@ class Simulation(Setup):
         Args:
             q0: (…, nq) configurations [rad, m]; quaternions are normalised.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
-            time: [s].
+            time: [s], at which constraints that move in time are met.
             seed: Of random numbers.
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
             activation: (…, na) of the actuators that have a state, by default zero.
         """
         scene, repair = self.scene, boolean("repair", repair)
+        time = number_in_range("time", time, FINITE)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
         v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
         try:
@@ -222,11 +223,11 @@ class Simulation(Setup):
         q1, v1 = q, v
         if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
-            q1, v1 = repaired(scene, self.ground, safe, np.where(finite[..., None], v, 0.0), repair)
+            q1, v1 = repaired(scene, self.ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
-            time=number_in_range("time", time, FINITE),
+            time=time,
             impulse=np.zeros((*batch, scene.m)),
             contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
             residual=np.zeros(batch),

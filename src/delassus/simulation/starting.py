@@ -27,22 +27,22 @@ _STEEP = 0.2
 """The upward part of a normal below which ground is a wall, out of which robots are moved aside."""
 
 
-def repaired(scene: Scene, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
-    """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
+def repaired(scene: Scene, ground: Ground, q: Any, v: Any, repair: bool, time: float) -> tuple[Any, Any]:
+    """Configurations and velocities at a time [s], loops closed, robots above the ground; refused unless `repair`."""
     if scene.mechanism.m:
-        q, v = _closed(scene, q, v, repair)
+        q, v = _closed(scene, q, v, repair, time)
     if not scene.candidates:
         return q, v
-    lifted = _lifted(scene, ground, q, repair)
+    lifted = _lifted(scene, ground, q, repair, time)
     if scene.mechanism.m:
         moved = np.any(lifted != q, -1)[..., None]
-        again = project(scene.mechanism, lifted, v, time=0.0)
+        again = project(scene.mechanism, lifted, v, time=time)
         lifted, v = np.where(moved, again.q, lifted), np.where(moved, again.v, v)
     return lifted, v
 
 
-def _closed(scene: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
-    error = np.abs(constraint_error(scene.mechanism, q, time=0.0)).max(-1)
+def _closed(scene: Scene, q: Any, v: Any, repair: bool, time: float) -> tuple[Any, Any]:
+    error = np.abs(constraint_error(scene.mechanism, q, time=time)).max(-1)
     if np.any(error > OPEN):
         worst = _worst(error)
         if not repair:
@@ -50,19 +50,19 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
                 f"a loop is open by {error.max():.3g} m or rad{worst}. Close it with dl.assemble, or give repair=True.",
                 code="constraints-violated",
             )
-        found = assemble(scene.mechanism, q, time=0.0)
+        found = assemble(scene.mechanism, q, time=time)
         q = np.where((error > OPEN)[..., None], found.q, q)
-        left = np.abs(constraint_error(scene.mechanism, q, time=0.0)).max(-1)
+        left = np.abs(constraint_error(scene.mechanism, q, time=time)).max(-1)
         if np.any(left > OPEN):
             raise SimulationError(
                 f"a loop is open by {error.max():.3g} m or rad{worst} and cannot be closed from there; "
                 f"{left.max():.3g} is left. Start from a configuration in which it is closed.",
                 code="constraints-violated",
             )
-    return project(scene.mechanism, q, v, time=0.0)
+    return project(scene.mechanism, q, v, time=time)
 
 
-def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool) -> Any:
+def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> Any:
     gap, _, normal = candidate_geometry(scene, q, ground=ground.shape)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
@@ -74,7 +74,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool) -> Any:
         )
     lifted = q
     for _ in range(_LIFTS):
-        lifted = _raised(scene, gap, normal, lifted)
+        lifted = _raised(scene, gap, normal, lifted, time)
         gap, _, normal = candidate_geometry(scene, lifted, ground=ground.shape)
         if scene.field is None or not np.any(gap < -DEEP):
             break  # on hills, balls touch elsewhere when they are lifted
@@ -82,7 +82,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool) -> Any:
     if not held.any():
         return lifted
     found = np.array(lifted)
-    found[held] = take_out(scene, ground, held, lifted)
+    found[held] = take_out(scene, ground, held, lifted, time)
     left = candidate_geometry(scene, found, ground=ground.shape)[0]
     moved = np.abs(difference(scene.model, lifted[held], found[held])).max(initial=0.0)
     if left.min() < -DEEP:
@@ -98,7 +98,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool) -> Any:
     return found
 
 
-def _raised(scene: Scene, gap: Any, normal: Any, q: Any) -> Any:
+def _raised(scene: Scene, gap: Any, normal: Any, q: Any, time: float) -> Any:
     """Robots with a free base lifted out of the ground as they are; what loops hold to something else stays there."""
     lifted = np.array(q)
     for root, own in _robots(scene).items():
@@ -108,7 +108,7 @@ def _raised(scene: Scene, gap: Any, normal: Any, q: Any) -> Any:
         lifted[..., at : at + 3] += _lift(scene, gap[..., own], normal[..., own, :])
     if not scene.mechanism.m:
         return lifted
-    apart = np.abs(constraint_error(scene.mechanism, lifted, time=0.0)).max(-1) > OPEN
+    apart = np.abs(constraint_error(scene.mechanism, lifted, time=time)).max(-1) > OPEN
     return np.where(apart[..., None], q, lifted)
 
 

@@ -23,7 +23,7 @@ from delassus.compiler.tracing.record import refuse_inside
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.inputs import read_proximal
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.crba import mass_matrix
@@ -51,6 +51,7 @@ def dense_system(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """M (nv, nv), tau - c (nv,), J (m, nv) and γ (m,) of M a + c = tau + Jᵀ λ, J a + γ = 0."""
     check_inertias(mechanism.model)
+    refuse_unilateral(mechanism, "constrained dynamics")
     c = bias_torques(mechanism.model, q, v)
     J = constraint_jacobian(mechanism, q, time=time)
     gamma = constraint_bias(mechanism, q, v, time=time)

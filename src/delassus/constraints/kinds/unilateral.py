@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import delassus.numpy as np
 from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
 from delassus.constraints.basis.derived import DerivedConstraint
 from delassus.constraints.basis.motions import LinkMotions
@@ -107,6 +108,12 @@ class UnilateralRow(_Signed):
     def gap(self, motions: LinkMotions) -> Any:
         """±g () [m, rad]: how far it is from acting."""
         return self.sign * self.of.position_error(motions)[0]
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """± its K; zero where it has no direction and does not act: a slack rope between points that meet."""
+        slack = self.gap(motions) > 0.0
+        rows = super().bodies(motions)
+        return tuple(BodyRows(body.link, np.where(slack & (body.K != body.K), 0.0, body.K)) for body in rows)
 
 
 def at_least(constraint: Constraint) -> Unilateral:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from delassus.common.checks import POSITIVE, numbers_in_range
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.checks import ContactProblemError
@@ -153,7 +154,7 @@ def row_relaxation(asked: ContactArguments, law: Relaxed) -> RowRelaxation:
         weight,
         np.array([x.solref for x in rows]),
         np.array([x.solimp for x in rows]),
-        np.asarray(law.impratio, float),
+        numbers_in_range("impratio", law.impratio, POSITIVE),
     )
 
 

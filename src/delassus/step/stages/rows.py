@@ -122,11 +122,10 @@ def _one_sided_rows(scene: Scene, q: Any, time: Any) -> tuple[Any, Any]:
     """Rows (one_sided, nv) of one-sided constraints, and their gaps."""
     if not scene.one_sided:
         return np.zeros((0, scene.nv)), np.zeros(0)
-    rows = Mechanism(scene.model, tuple(row.of for row in scene.one_sided), model_constraints=False)
-    signs = numpy.array([row.sign for row in scene.one_sided])
+    rows = Mechanism(scene.model, scene.one_sided, model_constraints=False)
     motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv), time)
     gap = np.stack([np.array(row.gap(motions)) for row in scene.one_sided])
-    return constraint_jacobian.function(rows, q, time=time) * signs[:, None], gap
+    return constraint_jacobian.function(rows, q, time=time), gap
 
 
 def _limit_rows(scene: Scene, q: Any, v: Any, time_step: Any) -> tuple[Any, Any, Any]:
