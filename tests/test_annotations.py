@@ -1,19 +1,15 @@
 """Public signatures say what they take and return."""
 
-import pytest
-
 from public_annotations import annotations
 
 MOST = 0.1
 """The share of parameters and results that may be `Any`. This may only shrink."""
 
 
-@pytest.mark.smoke
 def test_public_signatures_are_annotated():
     assert not [one.place for one in annotations() if not one.text]
 
 
-@pytest.mark.smoke
 def test_few_public_annotations_say_nothing():
     every = annotations()
     empty = [one.place for one in every if one.says_nothing]
