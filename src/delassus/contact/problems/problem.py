@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from delassus.common.types import ArrayLike
 from delassus.contact.problems.data import ContactData
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.problems.solving import solve_problem
@@ -33,7 +33,7 @@ class ContactProblem(ContactData):
         method: str = "auto",
         tolerance: float = 1e-8,
         iterations: int = 1000,
-        start: Any = None,
+        start: ArrayLike | None = None,
         *,
         faces: int = 4,
         pyramid: str = "inner",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from delassus.common.types import ArrayLike, Traced
 from delassus.compiler.host.kernel import Kernel
 from delassus.control.programmes.programme import QuadraticProgramme
 from delassus.control.programmes.shape import ProgrammeShape
@@ -39,7 +41,7 @@ class ReactiveControl(ControlData):
         """Of its programmes, with where they are zero."""
         return shape_of(self)
 
-    def programme(self, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+    def programme(self, q: ArrayLike, v: ArrayLike, reference: ArrayLike) -> QuadraticProgramme:
         """The programme of a state or a batch of them, with names, not solved."""
         return programme_of(self, q, v, reference)
 
@@ -53,7 +55,7 @@ class ReactiveControl(ControlData):
         """
         return reaction_of(self, q, v, reference, start)
 
-    def policy(self, reference: Any) -> Kernel[..., Any]:
+    def policy(self, reference: ArrayLike | Callable[..., Traced]) -> Kernel[..., Any]:
         """A kernel for `Simulation.run(control=…)`, compiled into the step: torques with a reference.
 
         `reference` is an array (references,), or a function of time that gives one (and of q and v, if it takes three).
