@@ -57,7 +57,7 @@ from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import prox_ltl
 from delassus.constrained.solvers.solver import share_of
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import Wanted, right_hand_side, rows_in
 from delassus.dynamics.derivatives.aba_derivatives import aba_derivatives
 from delassus.dynamics.derivatives.columns import inverse_factor, outward
@@ -119,6 +119,7 @@ def constrained_derivatives(
         velocity_gain: (m,) [1/s], likewise.
     """
     iteration_count("iterations", iterations)
+    refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         none = np.zeros((0, mechanism.nv))
         return *aba_derivatives(mechanism.model, q, v, tau), none, none, none

@@ -23,7 +23,7 @@ from delassus.compiler.tracing.record import refuse_inside
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.inputs import read_proximal
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.crba import mass_matrix
@@ -80,6 +80,7 @@ def kkt(
         parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
+    refuse_unilateral(mechanism, "constrained dynamics")
     given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
     epsilon = proximal_rows(mechanism, proximal if proximal is None else read_proximal(mechanism, proximal))

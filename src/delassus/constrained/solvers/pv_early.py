@@ -46,7 +46,7 @@ from delassus.constrained.elimination.early_elimination import (
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import Wanted, against_gravity
 from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.tree.poses import Blocks
@@ -70,6 +70,7 @@ def pv_early(
         acceleration: (m,) desired accelerations of the rows (input at run time).
         time: () [s] what references move with, needed where they do (input at run time).
     """
+    refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         return aba(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
     problem = Problem.of(mechanism, q, v, tau, time=time, wanted=Wanted(acceleration))

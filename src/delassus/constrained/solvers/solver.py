@@ -19,7 +19,7 @@ from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.options import check_unrolled
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.dynamics.forces.aba import aba
 from delassus.model.links import links_of
 
@@ -93,6 +93,7 @@ def solve(
     `asked` is what `Problem.of` takes after the mechanism: q, v, tau and what follows.
     """
     check_unrolled(iterations)
+    refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         return aba(mechanism.model, *asked[:3]), np.zeros(0)
     solver = solver.on(mechanism)

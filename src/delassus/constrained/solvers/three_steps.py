@@ -17,7 +17,7 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.forces.rnea import bias_torques
@@ -35,6 +35,7 @@ def three_steps(
     `time` [s] is what references move with (input at run time), needed where they do.
     """
     check_inertias(mechanism.model)
+    refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         return aba(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
     tree = tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time))
