@@ -126,10 +126,11 @@ def test_a_rope_in_the_reduced_contact_set_still_holds():
         lambda m: dl.control.linearize(m, at()),
         lambda m: dl.inverse_dynamics(m, at(), np.zeros(6), np.zeros(6)),
         lambda m: dl.impact(m, at(), np.zeros(6)),
-        lambda m: dl.kkt(m, at(), np.zeros(6), np.zeros(6)),
-        lambda m: dl.caba(m, at(), np.zeros(6), np.zeros(6)),
-        lambda m: dl.constrained.pv_early(m, at(), np.zeros(6), np.zeros(6)),
-        lambda m: dl.constrained.three_steps(m, at(), np.zeros(6), np.zeros(6)),
+        *(
+            lambda m, method=method: method(m, at(), np.zeros(6), np.zeros(6))
+            for method in (dl.caba, dl.prox_pv, dl.pv_soft, dl.pv_early, dl.kkt, dl.constrained.three_steps)
+        ),
+        lambda m: dl.derivatives.constrained_derivatives(m, at(), np.zeros(6), np.zeros(6)),
     ],
 )
 def test_what_knows_no_steps_refuses_one_sided_constraints(function):

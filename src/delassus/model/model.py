@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.names import UnknownName
+from delassus.common.types import Traced
 from delassus.compiler.graph.digest import UNREAD, content_digest, exact, is_frozen
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
@@ -324,7 +325,7 @@ class ParametricModel(OfModel, Parametric):
             packed[..., slices[name]] = array
         return packed
 
-    def with_parameters(self, parameters: Any) -> Model:
+    def with_parameters(self, parameters: Traced) -> Model:
         """The model with these parameters (nparameters,) as its constants: of plain numbers, if these are plain."""
         if trace_of(parameters) is not None:
             fields = replaced_fields(self.model, self.parts, parameters, TRACED)

@@ -29,6 +29,7 @@ import delassus.numpy as np
 from delassus.common.checks import iteration_count
 from delassus.common.outcomes import Outcome
 from delassus.common.provenance import Provenance
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.descent import LeastSquares, descend
@@ -79,12 +80,12 @@ class Assembly(Provenance, Outcome, _Arrays):
 @kernel("(nq)->(nq),(m),(),()", inputs={"time": TIME, "tolerance": tolerance_input(1e-10)}, result=Assembly)
 def assemble(
     mechanism: Mechanism,
-    q0: Any,
+    q0: Traced,
     *,
     locked: Iterable[str] = (),
     iterations: int = 100,
-    time: Any = None,
-    tolerance: Any = 1e-10,
+    time: Traced = None,
+    tolerance: Traced = 1e-10,
 ) -> Assembly:
     """A configuration near q0 that meets the constraints, or the best in the least-squares sense; one or a batch.
 

@@ -81,6 +81,7 @@ def kkt(
         parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
+    refuse_unilateral(mechanism, "constrained dynamics")
     given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
     epsilon = proximal_rows(mechanism, proximal if proximal is None else read_proximal(mechanism, proximal))

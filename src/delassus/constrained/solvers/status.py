@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.common.outcomes import Outcome, name_of_row, summary, worst_of
 from delassus.common.provenance import Provenance
+from delassus.common.types import Bools
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.wrench import constraint_wrench
 from delassus.constrained.solvers.optimality import INPUTS, optimality
@@ -109,7 +110,7 @@ class Solution(Provenance, Outcome, _Arrays):
         """How it ended, in a sentence or two: of the worst state, where there are several."""
         return described(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
 
-    def is_optimal(self, tolerance: float = 1e-10) -> Any:
+    def is_optimal(self, tolerance: float = 1e-10) -> bool | Bools:
         """Whether it is a solution to a tolerance, a truth value or (…) of them, computed anew from its fields.
 
         The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).

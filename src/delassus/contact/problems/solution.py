@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class ContactSolution(Outcome):
     pyramid: measures.Pyramid | None = None
 
     @property
-    def residual(self) -> Any:
+    def residual(self) -> Array:
         """(…) the largest residual of a row [m/s]."""
         return np.abs(self.residuals).max(-1)
 
@@ -58,17 +58,17 @@ class ContactSolution(Outcome):
         )
 
     @property
-    def primal_violation(self) -> Any:
+    def primal_violation(self) -> Array:
         """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
         return measures.primal(self.problem, self.impulse, self.pyramid)
 
     @property
-    def dual_violation(self) -> Any:
+    def dual_violation(self) -> Array:
         """(…) by how much velocities σ + Γ leave the dual cones [m/s]."""
         return measures.dual(self.problem, self.corrected, self.pyramid)
 
     @property
-    def complementarity_violation(self) -> Any:
+    def complementarity_violation(self) -> Array:
         """(…) the largest |λᵀ (σ + Γ)| of a cone [J]."""
         return measures.complementarity(self.problem, self.impulse, self.corrected)
 
@@ -78,7 +78,7 @@ class ContactSolution(Outcome):
         return measures.dissipation(self.problem, self.impulse, self.velocity)
 
     @property
-    def modes(self) -> Any:
+    def modes(self) -> NDArray[np.str_]:
         """(…, contacts) of each contact "open", "sticking" or "sliding"."""
         sliding_from, closed_from = 1e-6 * np.abs(self.problem.g).max(-1), 1e-9 * np.abs(self.impulse).max(-1)
         found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -9,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.outcomes import Outcome
+from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
+from delassus.constraints.mechanism.mechanism import Robot
 from delassus.control.inverse.actuated import Actuated, actuated
-from delassus.control.inverse.actuation import ActuationError
+from delassus.control.inverse.actuation import Actuation, ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, worst_control
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.step.contact.inverse import ContactExplanation, contact_inverse_dynamics
-from delassus.step.sources.contact import contacts_of
+from delassus.step.sources.contact import Contact, contacts_of
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +27,9 @@ _STEP: Final = 1e-3
 """[s] In which nothing moves, so that it does not matter."""
 
 
-def gravity_compensation(mechanism: Any, q: Any, *, actuation: Any = None, **options: Any) -> InverseDynamics:
+def gravity_compensation(
+    mechanism: Robot | Actuated, q: ArrayLike, *, actuation: Actuation | None = None, **options: Any
+) -> InverseDynamics:
     """Torques (…, nu) that hold a mechanism where it is, and the forces of its constraints; see `inverse_dynamics`.
 
     They hold it against its weight and its springs.
@@ -74,11 +79,11 @@ class Equilibrium(Outcome):
 
 
 def equilibrium(
-    mechanism: Any,
-    q: Any,
+    mechanism: Robot | Actuated,
+    q: ArrayLike,
     *,
-    contacts: Any = (),
-    actuation: Any = None,
+    contacts: Contact | Iterable[Contact] = (),
+    actuation: Actuation | None = None,
     tolerance: float = 1e-8,
     share: float = 1e-6,
     **options: Any,

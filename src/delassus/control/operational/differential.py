@@ -24,6 +24,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.outcomes import Outcome
+from delassus.common.types import Traced
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -89,14 +90,14 @@ class TaskVelocities(Outcome, _Arrays):
 )
 def differential_inverse_kinematics(
     tasks: Tasks,
-    q: Any,
-    rates: Any,
+    q: Traced,
+    rates: Traced,
     *,
-    time: Any = None,
-    step: Any = None,
-    damping: Any = 1e-10,
-    lower: Any = None,
-    upper: Any = None,
+    time: Traced = None,
+    step: Traced = None,
+    damping: Traced = 1e-10,
+    lower: Traced = None,
+    upper: Traced = None,
 ) -> TaskVelocities:
     """Velocities that move tasks as they are asked to, within limits, constraints kept; of one state or a batch.
 

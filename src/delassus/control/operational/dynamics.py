@@ -24,6 +24,7 @@ import numpy
 import delassus.numpy as np
 from delassus.common.outcomes import Outcome, name_of_row
 from delassus.common.provenance import Provenance
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.rows.counts import whole
@@ -91,18 +92,18 @@ class TaskDynamics(Provenance, Outcome, _Arrays):
 )
 def task_inverse_dynamics(
     tasks: Tasks,
-    q: Any,
-    v: Any,
-    demands: Any,
+    q: Traced,
+    v: Traced,
+    demands: Traced,
     *,
-    mask: Any = None,
-    time: Any = None,
-    tau: Any = None,
-    torque_weight: Any = None,
-    torque_target: Any = None,
-    force_weight: Any = None,
-    force_target: Any = None,
-    acceleration: Any = None,
+    mask: Traced = None,
+    time: Traced = None,
+    tau: Traced = None,
+    torque_weight: Traced = None,
+    torque_target: Traced = None,
+    force_weight: Traced = None,
+    force_target: Traced = None,
+    acceleration: Traced = None,
 ) -> TaskDynamics:
     """Torques that accelerate tasks as they are asked to, of one state or a batch, against springs and dampers, too.
 

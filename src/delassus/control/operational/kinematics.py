@@ -23,6 +23,7 @@ import numpy
 import delassus.numpy as np
 from delassus.common.checks import iteration_count
 from delassus.common.outcomes import Outcome
+from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_sizes
@@ -71,14 +72,14 @@ class TaskPose(Outcome, _Arrays):
 )
 def inverse_kinematics(
     tasks: Tasks,
-    q0: Any,
-    targets: Any,
+    q0: Traced,
+    targets: Traced,
     *,
     locked: Iterable[str] = (),
     iterations: int = 100,
     limits: bool = True,
-    time: Any = None,
-    tolerance: Any = 1e-10,
+    time: Traced = None,
+    tolerance: Traced = 1e-10,
 ) -> TaskPose:
     """A pose near q0 in which tasks are at their targets, constraints met, limits kept; one or a batch.
 

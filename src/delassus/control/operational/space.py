@@ -22,6 +22,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.outcomes import Outcome
+from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
@@ -73,7 +74,9 @@ class OperationalSpace(Outcome, _Arrays):
     inputs={"mask": per_row("mask"), "time": TIME},
     result=OperationalSpace,
 )
-def operational_space(tasks: Tasks, q: Any, v: Any, *, mask: Any = None, time: Any = None) -> OperationalSpace:
+def operational_space(
+    tasks: Tasks, q: Traced, v: Traced, *, mask: Traced = None, time: Traced = None
+) -> OperationalSpace:
     """Jacobian, bias, inertia, consistent inverse and null-space projector of tasks, of one state or a batch.
 
     Args:

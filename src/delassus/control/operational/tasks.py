@@ -13,6 +13,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import elements
+from delassus.common.types import Traced
 from delassus.compiler.graph.parameters import Parametric, ParametricComposite
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import length_of
@@ -60,7 +61,7 @@ class Tasks(OfModel):
             task.jacobian(self.model, self.model.neutral())
 
     @property
-    def model(self) -> Any:  # type: ignore[override]
+    def model(self) -> Traced:  # type: ignore[override]
         """The robot's model."""
         return self.robot.model
 
@@ -70,7 +71,7 @@ class Tasks(OfModel):
         return self.robot
 
     @property
-    def mechanism(self) -> Any:
+    def mechanism(self) -> Traced:
         """The robot and its constraints."""
         return self.robot.mechanism
 
@@ -117,12 +118,12 @@ class Tasks(OfModel):
         return tuple(found)
 
     @property
-    def weights(self) -> Any:
+    def weights(self) -> Traced:
         """The root of the weight of each row (t,)."""
         return numpy.sqrt([task.weight for task in self.tasks for _ in range(task.count(self.model))])
 
     @property
-    def sizes(self) -> Any:
+    def sizes(self) -> Traced:
         """What errors of the rows are compared with (t,): the length of the robot [m], a radian, or 1 if none says."""
         length, found = length_of(self.mechanism.plain.model), []
         for task in self.tasks:
@@ -146,19 +147,19 @@ class ParametricTasks(Tasks, ParametricComposite):
 
 
 @kernel("(nq)->(t,nv)")
-def task_jacobian(tasks: Tasks, q: Any) -> Floats:
+def task_jacobian(tasks: Tasks, q: Traced) -> Floats:
     """J (t, nv) of all tasks: ẋ = J v."""
     return np.concatenate([task.jacobian(tasks.model, q) for task in tasks.tasks])
 
 
 @kernel("(nq),(nv)->(t)")
-def task_bias(tasks: Tasks, q: Any, v: Any) -> Floats:
+def task_bias(tasks: Tasks, q: Traced, v: Traced) -> Floats:
     """J̇ v (t,) of all tasks: ẍ = J a + J̇ v."""
     return np.concatenate([task.bias(tasks.model, q, v) for task in tasks.tasks])
 
 
 @kernel("(nq),(ntargets)->(t)")
-def task_error(tasks: Tasks, q: Any, targets: Any) -> Floats:
+def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
     """How far a pose is from targets: (t,) [m, rad]."""
     parts = []
     for task, at in zip(tasks.tasks, tasks.target_slices.values(), strict=True):

@@ -97,7 +97,7 @@ class ProgrammeSolution(Outcome):
             )
         return values
 
-    def item(self, *index: Any) -> ProgrammeSolution:
+    def item(self, *index: int) -> ProgrammeSolution:
         """The answer to one programme of a batch."""
         numbers = (self.x, self.multipliers, self.primal, self.dual, self.iterations, self.status)
         return ProgrammeSolution(self.programme.item(*index), *(x[index] for x in numbers))
