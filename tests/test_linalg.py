@@ -147,7 +147,7 @@ def test_elimination_without_pivots_takes_several_columns(n):
 
 
 @both
-@pytest.mark.parametrize("n", [*SIZES, 65])
+@pytest.mark.parametrize("n", [*SIZES, pytest.param(65, marks=pytest.mark.slow)])
 def test_cholesky_solves_from_the_lower_triangle(run, n):
     K, b = positive(n), side(n)
     found = run(lambda K, b: Cholesky(K).solve(b), (n,), np.tril(K), b)

@@ -142,7 +142,7 @@ def leaning(theta: float) -> np.ndarray:
     return np.concatenate(q)
 
 
-@pytest.mark.parametrize(("theta", "width"), [(0.2, 0.1), (0.4, 0.17)])
+@pytest.mark.parametrize(("theta", "width"), [(0.2, 0.1), pytest.param(0.4, 0.17, marks=pytest.mark.slow)])
 def test_leaning_cards_stand_exactly_where_friction_is_enough(theta, width):
     """The floor carries the weight of each, and N = ½ m g (tan θ - t/L) along it."""
     critical = 0.5 * (math.tan(theta) - THICK / LONG)
@@ -209,7 +209,7 @@ def test_depths_are_those_of_coal_and_change_by_no_more_than_boxes_move():
     assert seen > 300
 
 
-@pytest.mark.parametrize(("lower", "upper"), [(1.0, 1000.0), (1000.0, 1.0)])
+@pytest.mark.parametrize(("lower", "upper"), [pytest.param(1.0, 1000.0, marks=pytest.mark.slow), (1000.0, 1.0)])
 def test_a_stack_of_two_boxes_rests_for_ten_seconds(lower, upper):
     """Aligned, askew, all but aligned, and turned by an eighth."""
     first, second = (body("box", CUBE, mass, (mass / 150,) * 3) for mass in (lower, upper))
