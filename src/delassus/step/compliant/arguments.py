@@ -27,7 +27,7 @@ from delassus.contact.solvers.options import SolverOptions
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.errors import BadArgument
 from delassus.model.model import Model
-from delassus.step.compliant.acting import Servo
+from delassus.step.compliant.forces import Servo
 from delassus.step.compliant.inputs import RowSprings, Scheme
 from delassus.step.compliant.options import ServoOptions, SystemOptions
 from delassus.step.compliant.scheme import EXPLICIT
