@@ -74,7 +74,7 @@ def test_no_friction_infinite_friction_and_flat_contacts():
 
 
 def test_what_it_is_not_for_is_refused():
-    with refuses("not-supported", "'ncp'", "model"):
+    with refuses("not-supported", "'ncp'", "law"):
         dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5).solve("ccp", "bisection")
     spinning = dl.ContactProblem(np.eye(4), np.zeros(4), [dl.cones.Friction(4)], friction=0.5, torsional=0.1)
     with refuses("not-supported", "torsional"):

@@ -18,8 +18,8 @@ from delassus.particles.solvers.choice import solve_system
 from delassus.particles.solvers.direct import refined
 from delassus.particles.solvers.system import Solved, System
 from delassus.particles.solvers.tied import TiedSystem
-from delassus.step.compliant.scheme import unilateral
 from delassus.step.scheme.blend import Blend
+from delassus.step.scheme.row_laws import unilateral
 
 Array = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ from delassus.particles.description.lanes import (
 )
 from delassus.particles.solvers.structure import Structure
 from delassus.particles.solvers.system import System
-from delassus.step.compliant.scheme import kinematic
 from delassus.step.scheme.blend import Blend
+from delassus.step.scheme.row_laws import kinematic
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from scipy import sparse
 from delassus.particles.description.kinds import ElementKind
 from delassus.particles.description.lanes import deformation_parts, deformation_value, weighted_square
 from delassus.particles.description.particles import Particles
-from delassus.step.compliant.scheme import elastic
 from delassus.step.scheme.blend import Blend
+from delassus.step.scheme.row_laws import elastic
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from delassus.particles.solvers.system import System
-from delassus.step.compliant.scheme import kinematic
 from delassus.step.scheme.blend import Blend
+from delassus.step.scheme.row_laws import kinematic
 
 Array = NDArray[np.float64]
 

@@ -30,10 +30,10 @@ from delassus.model.model import Model
 from delassus.step.compliant.forces import Servo
 from delassus.step.compliant.inputs import RowSprings, Scheme
 from delassus.step.compliant.options import ServoOptions, SystemOptions
-from delassus.step.compliant.scheme import EXPLICIT
 from delassus.step.laws.inputs import ContactPlanes, SolverInputs
 from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
+from delassus.step.scheme.row_laws import EXPLICIT
 
 _BLENDS: Final = Range(0.0, 1.0, "from 0, explicit, to 1, implicit")
 

@@ -11,10 +11,10 @@ from delassus.constrained.rows.jacobian import link_values
 from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side
 from delassus.step.compliant.kinematics import RowKinematics, rigid_rows
-from delassus.step.compliant.scheme import elastic, elastic_matrix, kinematic, unilateral
 from delassus.step.compliant.types import Recovery, RowInputs, RowValues, StepOptions
 from delassus.step.impacts.strikes import rebound_at_start, strikes, thrown_back
 from delassus.step.scheme.blend import Blend
+from delassus.step.scheme.row_laws import elastic, elastic_matrix, kinematic, unilateral
 
 
 def dynamics_values(state: RowKinematics, inputs: RowInputs, options: StepOptions, after: Any = None) -> RowValues:
