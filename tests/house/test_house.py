@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "delassus"
+SOURCE = Path(__file__).parents[2] / "src" / "delassus"
 ROOMS = [
     "errors",
     "lazy",
@@ -189,6 +189,6 @@ def imported_names(path: Path) -> set[str]:
     return plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
-@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(Path(__file__).parents[1].rglob("*.py")), ids=lambda p: p.stem)
 def test_no_module_of_the_tests_imports_from_a_test_module(path):
     assert not {name for name in imported_names(path) if name.split(".")[-1].startswith("test_")}

@@ -11,7 +11,7 @@ import pytest
 
 import delassus as dl
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SPACES = [*dl.NAMESPACES, *dl.OWN_NAMES, "compiler"]
 FIXED = re.findall(
     r"\w+",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 REVEALED = """
 reveal_type(dl.aba(robot, q, v, tau))
 reveal_type(dl.caba(held, q, v, tau, iterations=2))

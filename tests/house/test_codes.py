@@ -12,7 +12,7 @@ from delassus.common.names import UnknownName
 from delassus.errors import BadArgument, DelassusError
 from delassus.model.readers.xml import ModelFileError
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TABLE = re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs" / "errors.md").read_text(), re.M)
 TREES = {path: ast.parse(path.read_text()) for path in sorted((ROOT / "src" / "delassus").rglob("*.py"))}
 

@@ -443,7 +443,7 @@ def test_bad_input_is_refused_in_words(make, said):
 @pytest.fixture(scope="module")
 def examples():
     """The folder of examples, from which one can import."""
-    sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
     yield
     sys.path.pop(0)
 

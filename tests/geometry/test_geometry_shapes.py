@@ -96,7 +96,7 @@ def test_points_inside_of_an_ellipsoid_leave_it_by_the_nearest_way():
 
 
 def test_the_documentation_lists_all_pairs():
-    rows = (Path(__file__).parent.parent / "docs" / "simulation.md").read_text().splitlines()
+    rows = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text().splitlines()
     start = next(k for k, row in enumerate(rows) if row.startswith("| | sphere |"))
     columns = [cell.strip() for cell in rows[start].split("|")[2:-1]]
     listed = set()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_the_demo_prints_a_table_and_writes_pictures_and_films(tmp_path, monkeypatch, capsys):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "delassus"
 PAGES = {name: (ROOT / f"{name}.md").read_text() for name in ("ARCHITECTURE", "CONTRIBUTING")}
 RECIPES = dict(re.findall(r"^### ([^\n]+)\n.*?^```python\n(.*?)^```", PAGES["CONTRIBUTING"], re.DOTALL | re.MULTILINE))

@@ -243,7 +243,7 @@ def test_a_knot_for_each_period_is_its_control(spline):
 @pytest.fixture
 def examples():
     """The folder of examples, from which one can import."""
-    sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
     yield
     sys.path.pop(0)
 
