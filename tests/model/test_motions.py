@@ -20,7 +20,7 @@ PITCH = 0.3
 class SlideMotion(JointMotion):
     """In the plane of x and y, without turning."""
 
-    name = "slide"
+    name = "slide of a test"
     directions = (0, 1)
 
     def moves(self, x, pitch):

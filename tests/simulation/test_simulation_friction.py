@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import delassus as dl
 from bodies import BALL, BRICK, G, H, body
 from delassus.simulation.coefficients import combined
+from delassus.step.marks import Mark
 
 STILL = np.array([0, 0, 0.1, 0, 0, 0, 1.0])
 """A ball on the ground."""
@@ -98,7 +99,7 @@ def test_bodies_that_tumble_on_rough_ground_gain_no_energy(model, seed):
     log = dl.Simulation(model, ground, H).run(q0, v0, steps=700)
     speed = np.linalg.norm(log.v[..., :3], axis=-1).max(0)
     assert np.all(log.energy - np.minimum.accumulate(log.energy) <= model.mass * G * speed * H)
-    assert not log.status.any()
+    assert not np.any(log.status & ~int(Mark.ENERGY_LIMITED))  # friction may take some of the restitution
 
 
 def test_shapes_that_touch_each_other_have_torsional_friction():
