@@ -44,6 +44,17 @@ class Hull(NamedTuple):
         (_, farthest), _ = scan(visit, (first @ direction, first), self.vertices)
         return farthest
 
+    def bounds(self) -> tuple[Any, Any]:
+        """The least and the largest coordinates (3,) of its vertices."""
+        if isinstance(self.vertices, numpy.ndarray):
+            return self.vertices.min(0), self.vertices.max(0)
+
+        def visit(bounds: tuple[Any, Any], vertex: Any) -> tuple[tuple[Any, Any], None]:
+            return (np.minimum(bounds[0], vertex), np.maximum(bounds[1], vertex)), None
+
+        first = np.array(self.vertices[0])
+        return scan(visit, (first, first), self.vertices)[0]
+
     def face(self, direction: Any) -> tuple[Any, Any, Any]:
         """The corners (4, 3), the normal (3,) and the number of the face that looks most along a direction (3,).
 
