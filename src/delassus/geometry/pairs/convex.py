@@ -10,7 +10,6 @@ from typing import Any, Final
 
 
 import delassus.numpy as np
-from delassus.geometry.hulls.tables import as_hull
 from delassus.geometry.pairs.patches import patch_touches
 from delassus.geometry.pairs.registry import pair
 from delassus.geometry.pairs.separation import Body, separation
@@ -39,8 +38,7 @@ CONVEX_PAIRS: Final = (
 
 def convex_body(kind: ShapeKind, body: Placed) -> Body:
     """A placed shape as the search for the separation takes it."""
-    normals = as_hull(body.size).normals if kind.name == "mesh" else None
-    return Body(lambda n: kind.core_support(body, n), kind.core(body), body.R, normals)
+    return Body(lambda n: kind.core_support(body, n), kind.core(body))
 
 
 def convex_touches(kinds: tuple[ShapeKind, ShapeKind], one: Placed, other: Placed, points: int) -> list[Touch]:

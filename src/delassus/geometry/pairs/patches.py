@@ -139,7 +139,7 @@ def _with_deepest(best: _Slots, deepest: Separation, axes: Any, small: Any, feat
             apart = place[:2] - other[:2]
             repeated = repeated | (apart @ apart <= small * small)
         places.append(np.where(repeated, 1e100, place))
-        gap = np.where(repeated, 1e100, gap)
+        gap = np.where(repeated, 1e100, np.maximum(gap, deepest.gap))  # faces of tables are off by their tolerance
         touches.append(Touch(gap, deepest.point + axes.T @ np.where(repeated, 0.0, place), deepest.normal, feature + k))
     return touches
 
