@@ -1,13 +1,13 @@
 """Contact patches: what the facets of two bodies have in common, seen along the normal, as up to four points.
 
-Both facets are convex polygons, or segments. Their intersection across the normal has three kinds of corners: corners of
-one that are within the other, and crossings of two edges. At each of them the gap is the difference of the heights of
-both facets along the normal, which is nowhere less than the gap of the bodies.
+Both facets are convex polygons, or segments. Their intersection across the normal has three kinds of corners: corners
+of one that are within the other, and crossings of two edges. At each of them the gap is the difference of the heights
+of both facets along the normal, which is nowhere less than the gap of the bodies.
 
 Of these corners a slot keeps the one that is farthest in the slot's direction, which turns with the first facet:
 (1, 0.8) and its quarter turns, in units of the facets' widths. Corners of rectangles and of rhombi are apart in these
-directions, so that a slot keeps its corner under small motions. Depth counts as well: on tilted facets, slots are on the
-lower side. The point of the bodies' least gap takes the place of the nearest slot if no slot is as deep.
+directions, so that a slot keeps its corner under small motions. Depth counts as well: on tilted facets, slots are on
+the lower side. The point of the bodies' least gap takes the place of the nearest slot if no slot is as deep.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DIRECTIONS: Final = {
 
 
 class _Polygon(NamedTuple):
-    """A facet across the normal: corners (k, 3) with their heights last, its normal (3,), and whether it has an area."""
+    """A facet across the normal: corners (k, 3), heights last, its normal (3,), and whether it has an area."""
 
     corners: Any
     normal: Any
@@ -56,14 +56,17 @@ class _Polygon(NamedTuple):
 
     def contains(self, y: Any, small: Any) -> Any:
         """Whether a place (2,) is within it, or so little outside."""
-        least, most = np.array(0.0), np.array(0.0)
-        for k in range(len(self.corners)):
-            a, b = self.corners[k - 1], self.corners[k]
+
+        def visit(bounds: tuple[Any, Any], edge: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
+            a, b = edge
             way = b[:2] - a[:2]
             size = np.sqrt(way @ way)
             side = (way[0] * (y[1] - a[1]) - way[1] * (y[0] - a[0])) / np.where(size > small, size, 1.0)
             side = np.where(size > small, side, 0.0)
-            least, most = np.minimum(least, side), np.maximum(most, side)
+            return (np.minimum(bounds[0], side), np.maximum(bounds[1], side)), None
+
+        ends = np.concatenate([self.corners[1:], self.corners[:1]])
+        (least, most), _ = scan(visit, (np.array(0.0), np.array(0.0)), (self.corners, ends))
         return self.is_flat & ((least >= -small) | (most <= small))
 
 
@@ -129,7 +132,8 @@ def _with_deepest(best: _Slots, deepest: Separation, axes: Any, small: Any, feat
     distance = np.where(empty, 1e200, best.place[:, 0] ** 2 + best.place[:, 1] ** 2)
     nearest = np.argmin(distance)
     missing = np.min(best.gap) > deepest.gap + small
-    touches, places = [], []
+    touches: list[Touch] = []
+    places: list[Any] = []
     for k in range(slots):
         replaced = missing & (nearest == float(k))
         place = np.where(replaced, 0.0, best.place[k])
@@ -146,7 +150,9 @@ def _with_deepest(best: _Slots, deepest: Separation, axes: Any, small: Any, feat
 
 def _edge_pairs(k: int, m: int) -> Any:
     """(k m, 4) numbers of the corners of all pairs of edges."""
-    pairs = [(i, (i + 1) % k, j, (j + 1) % m) for i in range(k if k > 2 else k - 1) for j in range(m if m > 2 else m - 1)]
+    pairs = [
+        (i, (i + 1) % k, j, (j + 1) % m) for i in range(k if k > 2 else k - 1) for j in range(m if m > 2 else m - 1)
+    ]
     return numpy.array(pairs, float).reshape(-1, 4)
 
 

@@ -65,7 +65,7 @@ _SAME: Final = 0.999
 
 
 class Body(NamedTuple):
-    """A convex body for the search: its support function (direction (3,) to point (3,)) and what is known of its core."""
+    """A convex body: its support function, of a direction (3,), and what else is known of its core."""
 
     support: Callable[[Any], Any]
     core: Core
@@ -139,7 +139,7 @@ def separation(one: Body, other: Body) -> Separation:
 def _ascend(
     start: Any, is_ray: Any, support: Callable[[Any], tuple[Any, Any]], standoff: Any, small: Any
 ) -> Separation:
-    """The local maximum of s(n) that is reached from a unit vector (3,), or the normal where a ray along it leaves W."""
+    """The local maximum of s(n) that is reached from a unit vector (3,), or n where a ray along it leaves W."""
     point, w = support(start)
     s = start @ w
     shift = start * np.maximum(standoff - s, 0.0)
