@@ -6,8 +6,9 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
+    from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
-    from delassus.simulation.simulation import GroundContacts, Simulation
+    from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
     from delassus.step.marks import Mark
@@ -34,8 +35,9 @@ if not TYPE_CHECKING:
         {
             "step.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
+            "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
-            "simulation.simulation": "GroundContacts Simulation",
+            "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",
         },
