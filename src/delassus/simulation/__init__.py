@@ -7,6 +7,7 @@ from delassus.lazy import lazily
 if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
+    from delassus.simulation.scenery import ground_of
     from delassus.simulation.simulation import GroundContacts, Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
@@ -22,6 +23,7 @@ __all__ = [
     "Simulation",
     "State",
     "StepSolver",
+    "ground_of",
     "motors",
     "position_servos",
     "velocity_servos",
@@ -35,6 +37,7 @@ if not TYPE_CHECKING:
             "step.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
+            "simulation.scenery": "ground_of",
             "simulation.simulation": "GroundContacts Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",
