@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
+    from delassus.simulation.scenery import ground_of
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
@@ -23,6 +24,7 @@ __all__ = [
     "Simulation",
     "State",
     "StepSolver",
+    "ground_of",
     "motors",
     "position_servos",
     "velocity_servos",
@@ -37,6 +39,7 @@ if not TYPE_CHECKING:
             "simulation.ground": "Ground",
             "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
+            "simulation.scenery": "ground_of",
             "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",

@@ -35,8 +35,9 @@ from delassus.simulation.inspection import Inspection
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
+from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.shapes import colliding as shapes_colliding
-from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
+from delassus.simulation.shapes import shapes_of, warn_of_ridges
 from delassus.simulation.starting import first_activation, repaired
 from delassus.simulation.state import State, reject_moment
 from delassus.step.actuators.checks import check_actuators
@@ -76,7 +77,8 @@ class Simulation(Inspection):
 
         Args:
             robot: A model, whose own constraints close its loops, or a mechanism.
-            ground: What it stands on; None for `Ground()`.
+            ground: What it stands on; None for the planes of the model's file. A file that describes a world without a
+                plane has no ground; a robot alone (URDF) stands on `Ground()`, level and at height zero.
             time_step: Of one step of time [s].
             substeps: Steps of time in a control period.
             actuators: What the controls drive; by default those of the model. Without any, controls are torques of all
@@ -105,8 +107,7 @@ class Simulation(Inspection):
         if max_contacts:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
             warn_of_scenery(robot.model, ground is not None, met)
-        ground = Ground() if ground is None else ground
-        expect("the ground", ground, Ground, "Ground(friction=0.7)")
+        ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
         substeps = whole_number("substeps", substeps)
         model = robot.model

@@ -125,6 +125,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         tendons=tendons(m, names, springs=springs, dampers=dampers),
         postures=_postures(m, names),
         warnings=(*notes, *unsupported(mujoco, m, names, ties.skipped, driven)),
+        describes_world=True,
     )
 
 
