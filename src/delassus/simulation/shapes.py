@@ -14,11 +14,11 @@ from delassus.errors import warn
 from delassus.geometry.candidates import Shape
 from delassus.geometry.collisions import Collision, collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
+from delassus.geometry.hulls.meshes import mesh_hull
 from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
-from delassus.model.readers.meshes import hull_points
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 
@@ -144,7 +144,8 @@ def _shape(geometry: Geometry, on_field: bool = False) -> Shape:
             code="not-supported",
         )
     if geometry.shape == "mesh":
-        return Shape(geometry, hull_points(geometry), on_field)
+        hull = mesh_hull(geometry)
+        return Shape(geometry, tuple(map(tuple, hull.points.tolist())), on_field, hull_error=hull.error)
     lengths = kind.positive_lengths(geometry.size)
     if not all(math.isfinite(x) and x > 0.0 for x in lengths):
         raise SimulationError(
