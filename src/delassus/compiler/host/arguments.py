@@ -138,14 +138,14 @@ class Arguments:
         if not isinstance(value, holder.kind):
             raise TypeError(
                 f"{self.kernel}: {name} is a {kind}, not a {type(value).__name__}: give "
-                f"{name}={kind}({next(iter(holder.inputs))}=…)."
+                f"{name}={kind}({next(iter(holder.fields))}=…)."
             )
         fields = holder.given(value)
         for field in fields:
-            if field not in holder.inputs:
+            if field not in holder.fields:
                 raise TypeError(
                     f"{self.kernel} does not take {field_name(name, field)}; the fields of {name} that it takes are "
-                    f"{', '.join(holder.inputs)}."
+                    f"{', '.join(holder.fields)}."
                 )
         return fields
 
@@ -155,7 +155,7 @@ class Arguments:
         for name, group in self.groups.items():
             found[name] = group.kind(**{field: given[field_name(name, field)] for field in group.inputs})
         for name, bundle in self.bundles.items():
-            found[name] = bundle.kind(**{field: found.pop(field) for field in bundle.inputs})
+            found[name] = bundle.kind(**{field: found.pop(field) for field in bundle.fields})
         return found
 
     def reader(self, model: Any, operand: Operand) -> Callable[[Any], Any] | None:

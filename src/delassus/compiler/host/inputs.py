@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
@@ -101,6 +101,11 @@ class Group:
                 )
         self._class_defaults = tuple(defaults.items())
 
+    @property
+    def fields(self) -> Collection[str]:
+        """The names of the fields that the kernel takes."""
+        return self.inputs
+
     def given(self, value: Any) -> tuple[str, ...]:
         """The names of the fields that a structure gives."""
         return tuple(
@@ -123,22 +128,28 @@ class Bundle:
         solve.specialize(model, inputs=("mask",))(x, mask)
 
     Where the fields of a `Group` are packed into one operand, each field of a bundle is an input with an operand and a
-    name of its own; it may be a structure. Fields that are not declared are not taken by that kernel: they keep the
-    defaults of the class.
+    name of its own; it may be a structure. `Bundle(Rows, "method", mask="(m)")` has an option, too, which is compiled
+    in. Fields that are not declared are not taken by that kernel: they keep the defaults of the class.
 
     Attributes:
         kind: The class, a NamedTuple or a frozen dataclass whose fields all have defaults.
-        inputs: The declared fields, in the order in which they are declared.
-        defaults: Their defaults.
+        inputs: The declared inputs, in the order in which they are declared.
+        defaults: The defaults of the fields that the kernel takes: inputs and options.
     """
 
-    def __init__(self, kind: type[Any], /, **fields: Declared) -> None:
-        self.kind, self.inputs = kind, fields
+    def __init__(self, kind: type[Any], /, *options: str, **inputs: Declared) -> None:
+        self.kind, self.inputs = kind, inputs
         self._class_defaults = _class_defaults(kind)
+        fields = (*inputs, *options)
         for name in fields:
             if self._class_defaults.get(name, _NO_DEFAULT) is _NO_DEFAULT:
                 raise SignatureError(f"{kind.__name__} has no field {name!r} with a default: a bundle needs one.")
         self.defaults = {name: self._class_defaults[name] for name in fields}
+
+    @property
+    def fields(self) -> Collection[str]:
+        """The names of the fields that the kernel takes."""
+        return self.defaults
 
     def given(self, value: Any) -> dict[str, Any]:
         """The fields that an object gives: neither None nor left at the default of the class."""

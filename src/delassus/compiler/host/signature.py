@@ -172,7 +172,10 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
             )
     for name, group in signature.groups.items():
         _check_default(function.__name__, name, group, keywords[name])
-    reserved = {"self", "model", "out", "target", "dtype", "inputs", "outputs", PARAMETERS} & set(keywords)
+    reserved = {"self", "model", "out", "target", "dtype", "inputs", "outputs", PARAMETERS} & {
+        *keywords,
+        *signature.bundles,
+    }
     if reserved:
         raise SignatureError(
             f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call.",
