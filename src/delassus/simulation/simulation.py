@@ -37,8 +37,8 @@ from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
-from delassus.simulation.starting import first_activation, repaired
-from delassus.simulation.state import State, reject_moment
+from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
+from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
@@ -170,8 +170,7 @@ class Simulation(Inspection):
                 others as far as their joints can move; else both are refused.
             activation: (…, na) of the actuators that have a state, by default zero.
         """
-        scene, repair = self.scene, boolean("repair", repair)
-        time = number_in_range("time", time, FINITE)
+        scene, time = self.scene, number_in_range("time", time, FINITE)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
         v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
         try:
@@ -183,13 +182,21 @@ class Simulation(Inspection):
                 code="batch-mismatch",
             ) from None
         q, v = np.broadcast_to(q, (*batch, scene.nq)), np.broadcast_to(v, (*batch, scene.nv))
+        activation = first_activation(scene.na, activation, batch)
+        return self._begin(
+            self.ground, q, v, activation, time, boolean("repair", repair), whole_number("seed", seed, 0)
+        )
+
+    def _begin(self, ground: Ground, q: Any, v: Any, activation: Any, time: float, repair: bool, seed: Any) -> State:
+        """The first state of items on a ground; all arrays have the axes of the items."""
+        scene, batch = self.scene, q.shape[:-1]
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1)
         q1, v1 = q, v
         if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
-            q1, v1 = repaired(scene, self.ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
+            q1, v1 = repaired(scene, ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
@@ -198,9 +205,53 @@ class Simulation(Inspection):
             contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
-            seed=whole_number("seed", seed, 0),
-            activation=first_activation(scene.na, activation, batch),
+            seed=seed,
+            activation=activation,
         )
+
+    def reset(
+        self,
+        state: State,
+        items: Any,
+        q: Any,
+        v: Any = None,
+        *,
+        time: float = 0.0,
+        repair: bool = True,
+        activation: Any = None,
+    ) -> State:
+        """A state in which some items start again; the others, and all streams of random numbers, go on.
+
+        Items that were frozen are so no longer, and their impulses are zero.
+
+        Args:
+            state: Of a batch, or of one item.
+            items: A mask (…), or numbers of items.
+            q: (nq,) for all of them, (n, nq) for n items, or (…, nq) for the whole batch [rad, m].
+            v: (nv,), (n, nv) or (…, nv) [rad/s, m/s], by default none.
+            time: Of these items [s].
+            repair: As for `start`.
+            activation: (na,), (n, na) or (…, na), by default zero.
+        """
+        self.check(state)
+        scene, batch, repair = self.scene, state.batch, boolean("repair", repair)
+        numbers, time = item_numbers(items, batch), number_in_range("time", time, FINITE)
+        given = {"q": reject_moment(q), "v": np.zeros(scene.nv) if v is None else v}
+        given["activation"] = np.zeros(scene.na) if activation is None else activation
+        sizes = {"q": scene.nq, "v": scene.nv, "activation": scene.na}
+        values = {name: values_of_items(name, x, batch, numbers, sizes[name]) for name, x in given.items()}
+        if not len(numbers):
+            return state
+        ground, parts = ground_of_items(self.ground, batch, numbers), state.flat()
+        fresh = self._begin(ground, values["q"], values["v"], values["activation"], time, repair, 0).flat()
+        for name in ("q", "v", "time", "impulse", "contact", "residual", "status", "activation"):
+            parts[name] = parts[name].copy()
+            parts[name][numbers] = fresh[name]
+        return State(**{name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()})
+
+    def resume(self, log: Trajectory, k: int, items: tuple[Any, ...] = ()) -> State:
+        """The state at the k-th time of a log, as `log[k]` gives it: `run` goes on from it, to the bit."""
+        return resume(log, k, items)
 
     def step(self, state: State, control: Any = None) -> State:
         """The state after one control period; `control` (…, nu), or None for none."""
