@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
+    from delassus.simulation.pushes import Push
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
@@ -20,6 +21,7 @@ __all__ = [
     "GroundPlane",
     "HeightField",
     "Mark",
+    "Push",
     "Simulation",
     "State",
     "StepSolver",
@@ -37,6 +39,7 @@ if not TYPE_CHECKING:
             "simulation.ground": "Ground",
             "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
+            "simulation.pushes": "Push",
             "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",

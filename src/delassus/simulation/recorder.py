@@ -14,6 +14,7 @@ from delassus.output.run_record import RunRecord
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import RunError, SimulationError
 from delassus.simulation.controls import Control
+from delassus.simulation.pushes import Pushes
 from delassus.simulation.runner import Runner, report_progress
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State
@@ -98,10 +99,15 @@ class Recorder:
 
 
 def record_run(
-    sim: Setup, state: State, control: Control, every: int, progress: Callable[[int, State], None] | None
+    sim: Setup,
+    state: State,
+    control: Control,
+    every: int,
+    progress: Callable[[int, State], None] | None,
+    push: Pushes | None = None,
 ) -> Trajectory:
     """The control periods of a run from a state on; see `Simulation.run`."""
-    runner, steps = Runner(sim, state, control), control.steps
+    runner, steps = Runner(sim, state, control, pushes=push), control.steps
     log, stretch = Recorder(sim, state, runner, 1 + -(-steps // every)), Stretch(runner)
     try:
         k = 0

@@ -12,6 +12,7 @@ item does never depends on the others.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
+from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
 from delassus.step.marks import Mark
@@ -50,7 +52,7 @@ class Runner:
         consistent: Whether arrays, time and count are those of one state: Ctrl-C may come in the middle of a step.
     """
 
-    def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True) -> None:
+    def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True, pushes: Any = None) -> None:
         self.sim, self.control = sim, control
         self.time, self._first, self.made = state.time, state, 0
         times = np.ravel(state.time)
@@ -62,8 +64,9 @@ class Runner:
         self.alone = not state.q.shape[:-1] and plain
         self._thorough: Callable[[], None] | None = None
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
-        self._tick = self._alone() if self.alone and bound else None
+        self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
+        self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
 
     @property
     def moving(self) -> tuple[Any, ...]:
@@ -100,6 +103,8 @@ class Runner:
                 self._own[:] = given[0]
             self._advance()
             return
+        if self._pushes is not None:
+            self._push()
         self._call(given)
         self._count_period()
 
@@ -112,6 +117,17 @@ class Runner:
         if self.status.item():
             self._look_again()
         self._count_period()
+
+    def _push(self) -> None:
+        """Change the velocity by the kick of the period, and keep its wrenches."""
+        push = push_at(self._pushes, *(np.array(x)[()] for x in (self.time, self.q, self.v)))
+        frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
+        self._pushed = frames
+        if kick is not None:
+            state = kicked(self.state(), kick)
+            self.v, self.status = state.v, state.status
+            if isinstance(self._pushes, Push):  # that of a run has its kick once
+                self._pushes = replace(self._pushes, kick=None)
 
     def _count_period(self) -> None:
         self.time, self.log_time, self.made = self.time + self._period, self.log_time + self._period, self.made + 1
@@ -199,8 +215,11 @@ class Runner:
         inputs = {**moving, "time": self.time, "alive": is_alive(self.status), **self.sim.ground.inputs}
         if control:
             inputs["control"] = some(control[0])
+        if self._wrench is not None:
+            inputs["wrench"] = self._wrench
         vectors = {*moving, "control", "normal"}
         cores = {name: np.ndim(x) if name == "heights" else int(name in vectors) for name, x in inputs.items()}
+        cores["wrench"] = 2
         return Batch(self.q.shape[:-1], inputs, cores)
 
     def _solve(
@@ -215,7 +234,7 @@ class Runner:
         )
         structured = {**structures(inputs), "limits": SolverLimits(self.sim.tolerance, iterations)}
         found: tuple[Any, ...] = self.control.kernel(
-            scene, *moving, time, alive, *control, self.sim.time_step, **structured
+            self.sim.pushed_scene(scene, self._pushed), *moving, time, alive, *control, self.sim.time_step, **structured
         )
         return found
 

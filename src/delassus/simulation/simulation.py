@@ -33,6 +33,7 @@ from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
 from delassus.simulation.options import ContactSelection, StepSolver
+from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.shapes import colliding as shapes_colliding
@@ -253,8 +254,14 @@ class Simulation(Inspection):
         """The state at the k-th time of a log, as `log[k]` gives it: `run` goes on from it, to the bit."""
         return resume(log, k, items)
 
-    def step(self, state: State, control: Any = None) -> State:
-        """The state after one control period; `control` (…, nu), or None for none."""
+    def step(self, state: State, control: Any = None, *, push: Push | None = None) -> State:
+        """The state after one control period; `control` (…, nu), or None for none; what a `Push` does besides."""
+        if push is not None:
+            u = self.check(state, control)
+            check_push(self, push, state.batch)
+            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)), pushes=push)
+            runner.step(0)
+            return runner.state()
         own = self.__dict__.get("_alone")
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
@@ -281,6 +288,7 @@ class Simulation(Inspection):
         every: int = 1,
         repair: bool = True,
         progress: Callable[[int, State], None] | None = None,
+        push: Pushes | None = None,
     ) -> Trajectory:
         """Simulate some control periods and keep what happened.
 
@@ -290,12 +298,14 @@ class Simulation(Inspection):
             q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
-                be one for each item; a function control(time, q, v) of the whole batch; or a kernel
+                be one for each item; a function control(time, q, v) of the whole batch, times (…); or a kernel
                 (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
             every: Of so many states one is kept, the first and the last among them.
             repair: As for `start`.
             progress: Called after each period with its number and the state.
+            push: A `Push`, whose wrenches last for the whole run and whose kick comes first; or a function
+                push(time, q, v) of the whole batch that gives that of a period, or None.
 
         Raises:
             RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
@@ -310,5 +320,7 @@ class Simulation(Inspection):
             )
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self.check(state, None)
+        if push is not None and not callable(push):
+            check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        return record_run(self, state, given, whole_number("every", every), progress)
+        return record_run(self, state, given, whole_number("every", every), progress, push)
