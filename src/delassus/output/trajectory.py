@@ -29,6 +29,7 @@ from delassus.output.choices import check_items, moments
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NoSuchTime, NotRecorded, TrajectoryError
 from delassus.output.measures import mechanical_energy, velocity_error
+from delassus.output.run_record import RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,6 +68,7 @@ class Trajectory:
         measures: Energy and drift, as far as a file had them.
         parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
         activation: (times, …, na) of actuators that have a state; None without.
+        run: What a simulation goes on with besides; None if there was none.
     """
 
     time: Floats
@@ -84,6 +86,7 @@ class Trajectory:
     measures: Mapping[str, Floats] = field(default_factory=dict, repr=False)
     parameters: Any = field(default=None, repr=False)
     activation: Any = field(default=None, repr=False)
+    run: RunRecord | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in checked_parts(vars(self)).items():
@@ -98,14 +101,19 @@ class Trajectory:
         items = f", {' × '.join(map(str, batch))} items" if batch else ""
         return f"<Trajectory{name}: {len(self)} times from {self.time[0]:g} to {self.time[-1]:g} s{items}>"
 
-    def __getitem__(self, index: Any) -> Trajectory | Moment:
-        """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`."""
+    def __getitem__(self, index: Any) -> Any:
+        """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`.
+
+        A moment of a simulation's log is the `State` there, from which `run` goes on; else it is a `Moment`.
+        """
         first, *items = index if isinstance(index, tuple) and index else (index,)
         chosen = tuple(items)
         check_items(chosen, self.q.shape[1:-1])
         if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
             if not -len(self) <= first < len(self):
                 raise NoSuchTime(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
+            if self.simulation is not None and self.run is not None and self.contacts is not None:
+                return self.simulation.resume(self, int(first), chosen)
             return Moment(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
         try:
             start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
@@ -132,6 +140,7 @@ class Trajectory:
             measures={name: part(x) for name, x in self.measures.items()},
             parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
             activation=None if self.activation is None else part(self.activation),
+            run=None if self.run is None else self.run.select(first, chosen),
         )
 
     # --- how it went --------------------------------------------------------------------------------------------------

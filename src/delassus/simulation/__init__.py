@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
+    from delassus.simulation.pushes import Push
     from delassus.simulation.scenery import ground_of
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
@@ -21,6 +22,7 @@ __all__ = [
     "GroundPlane",
     "HeightField",
     "Mark",
+    "Push",
     "Simulation",
     "State",
     "StepSolver",
@@ -40,6 +42,7 @@ if not TYPE_CHECKING:
             "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
             "simulation.scenery": "ground_of",
+            "simulation.pushes": "Push",
             "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from delassus.common.frozen import Frozen
@@ -33,6 +34,19 @@ class Setup(Frozen):
     def reduced_scene(self) -> Scene:
         """The scene with the reduced contact set, with which steps are tried first."""
         return reduced_scene(self.scene)
+
+    def pushed_scene(self, scene: Scene, frames: tuple[str, ...]) -> Scene:
+        """A scene of this simulation with wrenches on frames; the same object whenever it is asked for."""
+        if not frames:
+            return scene
+        key = (id(scene), frames)
+        if key not in self._pushed_scenes:
+            self._pushed_scenes[key] = scene, replace(scene, pushed=frames)
+        return self._pushed_scenes[key][1]
+
+    @cached_property
+    def _pushed_scenes(self) -> dict[tuple[int, tuple[str, ...]], tuple[Scene, Scene]]:
+        return {}
 
     @property
     def model(self) -> Model:

@@ -33,13 +33,14 @@ from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
 from delassus.simulation.options import ContactSelection, StepSolver
+from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges
-from delassus.simulation.starting import first_activation, repaired
-from delassus.simulation.state import State, reject_moment
+from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
+from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
@@ -171,8 +172,7 @@ class Simulation(Inspection):
                 others as far as their joints can move; else both are refused.
             activation: (…, na) of the actuators that have a state, by default zero.
         """
-        scene, repair = self.scene, boolean("repair", repair)
-        time = number_in_range("time", time, FINITE)
+        scene, time = self.scene, number_in_range("time", time, FINITE)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
         v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
         try:
@@ -184,13 +184,21 @@ class Simulation(Inspection):
                 code="batch-mismatch",
             ) from None
         q, v = np.broadcast_to(q, (*batch, scene.nq)), np.broadcast_to(v, (*batch, scene.nv))
+        activation = first_activation(scene.na, activation, batch)
+        return self._begin(
+            self.ground, q, v, activation, time, boolean("repair", repair), whole_number("seed", seed, 0)
+        )
+
+    def _begin(self, ground: Ground, q: Any, v: Any, activation: Any, time: float, repair: bool, seed: Any) -> State:
+        """The first state of items on a ground; all arrays have the axes of the items."""
+        scene, batch = self.scene, q.shape[:-1]
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1)
         q1, v1 = q, v
         if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
-            q1, v1 = repaired(scene, self.ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
+            q1, v1 = repaired(scene, ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
@@ -199,12 +207,62 @@ class Simulation(Inspection):
             contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
-            seed=whole_number("seed", seed, 0),
-            activation=first_activation(scene.na, activation, batch),
+            seed=seed,
+            activation=activation,
         )
 
-    def step(self, state: State, control: Any = None) -> State:
-        """The state after one control period; `control` (…, nu), or None for none."""
+    def reset(
+        self,
+        state: State,
+        items: Any,
+        q: Any,
+        v: Any = None,
+        *,
+        time: float = 0.0,
+        repair: bool = True,
+        activation: Any = None,
+    ) -> State:
+        """A state in which some items start again; the others, and all streams of random numbers, go on.
+
+        Items that were frozen are so no longer, and their impulses are zero.
+
+        Args:
+            state: Of a batch, or of one item.
+            items: A mask (…), or numbers of items.
+            q: (nq,) for all of them, (n, nq) for n items, or (…, nq) for the whole batch [rad, m].
+            v: (nv,), (n, nv) or (…, nv) [rad/s, m/s], by default none.
+            time: Of these items [s].
+            repair: As for `start`.
+            activation: (na,), (n, na) or (…, na), by default zero.
+        """
+        self.check(state)
+        scene, batch, repair = self.scene, state.batch, boolean("repair", repair)
+        numbers, time = item_numbers(items, batch), number_in_range("time", time, FINITE)
+        given = {"q": reject_moment(q), "v": np.zeros(scene.nv) if v is None else v}
+        given["activation"] = np.zeros(scene.na) if activation is None else activation
+        sizes = {"q": scene.nq, "v": scene.nv, "activation": scene.na}
+        values = {name: values_of_items(name, x, batch, numbers, sizes[name]) for name, x in given.items()}
+        if not len(numbers):
+            return state
+        ground, parts = ground_of_items(self.ground, batch, numbers), state.flat()
+        fresh = self._begin(ground, values["q"], values["v"], values["activation"], time, repair, 0).flat()
+        for name in ("q", "v", "time", "impulse", "contact", "residual", "status", "activation"):
+            parts[name] = parts[name].copy()
+            parts[name][numbers] = fresh[name]
+        return State(**{name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()})
+
+    def resume(self, log: Trajectory, k: int, items: tuple[Any, ...] = ()) -> State:
+        """The state at the k-th time of a log, as `log[k]` gives it: `run` goes on from it, to the bit."""
+        return resume(log, k, items)
+
+    def step(self, state: State, control: Any = None, *, push: Push | None = None) -> State:
+        """The state after one control period; `control` (…, nu), or None for none; what a `Push` does besides."""
+        if push is not None:
+            u = self.check(state, control)
+            check_push(self, push, state.batch)
+            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)), pushes=push)
+            runner.step(0)
+            return runner.state()
         own = self.__dict__.get("_alone")
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
@@ -231,6 +289,7 @@ class Simulation(Inspection):
         every: int = 1,
         repair: bool = True,
         progress: Callable[[int, State], None] | None = None,
+        push: Pushes | None = None,
     ) -> Trajectory:
         """Simulate some control periods and keep what happened.
 
@@ -240,12 +299,14 @@ class Simulation(Inspection):
             q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
-                be one for each item; a function control(time, q, v) of the whole batch; or a kernel
+                be one for each item; a function control(time, q, v) of the whole batch, times (…); or a kernel
                 (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
             every: Of so many states one is kept, the first and the last among them.
             repair: As for `start`.
             progress: Called after each period with its number and the state.
+            push: A `Push`, whose wrenches last for the whole run and whose kick comes first; or a function
+                push(time, q, v) of the whole batch that gives that of a period, or None.
 
         Raises:
             RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
@@ -260,5 +321,7 @@ class Simulation(Inspection):
             )
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self.check(state, None)
+        if push is not None and not callable(push):
+            check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        return record_run(self, state, given, whole_number("every", every), progress)
+        return record_run(self, state, given, whole_number("every", every), progress, push)

@@ -61,6 +61,7 @@ class Scene(OfModel):
         actuators: What the controls drive; without any, the joints themselves.
         substeps: Time steps in a control period.
         method: The contact solver of slots, by its name.
+        pushed: Frames that wrenches act on from outside.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
     """
@@ -80,6 +81,7 @@ class Scene(OfModel):
     actuators: tuple[Actuator, ...] = ()
     substeps: int = 1
     method: str = "auto"
+    pushed: tuple[str, ...] = ()
     reduced: tuple[int, ...] | None = None
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
@@ -320,6 +322,11 @@ class Scene(OfModel):
     def control_size(self) -> int:
         """Elements of arrays of controls."""
         return max(self.nu, 1)
+
+    @property
+    def pushes(self) -> int:
+        """The number of wrenches from outside."""
+        return max(len(self.pushed), 1)
 
     @property
     def field_rows(self) -> int:

@@ -19,6 +19,7 @@ from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
 from delassus.step.actuators.activation import activate, count_clipped
 from delassus.step.actuators.drive import drive, limited_servos
+from delassus.step.actuators.external import push_frames
 from delassus.step.actuators.forces import Forces, servo_modes
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.marks import Mark
@@ -70,6 +71,8 @@ def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = 
     kinematics = compute_kinematics(scene, state.q)
     contacts = collide(scene, kinematics, inputs.ground)
     forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
+    if inputs.wrench is not None:
+        forces = push_frames(scene.model, scene.pushed, state.q, inputs.wrench, forces)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     impulses = solve_contacts_without_gain(scene, contacts, system, inputs)
     v = system.free_velocity + system.respond(impulses.impulse) if scene.m else system.free_velocity
