@@ -17,7 +17,7 @@ from delassus.model.model import Model
 from delassus.model.motions.motion import JointMotion
 from delassus.model.motions.moves import Move, Rotation, Shift
 from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Joint, Mimic
-from delassus.model.placement import HERE, Placement
+from delassus.model.placement import HERE, Inertia, Placement
 from delassus.model.transmission import prefixed_transmissions, transmissions_without
 
 
@@ -115,7 +115,11 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         if parent == WORLD:
             base = base + joint.inertia.moved(placement)
         else:
-            joints[parent] = replace(joints[parent], inertia=joints[parent].inertia + joint.inertia.moved(placement))
+            joints[parent] = replace(
+                joints[parent],
+                inertia=joints[parent].inertia + joint.inertia.moved(placement),
+                gravity_compensation=_joined_compensation(joints[parent], joint, placement),
+            )
 
     def moved(item: Any) -> Any:
         if item.joint == WORLD:
@@ -136,6 +140,16 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         tendons=tendons,
         postures=() if locked else model.postures,
     )
+
+
+def _joined_compensation(parent: Joint, joint: Joint, placement: Placement) -> tuple[float, ...]:
+    """The compensated mass of two bodies that are one, and where it is."""
+    shares = [Inertia.of(m[0], m[1:]) for m in (parent.gravity_compensation, joint.gravity_compensation) if m]
+    if not joint.gravity_compensation:
+        return parent.gravity_compensation
+    shares[-1] = shares[-1].moved(placement)
+    whole = shares[0] + shares[1] if len(shares) > 1 else shares[0]
+    return (whole.mass, *whole.com)
 
 
 def _kept(model: Model, locked: set[str]) -> tuple[Any, ...]:

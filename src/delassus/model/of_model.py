@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.common.names import UnknownName, found_by_pattern
 from delassus.errors import BadArgument, expect
 from delassus.model.coordinates import Coordinates
-from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Joint, Posture
+from delassus.model.joints import Free
+from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Posture
 from delassus.model.placement import HERE, Vector
+from delassus.model.transmission import Actuator
 
 
 class Description(Coordinates):
@@ -21,6 +23,8 @@ class Description(Coordinates):
     joints: tuple[Joint, ...]
     frame_list: tuple[Frame, ...]
     postures: tuple[Posture, ...]
+    geometries: tuple[Geometry, ...]
+    actuators: tuple[Actuator, ...]
     gravity: Vector
 
     # --- counts -------------------------------------------------------------------------------------------------
@@ -39,6 +43,25 @@ class Description(Coordinates):
     def nframes(self) -> int:
         """Number of named frames."""
         return len(self.frame_list)
+
+    @property
+    def nu(self) -> int:
+        """Number of controls: of the actuators, or, without any, of the velocities of joints, a free base left out."""
+        return len(self.actuators) or len(self.driven_velocities)
+
+    @cached_property
+    def driven_velocities(self) -> tuple[int, ...]:
+        """The velocities that a model without actuators takes a torque for: those of its joints but free ones."""
+        found: list[int] = []
+        for joint, start in zip(self.joints, self.v_starts, strict=True):
+            if joint.mimic is None and not isinstance(joint.kind, Free):
+                found += range(start, start + joint.kind.nv)
+        return tuple(found)
+
+    @property
+    def shapes(self) -> tuple[Geometry, ...]:
+        """The shapes that may touch; `geometries` has those for drawing, too."""
+        return tuple(geometry for geometry in self.geometries if geometry.role == "collision")
 
     @property
     def mass(self) -> float:

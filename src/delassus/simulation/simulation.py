@@ -47,6 +47,7 @@ from delassus.simulation.state import State, reject_moment
 from delassus.simulation.stretch import Stretch
 from delassus.step.actuators.activation import activate
 from delassus.step.actuators.checks import check_actuators
+from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.friction import contact_coefficients
@@ -152,6 +153,7 @@ class Simulation(Setup):
             )
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
+        chosen = limited_by_joints(model, chosen)
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance

@@ -16,14 +16,15 @@ from delassus.model.equality import Connect, Equality, JointCoupling, WeldEquali
 from delassus.model.parts import Frame, Geometry
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
-from delassus.model.readers.mjcf_tree import MjcfTree, placement
-from delassus.model.transmission import CARRIED, STATELESS, Actuator, Tendon
+from delassus.model.readers.mjcf_tree import BALL, FREE, MjcfTree, placement
+from delassus.model.transmission import CARRIED, PULLEY, STATELESS, WRAP, Actuator, Tendon
 
 _GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default colour, which gives way to that of a material
 _CONNECT, _WELD, _JOINT = range(3)  # mjtEq
 _SITE = 6  # mjOBJ_SITE
-WRAP_JOINT, _WRAP_PULLEY, _WRAP_SITE = 1, 2, 3  # mjtWrap
+WRAP_JOINT, _WRAP_PULLEY, WRAP_SITE = 1, 2, 3  # mjtWrap
 _LEAST = 1e-15  # mjMINVAL
+_IN_PARENT = 1  # mjTRN_JOINTINPARENT
 _DRIVES = ("joint", "joint", "slider-crank", "tendon", "site", "body")  # mjtTrn
 
 
@@ -149,9 +150,9 @@ def _tendon(m: Any, names: MjcfNames, t: int) -> Tendon:
         if kind == WRAP_JOINT:
             terms.append((names.joints[k], float(m.wrap_prm[w])))
         elif kind == _WRAP_PULLEY:
-            path.append(f"pulley {m.wrap_prm[w]:g}")
+            path.append(f"{PULLEY}{float(m.wrap_prm[w])!r}")
         else:
-            path.append(names.sites[k] if kind == _WRAP_SITE else names.geoms[k])
+            path.append(names.sites[k] if kind == WRAP_SITE else WRAP + names.geoms[k])
     stiffness = float(m.tendon_stiffness[t])
     return Tendon(
         names.tendons[t],
@@ -181,9 +182,15 @@ def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
     left_out = [word for word in (dynamics, gain, bias) if word not in ("none", "fixed", "affine")]
     transmission, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
     drives = _DRIVES[transmission] if transmission < len(_DRIVES) else _enum(mujoco.mjtTrn, transmission)
-    if drives == "site" and m.actuator_trnid[i, 1] >= 0:
-        left_out.append("refsite")
-    targets = {"joint": names.joints, "tendon": names.tendons, "body": names.bodies}.get(drives, names.sites)
+    if transmission == _IN_PARENT and m.jnt_type[target] in (FREE, BALL):
+        drives = "joint-in-parent"
+    other = int(m.actuator_trnid[i, 1]) if drives in ("site", "slider-crank") else -1
+    targets = {
+        "joint": names.joints,
+        "joint-in-parent": names.joints,
+        "tendon": names.tendons,
+        "body": names.bodies,
+    }.get(drives, names.sites)
     muscle = _muscle(m, i, bias) if gain == "muscle" else ()
     if "muscle" in (gain, bias) and not muscle:
         left_out.append("mixed")
@@ -206,6 +213,8 @@ def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
         bool(m.actuator_actearly[i]),
         "muscle" if muscle else "affine",
         muscle,
+        names.sites[other] if other >= 0 else "",
+        float(m.actuator_cranklength[i]),
     )
 
 
