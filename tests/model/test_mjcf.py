@@ -251,8 +251,8 @@ TWO_BALLS = "<body><joint/><geom name='a' size='.1'/><body><joint/><geom name='b
     ("parts", "sentence"),
     [
         (("<option density='2'/>",), "the medium is left out: density 2 kg/m³, viscosity 0 Pa·s."),
-        ((CORD.format("frictionloss='1'"),), "friction, limits and inertia of tendons are left out: cord."),
-        ((CORD.format("armature='1'"),), "friction, limits and inertia of tendons are left out: cord."),
+        ((CORD.format("frictionloss='1'"),), "friction and inertia of tendons are left out: cord."),
+        ((CORD.format("armature='1'"),), "friction and inertia of tendons are left out: cord."),
         ((CORD.format("stiffness='1 2'"),), "of tendons that are not linear are taken as linear: cord."),
         (("<actuator><general name='u' joint='hinge' dyntype='user'/></actuator>",), "the affine part is kept: u"),
         (("<equality><weld name='w' body1='arm' active='false'/></equality>",), "not active at the start .*: w."),

@@ -223,6 +223,7 @@ CHANGES = {
     "tendons": {"tendons": (Tendon("cord", (("shoulder", 1.0), ("elbow", -1.0))),)},
     "postures": {"postures": (Posture("home", (0.0, 0.0, 0.0)),)},
     "describes_world": {"describes_world": True},
+    "time_step": {"time_step": 2e-3},
 }
 JOINT_CHANGES = {
     "name": "hinge",

@@ -368,7 +368,7 @@ def test_a_string_through_sites_with_a_spring_moves_a_robot_as_in_mujoco():
     mujoco.mj_step(mj, data, 2500)
     model = dl.load(xml)
     exact = dl.simulate_motion(model, [0.1], times=[0.0, 0.5])
-    assert exact.q[-1, 0] == pytest.approx(data.qpos[0], abs=1e-8)
+    assert exact.q[-1, 0] == pytest.approx(data.qpos[0], abs=1e-7)
     stepped = dl.Simulation(model, time_step=1e-4, max_contacts=0).run([0.1], steps=5000)
     assert stepped.q[-1, 0] == pytest.approx(data.qpos[0], abs=2e-4)
 

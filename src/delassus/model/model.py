@@ -37,7 +37,7 @@ class Model(Description):
 
     `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
     `actuators`, `tendons` and `postures` are what the model's file says of them. `describes_world` is for files of a
-    whole world, as MJCF is: their planes are the ground, and without one there is none.
+    whole world, as MJCF is: their planes are the ground, and without one there is none. `time_step` [s] is the file's.
     """
 
     name: str = field(metadata=UNREAD)
@@ -52,6 +52,7 @@ class Model(Description):
     postures: tuple[Posture, ...] = field(default=(), metadata=UNREAD)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     describes_world: bool = field(default=False, metadata=UNREAD)
+    time_step: float | None = field(default=None, metadata=UNREAD)
 
     def __post_init__(self) -> None:
         check_parts(self, joints=Joint, frame_list=Frame, geometries=Geometry, postures=Posture)

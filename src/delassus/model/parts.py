@@ -95,7 +95,13 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Posture:
-    """A configuration q (nq,) that a model's file names."""
+    """A configuration q (nq,) that a model's file names; a keyframe may have more: velocities v (nv,), activations of
+    actuators that have a state, controls, and a time [s]. What is empty is zero.
+    """
 
     name: str
     q: tuple[float, ...]
+    v: tuple[float, ...] = ()
+    activation: tuple[float, ...] = ()
+    control: tuple[float, ...] = ()
+    time: float = 0.0

@@ -29,6 +29,7 @@ from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import Model
 from delassus.model.parts import WORLD
+from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import RunError, SimulationError, fits
@@ -50,6 +51,7 @@ from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
+from delassus.step.sources.limits import with_tendon_limits
 from delassus.step.stages.friction import contact_coefficients
 from delassus.step.stages.kernels import assemble_step, candidate_geometry, simulate
 from delassus.step.stages.pipeline import Stages, run_stages
@@ -154,6 +156,7 @@ class Simulation(Setup):
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
         chosen = limited_by_joints(model, chosen)
+        robot = with_tendon_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
@@ -177,6 +180,18 @@ class Simulation(Setup):
         )
         self.freeze()
 
+    @classmethod
+    def from_file(cls, source: Any, **options: Any) -> Simulation:
+        """The simulation that a file describes: its time step, actuators and ground, its first keyframe as the start.
+
+            log = dl.Simulation.from_file("scene.xml").run(steps=1000)
+
+        `options` are those of `Simulation`, in place of the file's.
+        """
+        model = load(source)
+        options = {"time_step": model.time_step} | options if model.time_step else options
+        return cls(model, **options)
+
     def __repr__(self) -> str:
         scene = self.scene
         return (
@@ -188,10 +203,10 @@ class Simulation(Setup):
 
     def start(
         self,
-        q0: Any,
+        q0: Any = None,
         v0: Any = None,
         *,
-        time: float = 0.0,
+        time: float | None = None,
         seed: int = 0,
         repair: bool = True,
         activation: Any = None,
@@ -199,15 +214,20 @@ class Simulation(Setup):
         """The state of one item or a batch to begin with.
 
         Args:
-            q0: (…, nq) configurations [rad, m]; quaternions are normalised.
+            q0: (…, nq) configurations [rad, m]; quaternions are normalised. None for `keyframe`, all of it.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
-            time: [s], at which constraints that move in time are met.
+            time: [s], at which constraints that move in time are met; by default zero.
             seed: Of random numbers.
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
             activation: (…, na) of the actuators that have a state, by default zero.
         """
         scene, repair = self.scene, boolean("repair", repair)
+        if q0 is None:
+            key = self.keyframe
+            q0, v0, time = key.q, key.v if v0 is None else v0, key.time if time is None else time
+            activation = key.activation if activation is None and len(key.activation) == scene.na else activation
+        time = 0.0 if time is None else time
         time = number_in_range("time", time, FINITE)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
         v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
@@ -259,7 +279,7 @@ class Simulation(Setup):
 
     def run(
         self,
-        q0: Any,
+        q0: Any = None,
         v0: Any = None,
         control: Any = None,
         steps: int | None = None,
@@ -273,7 +293,8 @@ class Simulation(Setup):
         Ctrl-C ends it; what was simulated is given, and its last state has `Mark.INTERRUPTED`.
 
         Args:
-            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
+            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with; None for `keyframe`, with its
+                control where none is given.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
                 be one for each item; a function control(time, q, v) of the whole batch; or a kernel
@@ -294,6 +315,8 @@ class Simulation(Setup):
             raise SimulationError(
                 "v0 is given with a State, which has velocities of its own: leave v0 out.", code="conflicting-arguments"
             )
+        if q0 is None and control is None and len(self.keyframe.control) == self.nu:
+            control = self.keyframe.control
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self._taken(state, None)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])

@@ -34,12 +34,16 @@ def unsupported(
             for kind in sorted({kind for kind, _ in skipped} - {"inactive"})
         ),
         (
-            "friction, limits and inertia of tendons are left out",
-            _where(_some(m, "tendon_frictionloss", "tendon_limited", "tendon_armature"), names.tendons),
+            "friction and inertia of tendons are left out",
+            _where(_some(m, "tendon_frictionloss", "tendon_armature"), names.tendons),
         ),
         (
-            "springs and dampers of strings around shapes are left out",
-            _where(_some(m, "tendon_stiffness", "tendon_damping") * _wrapping(m), names.tendons),
+            "limits of the force of all actuators of a tendon are left out",
+            _where(_some(m, "tendon_actfrclimited"), names.tendons),
+        ),
+        (
+            "springs, dampers and limits of strings around shapes are left out",
+            _where(_some(m, "tendon_stiffness", "tendon_damping", "tendon_limited") * _wrapping(m), names.tendons),
         ),
         (
             "springs and dampers of tendons that are not linear are taken as linear",
