@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from delassus.simulation.scenery import ground_of
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
+    from delassus.step.actuators.actuator_forces import actuator_forces
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
     from delassus.step.marks import Mark
 
@@ -26,6 +27,7 @@ __all__ = [
     "Simulation",
     "State",
     "StepSolver",
+    "actuator_forces",
     "ground_of",
     "motors",
     "position_servos",
@@ -37,6 +39,7 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
+            "step.actuators.actuator_forces": "actuator_forces",
             "step.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
             "simulation.inspection": "GroundContacts",

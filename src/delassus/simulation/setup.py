@@ -8,8 +8,10 @@ from functools import cached_property
 from delassus.common.frozen import Frozen
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.model.model import Model
+from delassus.model.of_model import Keyframe
 from delassus.simulation.ground import Ground
 from delassus.simulation.reduced import reduced_scene
+from delassus.simulation.starting import first_keyframe
 from delassus.step.scene import Scene
 
 
@@ -53,6 +55,11 @@ class Setup(Frozen):
         """The robot."""
         model: Model = self.scene.model
         return model
+
+    @cached_property
+    def keyframe(self) -> Keyframe:
+        """Where runs start unless they are told: the first keyframe of the model's file, else its first posture."""
+        return first_keyframe(self.model)
 
     @property
     def nu(self) -> int:

@@ -25,6 +25,7 @@ from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import Model
+from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError
@@ -42,8 +43,10 @@ from delassus.simulation.shapes import shapes_of, warn_of_ridges
 from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
+from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
+from delassus.step.sources.limits import with_tendon_limits
 from delassus.step.stages.kernels import simulate
 
 _SHORTCUTS: Final = Shortcuts(
@@ -119,6 +122,8 @@ class Simulation(Inspection):
             )
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
+        chosen = limited_by_joints(model, chosen)
+        robot = with_tendon_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
@@ -142,6 +147,18 @@ class Simulation(Inspection):
         )
         self.freeze()
 
+    @classmethod
+    def from_file(cls, source: Any, **options: Any) -> Simulation:
+        """The simulation that a file describes: its time step, actuators and ground, its first keyframe as the start.
+
+            log = dl.Simulation.from_file("scene.xml").run(steps=1000)
+
+        `options` are those of `Simulation`, in place of the file's.
+        """
+        model = load(source)
+        options = {"time_step": model.time_step} | options if model.time_step else options
+        return cls(model, **options)
+
     def __repr__(self) -> str:
         scene = self.scene
         return (
@@ -153,10 +170,10 @@ class Simulation(Inspection):
 
     def start(
         self,
-        q0: Any,
+        q0: Any = None,
         v0: Any = None,
         *,
-        time: float = 0.0,
+        time: float | None = None,
         seed: int = 0,
         repair: bool = True,
         activation: Any = None,
@@ -164,15 +181,21 @@ class Simulation(Inspection):
         """The state of one item or a batch to begin with.
 
         Args:
-            q0: (…, nq) configurations [rad, m]; quaternions are normalised.
+            q0: (…, nq) configurations [rad, m]; quaternions are normalised. None for `keyframe`, all of it.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
-            time: [s], at which constraints that move in time are met.
+            time: [s], at which constraints that move in time are met; by default zero.
             seed: Of random numbers.
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
             activation: (…, na) of the actuators that have a state, by default zero.
         """
-        scene, time = self.scene, number_in_range("time", time, FINITE)
+        scene = self.scene
+        if q0 is None:
+            key = self.keyframe
+            q0, v0, time = key.q, key.v if v0 is None else v0, key.time if time is None else time
+            activation = key.activation if activation is None and len(key.activation) == scene.na else activation
+        time = 0.0 if time is None else time
+        time = number_in_range("time", time, FINITE)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
         v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
         try:
@@ -281,7 +304,7 @@ class Simulation(Inspection):
 
     def run(
         self,
-        q0: Any,
+        q0: Any = None,
         v0: Any = None,
         control: Any = None,
         steps: int | None = None,
@@ -296,7 +319,8 @@ class Simulation(Inspection):
         Ctrl-C ends it; what was simulated is given, and its last state has `Mark.INTERRUPTED`.
 
         Args:
-            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
+            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with; None for `keyframe`, with its
+                control where none is given.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
                 be one for each item; a function control(time, q, v) of the whole batch, times (…); or a kernel
@@ -319,6 +343,8 @@ class Simulation(Inspection):
             raise SimulationError(
                 "v0 is given with a State, which has velocities of its own: leave v0 out.", code="conflicting-arguments"
             )
+        if q0 is None and control is None and len(self.keyframe.control) == self.nu:
+            control = self.keyframe.control
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self.check(state, None)
         if push is not None and not callable(push):

@@ -33,7 +33,6 @@ from delassus.geometry.fields import Field
 from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
 from delassus.step.actuators.activation import count_activations
-from delassus.step.actuators.checks import driven_velocities
 from delassus.step.sources.contact import Contact
 from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
@@ -301,7 +300,7 @@ class Scene(OfModel):
     @property
     def nu(self) -> int:
         """The number of controls."""
-        return len(self.actuators) or len(driven_velocities(self.model))
+        return len(self.actuators) or len(self.model.driven_velocities)
 
     @cached_property
     def na(self) -> int:
