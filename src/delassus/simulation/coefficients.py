@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from delassus.geometry.candidates import Shape
-from delassus.geometry.collisions import Collision
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.ground import Ground
+from delassus.simulation.meeting import Meeting
 
 Own = tuple[float | None, float | None, float | None]
 """Sliding, torsional [m] and rolling [m] friction of a candidate; None where the ground's counts."""
@@ -28,11 +28,12 @@ class Friction(NamedTuple):
     own: tuple[Own, ...]
 
 
-def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], collisions: tuple[Collision, ...]) -> Friction:
+def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], meeting: Meeting) -> Friction:
     """The friction of all candidates, in their order."""
     flat = [g for g in model.geometries if g.role == "collision" and g.joint == WORLD and g.shape == "plane"]
     pairs = [(shape.count, (shape.geometry, *flat[:1])) for shape in shapes]
-    pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in collisions]
+    pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in meeting.collisions]
+    pairs += [(one.points, (a.geometry, b.geometry)) for one in meeting.classes for a, b in one.pairs]
     own = [_own(ground, combined(*met)) for count, met in pairs for _ in range(count)]
     given = [x is not None and bool(np.any(x)) for x in (ground.friction, ground.torsional, ground.rolling)]
     acts = [any(given[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]

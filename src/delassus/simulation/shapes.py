@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delassus.common.names import UnknownName, matching, name_patterns
 from delassus.errors import warn
 from delassus.geometry.candidates import Shape
-from delassus.geometry.collisions import Collision, collisions_of
+from delassus.geometry.collisions import collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
 from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
@@ -35,7 +35,7 @@ def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None =
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
         chosen += [g for g in found if g not in chosen]
-    shapes = tuple(_shape(g, field is not None) for g in every if g in chosen)
+    shapes = tuple(shape_of(g, field is not None) for g in every if g in chosen)
     if field is not None:
         for shape in shapes:
             _check_reach(shape, field)
@@ -54,13 +54,13 @@ def _check_reach(shape: Shape, field: Field) -> None:
         )
 
 
-def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision, ...]:
-    """Ways in which shapes touch each other, by pairs of names or patterns; shapes of one body do not.
+def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
+    """Shapes that touch each other, by pairs of names or patterns; shapes of one body do not.
 
     Patterns match no planes, which are mostly the ground: a plane is named in full.
     """
     every = [g for g in model.geometries if g.role == "collision"]
-    found: dict[Collision, None] = {}
+    found: dict[frozenset[Geometry], tuple[Shape, Shape]] = {}
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise SimulationError(
             f"colliding= is {pairs!r}; it has pairs of names or patterns, such as ('*_hand', 'box').", code="wrong-type"
@@ -79,16 +79,16 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
                     "collision shape that matches", pattern, [g.name for g in every], code="unknown-shape"
                 )
         met = {frozenset((a, b)): (a, b) for a in one for b in two if a.joint != b.joint}
-        for a, b in met.values():
-            ways = collisions_of(_shape(a), _shape(b))
-            if not ways:
+        for key, (a, b) in met.items():
+            shapes = shape_of(a), shape_of(b)
+            if not collisions_of(*shapes):
                 raise SimulationError(
                     f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}. There are these "
                     f"pairs: {describe_pairs()}. Cover one of them with balls.",
                     code="not-supported",
                 )
-            found |= dict.fromkeys(ways)
-    return tuple(found)
+            found.setdefault(key, shapes)
+    return found
 
 
 def _matches(geometry: Geometry, pattern: str) -> bool:
@@ -157,7 +157,7 @@ def highest_ridge(heights: NDArray[np.float64], spacing: float, length: float) -
     return highest
 
 
-def _shape(geometry: Geometry, on_field: bool = False) -> Shape:
+def shape_of(geometry: Geometry, on_field: bool = False) -> Shape:
     """A collision shape as it is compiled, with lengths that make a body."""
     kind = SHAPES.get(geometry.shape)
     if kind is None:

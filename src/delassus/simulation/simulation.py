@@ -35,11 +35,11 @@ from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import COEFFICIENTS, Ground, structures
+from delassus.simulation.meeting import Meeting, meeting_shapes
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, report_progress, some
 from delassus.simulation.setup import Setup
-from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
 from delassus.simulation.starting import first_activation, repaired
 from delassus.simulation.state import State, reject_moment
@@ -49,7 +49,7 @@ from delassus.step.actuators.checks import check_actuators
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.friction import contact_coefficients
-from delassus.step.stages.kernels import assemble_step, candidate_geometry, simulate
+from delassus.step.stages.kernels import assemble_step, candidate_geometry, contact_candidates, simulate
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import (
     GroundShape,
@@ -117,8 +117,8 @@ class Simulation(Setup):
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, max_contacts, max_limits, joint_friction (contacts); method, tolerance
-                (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction (contacts);
+                method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, Parametric):
@@ -135,10 +135,9 @@ class Simulation(Setup):
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
-        meeting = shapes_colliding(robot.model, contacts.colliding) if max_contacts else ()
+        meeting = meeting_shapes(robot.model, contacts) if max_contacts else Meeting()
         if max_contacts:
-            met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
-            warn_of_scenery(robot.model, ground is not None, met)
+            warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground = Ground() if ground is None else ground
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
@@ -162,7 +161,8 @@ class Simulation(Setup):
             max_limits=contacts.max_limits,
             joint_friction=contacts.joint_friction,
             shapes=shapes,
-            collisions=meeting,
+            collisions=meeting.collisions,
+            pair_classes=meeting.classes,
             field=ground.field,
             max_contacts=max_contacts,
             contact_rows=friction.rows,
@@ -406,6 +406,5 @@ class Simulation(Setup):
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
-            gap = candidate_geometry(scene, state.q, ground=self.ground.shape)[0]
-            number = np.sort(np.argsort(gap, -1)[..., : scene.slots], -1)
+            number = contact_candidates(scene, state.q, ground=self.ground.shape)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
