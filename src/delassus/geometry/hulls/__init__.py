@@ -1,0 +1,1 @@
+"""Convex hulls of vertices: their faces and the tables that kernels read."""
