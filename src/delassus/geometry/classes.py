@@ -14,7 +14,7 @@ a narrow phase for each near one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
@@ -30,6 +30,7 @@ from delassus.dynamics.tree.poses import Pair
 from delassus.geometry.bounds import bounding_capsule, segment_distance
 from delassus.geometry.candidates import Shape
 from delassus.geometry.collisions import Collision, collisions_of
+from delassus.geometry.hulls.tables import Hull, as_hull
 from delassus.geometry.nearest import nearest
 from delassus.geometry.pairs.registry import PAIRS
 from delassus.geometry.shapes.registry import SHAPES, Placed
@@ -185,12 +186,12 @@ def class_places(one: PairClass, shapes: Sequence[Shape], placed: WorldShapes, e
         bounds = _bounds(placed, pairs, radii)
         numbers, following = nearest(bounds, one.slots)
         crowded = following < 0.0
-    sizes = [_sizes(shapes, pair) for pair in zip(*one.pairs, strict=True)]
+    sizes = [_size_table(shapes, frozenset(column)) for column in zip(*one.pairs, strict=True)]
 
     def narrow(i: Any, j: Any) -> tuple[Any, Any, Any]:
         bodies = [
-            Placed(np.take(placed.R, k, axis=0), np.take(placed.p, k, axis=0), np.take(table, k, axis=0))
-            for k, table in zip((i, j), sizes, strict=True)
+            Placed(np.take(placed.R, k, axis=0), np.take(placed.p, k, axis=0), size(k))
+            for k, size in zip((i, j), sizes, strict=True)
         ]
         touches = []
         for collision in one.collisions:
@@ -225,14 +226,24 @@ def _bounds(placed: WorldShapes, pairs: NDArray[numpy.float64], radii: NDArray[n
     return map_stacks(bound, pairs, radii)
 
 
-def _sizes(shapes: Sequence[Shape], used: Iterable[Shape]) -> NDArray[numpy.float64]:
-    """A table (shapes, …) of the sizes of those that are used; hulls have as many vertices as the largest one."""
-    sizes = {shape: numpy.array(shape.size, float) for shape in used}
-    most = tuple(numpy.max([size.shape for size in sizes.values()], axis=0))
-    table = numpy.zeros((len(shapes), *most))
-    for k, shape in enumerate(shapes):
-        if shape in sizes:
-            size = sizes[shape]
-            table[k] = size[-1] if len(most) > 1 else 0.0  # a vertex that comes twice changes no hull
-            table[k, : len(size)] = size
+def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[Any], Any]:
+    """The size of a shape by its number, one of those that are used; hulls have as many rows as the largest one."""
+    kind = next(iter(used)).kind
+    if kind.name != "mesh":
+        table = _padded([numpy.array(shape.size) if shape in used else None for shape in shapes])
+        return lambda k: np.take(table, k, axis=0)
+    hulls = [as_hull(shape.size) if shape in used else None for shape in shapes]
+    tables = [_padded([hull and hull[part] for hull in hulls]) for part in range(3)]
+    return lambda k: Hull(*(np.take(table, k, axis=0) for table in tables))
+
+
+def _padded(arrays: Sequence[Any]) -> NDArray[numpy.float64]:
+    """Arrays (n, …) as one, with the last row of each repeated, which changes no hull; zeros where there is none."""
+    most = max(len(x) for x in arrays if x is not None)
+    some = next(x for x in arrays if x is not None)
+    table = numpy.zeros((len(arrays), most, *some.shape[1:]))
+    for k, x in enumerate(arrays):
+        if x is not None:
+            table[k] = x[-1]
+            table[k, : len(x)] = x
     return table
