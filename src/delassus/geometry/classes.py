@@ -43,8 +43,8 @@ REACH: Final = 0.05
 STRAIGHT: Final = 20_000
 """Operations of narrow phases in a scene that are still straight-line code."""
 
-FEW: Final = 4
-"""Pairs of two kinds of shapes that are never worth a loop."""
+_PLACE: Final = 60
+"""Operations that a step has for each place that may touch, besides its narrow phase."""
 
 _TETRAHEDRON: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -110,8 +110,9 @@ def arrange_pairs(
 ) -> tuple[tuple[Collision, ...], tuple[PairClass, ...]]:
     """Pairs as straight-line code while they are few, else in classes; pairs that are not in the table are left out.
 
-    Few are those whose code has no more than `STRAIGHT` operations. Pairs with planes have no bounds, and stay as they
-    are. `slots` pairs of a class are looked at in a state, at most.
+    Few are those whose code has no more than `STRAIGHT` operations: classes are made of the kinds that have most of
+    them, until the rest is few. Pairs with planes have no bounds, and stay as they are. `slots` pairs of a class are
+    looked at in a state, at most.
     """
     groups: dict[Any, list[tuple[Shape, Shape]]] = {}
     for pair in pairs:
@@ -119,9 +120,13 @@ def arrange_pairs(
         if ways:
             first = ways[0].shape, ways[0].other
             groups.setdefault((first[0].kind.name, first[1].kind.name, *(way.count for way in ways)), []).append(first)
-    total = sum(len(group) * narrow_operations(*key[:2]) for key, group in groups.items())
-    loops = total > STRAIGHT
-    looped = [key for key, group in groups.items() if loops and len(group) > FEW and "plane" not in key[:2]]
+    costs = {
+        key: len(group) * (narrow_operations(*key[:2]) + _PLACE * sum(key[2:])) for key, group in groups.items()
+    }
+    looped: list[Any] = []
+    for key in sorted(costs, key=lambda key: -costs[key]):
+        if sum(costs[key] for key in costs if key not in looped) > STRAIGHT and "plane" not in key[:2]:
+            looped.append(key)
     straight = [pair for key, group in groups.items() if key not in looped for pair in group]
     classes = tuple(PairClass(tuple(groups[key]), min(slots, len(groups[key]))) for key in looped)
     return tuple(dict.fromkeys(way for pair in straight for way in collisions_of(*pair))), classes

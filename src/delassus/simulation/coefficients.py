@@ -2,16 +2,19 @@
 
 Numbers that the ground is given count for all contacts. Others are those of the model's file, by MuJoCo's rule: of two
 shapes the one with the larger priority decides; of equals, each coefficient is the larger one, and `condim` too. Where
-the file has a plane, it stands for the ground. A contact of condim 1 has no friction, whatever the ground is given.
+the file has a plane, it stands for the ground. A pair that the file lists has its own numbers. A contact of condim 1
+has no friction, whatever the ground is given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from delassus.geometry.candidates import Shape
+from delassus.model.contact_rules import ContactPair
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.ground import Ground
@@ -34,7 +37,11 @@ def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], meeting
     pairs = [(shape.count, (shape.geometry, *flat[:1])) for shape in shapes]
     pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in meeting.collisions]
     pairs += [(one.points, (a.geometry, b.geometry)) for one in meeting.classes for a, b in one.pairs]
-    own = [_own(ground, combined(*met)) for count, met in pairs for _ in range(count)]
+    listed = {frozenset((p.first, p.second)): _said_by_pair(p) for p in model.contact_rules.pairs}
+    own: list[Own] = []
+    for count, met in pairs:
+        said = listed.get(frozenset(g.name for g in met)) or combined(*met)
+        own += [_own(ground, said)] * count
     given = [x is not None and bool(np.any(x)) for x in (ground.friction, ground.torsional, ground.rolling)]
     acts = [any(given[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
     rows = 6 if acts[2] else 4 if acts[1] else 3
@@ -63,6 +70,18 @@ class Said(NamedTuple):
     condim: int
 
 
+def _said_by_pair(pair: ContactPair) -> Said:
+    """What a file says of a pair that it lists."""
+    return _counted(pair.friction, pair.condim)
+
+
+def _counted(friction: Sequence[float], condim: int) -> Said:
+    sliding, torsional, rolling = friction
+    return Said(
+        sliding if condim > 1 else 0.0, torsional if condim > 3 else 0.0, rolling if condim > 4 else 0.0, condim
+    )
+
+
 def combined(*shapes: Geometry) -> Said | None:
     """What shapes that touch say of their friction; None if none of them says anything."""
     said = [g for g in shapes if g.friction]
@@ -70,7 +89,4 @@ def combined(*shapes: Geometry) -> Said | None:
         return None
     deciding = [g for g in said if g.priority == max(g.priority for g in said)]
     condim = max(g.condim for g in deciding)
-    sliding, torsional, rolling = (max(g.friction[k] for g in deciding) for k in range(3))
-    return Said(
-        sliding if condim > 1 else 0.0, torsional if condim > 3 else 0.0, rolling if condim > 4 else 0.0, condim
-    )
+    return _counted([max(g.friction[k] for g in deciding) for k in range(3)], condim)

@@ -16,6 +16,7 @@ from delassus.geometry.collisions import collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
 from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
+from delassus.model.contact_rules import touching_pairs
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.model.readers.meshes import hull_points
@@ -27,19 +28,31 @@ _ENTERED: Final = 0.05
 
 
 def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None = None) -> tuple[Shape, ...]:
-    """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out."""
+    """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out.
+
+    The pattern "*" stands for all shapes that the model's file lets touch the ground; others are taken at their word.
+    """
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
     for pattern in name_patterns("touching", patterns):
         found = matching(pattern, every)
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
+        found = _on_ground(model, found) if pattern == "*" else found
         chosen += [g for g in found if g not in chosen]
     shapes = tuple(shape_of(g, field is not None) for g in every if g in chosen)
     if field is not None:
         for shape in shapes:
             _check_reach(shape, field)
     return shapes
+
+
+def _on_ground(model: Model, shapes: list[Geometry]) -> list[Geometry]:
+    """The shapes that may touch a plane of the model's world; without a plane, those that may touch anything."""
+    if not any(g.shape == "plane" and g.joint == WORLD and g.role == "collision" for g in model.geometries):
+        return [g for g in shapes if model.contact_rules.enabled and (g.contype or g.conaffinity)]
+    met = {g for pair in touching_pairs(model) for g in pair if any(h.shape == "plane" for h in pair)}
+    return [g for g in shapes if g in met]
 
 
 def _check_reach(shape: Shape, field: Field) -> None:
