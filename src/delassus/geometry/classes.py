@@ -120,9 +120,7 @@ def arrange_pairs(
         if ways:
             first = ways[0].shape, ways[0].other
             groups.setdefault((first[0].kind.name, first[1].kind.name, *(way.count for way in ways)), []).append(first)
-    costs = {
-        key: len(group) * (narrow_operations(*key[:2]) + _PLACE * sum(key[2:])) for key, group in groups.items()
-    }
+    costs = {key: len(group) * (narrow_operations(*key[:2]) + _PLACE * sum(key[2:])) for key, group in groups.items()}
     looped: list[Any] = []
     for key in sorted(costs, key=lambda key: -costs[key]):
         if sum(costs[key] for key in costs if key not in looped) > STRAIGHT and "plane" not in key[:2]:

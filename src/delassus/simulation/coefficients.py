@@ -46,8 +46,8 @@ def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], meeting
     acts = [any(given[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
     rows = 6 if acts[2] else 4 if acts[1] else 3
     counted = {3: 1, 4: 2, 6: 3}[rows]
-    said = any(x is not None for friction in own for x in friction[:counted])
-    return Friction(rows, tuple(own) if said else ())
+    differs = any(x is not None for friction in own for x in friction[:counted])
+    return Friction(rows, tuple(own) if differs else ())
 
 
 def _own(ground: Ground, said: Said | None) -> Own:

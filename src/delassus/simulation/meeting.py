@@ -10,17 +10,16 @@ from delassus.errors import warn
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass, arrange_pairs
 from delassus.geometry.collisions import Collision, collisions_of
-from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.contact_rules import touching_pairs
 from delassus.model.joints import Free
 from delassus.model.model import Model
-from delassus.model.parts import Geometry
+from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.options import ContactSelection
 from delassus.simulation.shapes import colliding, shape_of
 
-MOST_PLACES: Final = 200_000
-"""Places of pairs that a scene may have."""
+MOST_PAIRS: Final = 30_000
+"""Pairs of shapes that may touch in a scene."""
 
 _PAIRS: Final = 12
 """Pairs of two kinds of shapes that are looked at in a state, of one robot."""
@@ -43,35 +42,39 @@ class Meeting(NamedTuple):
 
 
 def meeting_shapes(model: Model, contacts: ContactSelection) -> Meeting:
-    """The pairs of a selection: those of `colliding`, and unless `self_collision` is off those of the model's file."""
+    """The pairs of a selection: those of `colliding` and of the model's file, without those of moving bodies if
+    `self_collision` is off."""
     pairs = colliding(model, contacts.colliding)
-    if contacts.self_collision:
-        pairs |= {key: pair for key, pair in _pairs_of_file(model).items() if key not in pairs}
+    for key, pair in _pairs_of_file(model, contacts.self_collision).items():
+        pairs.setdefault(key, pair)
     free = sum(isinstance(joint.kind, Free) for joint in model.joints)
-    meeting = Meeting(*arrange_pairs(pairs.values(), _PAIRS + _PAIRS_OF_BODY * max(free - 1, 0)))
-    places = sum(c.count for c in meeting.collisions) + sum(one.count for one in meeting.classes)
-    if places > MOST_PLACES:
-        raise SimulationError(
-            f"{len(pairs)} pairs of shapes may touch each other, at {places} places; there may be {MOST_PLACES}. Give "
-            "self_collision=False and name the pairs that matter by colliding=, or use fewer shapes.",
-            code="out-of-range",
-        )
-    return meeting
+    return Meeting(*arrange_pairs(pairs.values(), _PAIRS + _PAIRS_OF_BODY * max(free - 1, 0)))
 
 
-def _pairs_of_file(model: Model) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
-    """Pairs that the model's file lets touch. Planes are the ground; pairs that are not in the table are told of."""
+def _pairs_of_file(model: Model, moving: bool) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
+    """Pairs that the model's file lets touch: of the world with moving bodies, and of `moving` ones with each other.
+
+    Planes are the ground. Pairs that are not in the table are told of.
+    """
     shapes: dict[Geometry, Shape] = {}
     found, absent = {}, Counter[tuple[str, str]]()
     for one, two in touching_pairs(model):
-        if "plane" in (one.shape, two.shape) or one.shape not in SHAPES or two.shape not in SHAPES:
+        if "plane" in (one.shape, two.shape) or not (moving or WORLD in (one.joint, two.joint)):
             continue
-        pair = tuple(shapes.setdefault(g, shape_of(g)) if g not in shapes else shapes[g] for g in (one, two))
-        if collisions_of(*pair):
-            found[frozenset((one, two))] = pair[0], pair[1]
+        for g in (one, two):
+            shapes[g] = shapes.get(g) or shape_of(g)
+        if collisions_of(shapes[one], shapes[two]):
+            found[frozenset((one, two))] = shapes[one], shapes[two]
         else:
             first, second = sorted((one.shape, two.shape))
             absent[first, second] += 1
+        if len(found) > MOST_PAIRS:
+            raise SimulationError(
+                f"the model has {len(model.geometries)} shapes, and lets more than {MOST_PAIRS} pairs of them touch. "
+                "Give self_collision=False, and name the pairs that matter by colliding=; or exclude pairs in the "
+                "model's file.",
+                code="out-of-range",
+            )
     if absent:
         warn(_sentence(absent.items()))
     return found

@@ -22,7 +22,8 @@ class ContactSelection(Options):
         touching: Names or patterns of the collision shapes that may touch the ground.
         colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
             restitution that the ground is given: of one robot, of several, or of the world.
-        self_collision: Whether shapes touch each other as the model's file says, besides those of `colliding`.
+        self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
+            what is fixed to the world is touched as the file says, too.
         max_contacts: How many contacts a state has at most; the nearest are solved for.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
