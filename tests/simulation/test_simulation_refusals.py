@@ -230,7 +230,7 @@ STAIRS = """
 <mujoco>
   <worldbody>
     <geom name="floor" type="plane" size="1 1 1" pos="0 0 -0.5"/>
-    <geom name="stair" type="box" size="1 1 0.1"/>
+    <geom name="stair" type="box" size="1 1 0.1" contype="2" conaffinity="2"/>
     <body pos="0 0 1"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>
   </worldbody>
 </mujoco>"""

@@ -33,12 +33,12 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
+from delassus.simulation.meeting import Meeting, meeting_shapes
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
-from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges
 from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
@@ -89,8 +89,8 @@ class Simulation(Inspection):
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, max_contacts, max_limits, joint_friction (contacts); method, tolerance
-                (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction (contacts);
+                method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, Parametric):
@@ -107,10 +107,9 @@ class Simulation(Inspection):
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
-        meeting = shapes_colliding(robot.model, contacts.colliding) if max_contacts else ()
+        meeting = meeting_shapes(robot.model, contacts) if max_contacts else Meeting()
         if max_contacts:
-            met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
-            warn_of_scenery(robot.model, ground is not None, met)
+            warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
         substeps = whole_number("substeps", substeps)
@@ -135,7 +134,8 @@ class Simulation(Inspection):
             max_limits=contacts.max_limits,
             joint_friction=contacts.joint_friction,
             shapes=shapes,
-            collisions=meeting,
+            collisions=meeting.collisions,
+            pair_classes=meeting.classes,
             field=ground.field,
             max_contacts=max_contacts,
             contact_rows=friction.rows,

@@ -11,9 +11,11 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.candidates import Shape, touches
+from delassus.geometry.classes import class_places, place_shapes, shapes_in
 from delassus.geometry.collisions import collision_touches
 from delassus.geometry.fields import HeightField
 from delassus.geometry.nearest import nearest
@@ -32,11 +34,17 @@ SLOP: Final = 1e-9
 
 
 class Candidates(NamedTuple):
-    """All places that may touch: gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
+    """Places that may touch: gaps (n,) [m], points and normals (n, 3) in the world, and their numbers (n,).
+
+    Those of ground and collisions come first, at their own numbers; then those of the nearest pairs of classes.
+    `crowded` if more pairs may touch than were looked at.
+    """
 
     gap: Any
     point: Any
     normal: Any
+    number: Any
+    crowded: Any
 
 
 class Contacts(NamedTuple):
@@ -72,36 +80,51 @@ def ground_surface(scene: Scene, ground: GroundShape) -> Surface:
     return HeightField(scene.field, ground.heights)
 
 
-def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape) -> Candidates:
-    """Gaps, points and normals of all candidates."""
+def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, every: bool = False) -> Candidates:
+    """Gaps, points and normals of candidates: of classes of pairs those of the nearest pairs, or of every one."""
     tree, poses = kinematics.tree, kinematics.poses
     surface = ground_surface(scene, ground)
-    every = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
-    every += [touch for collision in scene.collisions for touch in collision_touches(collision, tree, poses)]
-    gap, point, normal = (np.stack([np.array(touch[k]) for touch in every]) for k in range(3))
-    return Candidates(gap, point, normal)
+    touching = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
+    touching += [touch for collision in scene.collisions for touch in collision_touches(collision, tree, poses)]
+    crowded: Any = np.array(False)
+    parts: list[tuple[Any, Any, Any, Any]] = []
+    if touching:
+        gap, point, normal = (np.stack([np.array(touch[k]) for touch in touching]) for k in range(3))
+        parts.append((gap, point, normal, numpy.arange(float(len(touching)))))
+    if scene.pair_classes:
+        shapes, first = shapes_in(scene.pair_classes), float(scene.fixed_candidates)
+        placed = place_shapes(shapes, tree, poses)
+        for pairs in scene.pair_classes:
+            places = class_places(pairs, shapes, placed, every)
+            parts.append((places.gap, places.point, places.normal, places.number + first))
+            crowded, first = crowded | places.crowded, first + pairs.count
+    if len(parts) > 1:
+        gap, point, normal, number = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return Candidates(gap, point, normal, number, crowded)
+    return Candidates(*parts[0], crowded)
 
 
 def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape) -> Contacts:
     """The contacts of a configuration."""
     slots, none = scene.slots, np.zeros(0)
     if not scene.candidates:
-        nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)))
+        nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)), none, np.array(False))
         return Contacts(none, none, nowhere.point, [], None, [], [], np.array(False), nowhere)
     body, other = candidate_links(scene, kinematics.tree)
     candidates = find_candidates(scene, kinematics, ground)
-    common = contact_axes(ground.normal) if scene.field is None and not scene.collisions else None
+    common = contact_axes(ground.normal) if scene.field is None and not scene.has_pairs else None
     candidate: Any = numpy.array(scene.slot_candidates[:slots], float)
-    overflow: Any = np.array(False)
-    if slots < scene.candidates and scene.reduced is None:
-        candidate, following = nearest(candidates.gap, slots)
-        overflow = following < CLOSED
-        gap, point, normal = (np.take(x, candidate, axis=0) for x in candidates)
-        body, other = (list(np.take(numpy.array(some, float), candidate)) for some in (body, other))
-    else:
+    overflow = candidates.crowded
+    if scene.has_fixed_slots:
         chosen = list(scene.slot_candidates[:slots])
-        gap, point, normal = (x[chosen] for x in candidates)
+        gap, point, normal = (x[chosen] for x in candidates[:3])
         body, other = ([some[k] for k in chosen] for some in (body, other))
+    else:
+        places, following = nearest(candidates.gap, slots)
+        overflow = overflow | (following < CLOSED)
+        gap, point, normal = (np.take(x, places, axis=0) for x in candidates[:3])
+        candidate = np.take(candidates.number, places) if scene.pair_classes else places
+        body, other = (list(np.take(numpy.array(some, float), candidate)) for some in (body, other))
     axes = [contact_axes(normal[k]) if common is None else common for k in range(slots)]
     return Contacts(np.array(candidate), gap, point, axes, common, body, other, overflow, candidates)
 
@@ -142,13 +165,25 @@ def _rates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts, v: 
     if scene.reduced is None or reach is None:
         return []
     body, other = candidate_links(scene, kinematics.tree)
-    outside = [k for k in range(scene.candidates) if k not in scene.reduced]
+    outside = [k for k in range(scene.fixed_candidates) if k not in scene.reduced]
     twists = {link: reach.twist(link, v) for link in sorted({links[k] for k in outside for links in (body, other)})}
 
     def rate(k: int) -> Any:
         return reach.speed(twists[body[k]] - twists[other[k]], candidates.point[k], candidates.normal[k])
 
-    return [(candidates.gap[k], rate(k)) for k in outside]
+    rates = [(candidates.gap[k], rate(k)) for k in outside]
+    if scene.pair_classes:
+        some = slice(scene.fixed_candidates, None)
+        number = candidates.number[some]
+        twist = np.stack([reach.twist(link, v) for link in range(len(kinematics.tree.links) + 1)])
+
+        def rate_of(number: Any, point: Any, normal: Any) -> Any:
+            first, second = (np.take(twist, np.take(numpy.array(x, float), number), axis=0) for x in (body, other))
+            return reach.speed(first - second, point, normal)
+
+        speeds = map_stacks(rate_of, number, candidates.point[some], candidates.normal[some])
+        rates += zip(candidates.gap[some], speeds, strict=True)
+    return rates
 
 
 def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:

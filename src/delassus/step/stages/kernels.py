@@ -140,5 +140,12 @@ def assemble_step(
 def candidate_geometry(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
     shape = ground._replace(normal=np.array(ground.normal))
-    gap, point, normal = find_candidates(scene, compute_kinematics(scene, q), shape)
-    return gap, point, normal
+    candidates = find_candidates(scene, compute_kinematics(scene, q), shape, every=True)
+    return candidates.gap, candidates.point, candidates.normal
+
+
+@kernel("(nq)->(slot_size)", inputs={"ground": GROUND})
+def contact_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> Floats:
+    """The candidates (slots,) that the slots of a step from a configuration have."""
+    shape = ground._replace(normal=np.array(ground.normal))
+    return collide(scene, compute_kinematics(scene, q), shape).candidate
