@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from delassus.common.frozen import Frozen
@@ -9,6 +10,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.model.model import Model
 from delassus.simulation.ground import Ground
 from delassus.simulation.reduced import reduced_scene
+from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.scene import Scene
 
 
@@ -33,6 +35,10 @@ class Setup(Frozen):
     def reduced_scene(self) -> Scene:
         """The scene with the reduced contact set, with which steps are tried first."""
         return reduced_scene(self.scene)
+
+    def fallback(self, scene: Scene) -> Scene:
+        """The scene with the method for steps that its own one has left unsolved."""
+        return replace(scene, method="auto") if scene.method == ARTICULATED else scene
 
     @property
     def model(self) -> Model:

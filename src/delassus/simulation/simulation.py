@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ from delassus.simulation.state import State, reject_moment
 from delassus.simulation.stretch import Stretch
 from delassus.step.actuators.activation import activate
 from delassus.step.actuators.checks import check_actuators
+from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.friction import contact_coefficients
@@ -63,6 +65,23 @@ Array = NDArray[np.float64]
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
 )
+
+
+def _step_method(scene: Scene, method: Any) -> str:
+    """The method of `Scene` for the one that a user has chosen."""
+    if method == "dual" or (method == "auto" and not prefers_recursion(scene)):
+        return "auto"
+    if method == "auto":
+        return ARTICULATED
+    if method != ARTICULATED:
+        return find_solver(method, COMPILED).name
+    reason = reason_against(scene)
+    if reason is not None:
+        raise SimulationError(
+            f'the method "{ARTICULATED}" does not solve this robot: {reason}. Leave it out, or choose "auto".',
+            code="not-supported",
+        )
+    return ARTICULATED
 
 
 class GroundContacts(NamedTuple):
@@ -157,7 +176,7 @@ class Simulation(Setup):
         shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
-        self.scene = Scene(
+        scene = Scene(
             robot,
             max_limits=contacts.max_limits,
             joint_friction=contacts.joint_friction,
@@ -170,8 +189,8 @@ class Simulation(Setup):
             bounces=bool(np.any(ground.restitution)),
             actuators=chosen,
             substeps=substeps,
-            method=find_solver(how.method, COMPILED).name,
         )
+        self.scene = replace(scene, method=_step_method(scene, how.method))
         self.freeze()
 
     def __repr__(self) -> str:

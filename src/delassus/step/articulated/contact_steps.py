@@ -1,0 +1,52 @@
+"""Contacts in Newton's method: the projection of Alart and Curnier, and its slopes eliminated for each contact.
+
+A contact obeys λ = P(z), z = λ - r σ, with the velocity σ = J v + b and any r > 0 [kg]: the normal part of z onto the
+half-line, then the tangents onto the disk of radius μ λ_n. With D = P'(z) and y = P(z) - λ, linearised and with a
+proximal ε,
+
+    B dλ = y - r D J dv,   B = I - (1 - ε) D,   so that   dλ = B⁻¹ y - C J dv,   C = r B⁻¹ D.
+
+In the directions of z_t, across it, and the normal, B is triangular: its inverse is written down.
+
+Reference: P. Alart, A. Curnier, A mixed formulation for frictional contact problems (1991).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.contact.systems.smooth import coulomb, length
+
+
+def project(z: Any, friction: Any) -> Any:
+    """P(z) (k + 1,) of one contact, k tangents first, the normal last."""
+    turned = coulomb(length(z[:-1]), z[-1], friction, 0.0)
+    return np.concatenate([turned.share * z[:-1], np.stack([np.array(turned.h)])])
+
+
+class ContactStep(NamedTuple):
+    """B⁻¹ y (k + 1,) and C (k + 1, k + 1) of one contact."""
+
+    alone: Any
+    C: Any
+
+
+def contact_step(z: Any, y: Any, r: Any, friction: Any, epsilon: Any) -> ContactStep:
+    """A contact's part of an iteration at z (k + 1,), with its residual y (k + 1,)."""
+    k, kept = len(z) - 1, 1.0 - epsilon
+    t = length(z[:-1])
+    turned = coulomb(t, z[-1], friction, 0.0)
+    d = z[:-1] * (1.0 / np.where(t > 0.0, t, 1.0))
+    along, across = 1.0 / (1.0 - kept * turned.f_t), 1.0 / (1.0 - kept * turned.share)
+    normal = 1.0 / (1.0 - kept * turned.h_z)
+    leads = along * turned.f_z * normal  # of the normal on the tangent along d
+    y_d = d @ y[:-1]
+    alone_t = across * y[:-1] + ((along - across) * y_d + kept * leads * y[-1]) * d
+    alone = np.concatenate([alone_t, np.stack([normal * y[-1]])])
+    C = np.zeros((k + 1, k + 1))
+    c_d, c_t = along * turned.f_t, across * turned.share
+    C[:k, :k] = r * (c_t * np.eye(k) + (c_d - c_t) * (d[:, None] * d[None, :]))
+    C[:k, k] = (r * leads) * d
+    C[k, k] = r * (normal * turned.h_z)
+    return ContactStep(alone, C)
