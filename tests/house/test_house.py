@@ -98,7 +98,7 @@ INNER = {
     "compiler/backends": ["", "llvm"],
     "compiler/host": ["bound", ""],
     "model": ["motions", "", "bundled", "readers", "converters", "reports"],
-    "geometry": ["shapes", "pairs"],
+    "geometry": ["hulls", "shapes", "pairs"],
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],

@@ -84,7 +84,7 @@ DRONE = """
 def test_actuators_between_sites_are_refused():
     tied = DRONE.replace('site="left"', 'site="left" refsite="right"')
     with refuses("not-supported", "'refsite'"):
-        dl.Simulation(dl.load(tied))
+        dl.Simulation(dl.load(tied), dl.Ground())
 
 
 def test_thrust_at_sites_moves_a_drone_as_in_mujoco():

@@ -238,13 +238,8 @@ STAIRS = """
 
 def test_scenery_that_is_not_touched_is_said():
     robot = dl.load(STAIRS)
-    with pytest.warns(dl.errors.DelassusWarning) as said:
+    with pytest.warns(dl.errors.DelassusWarning, match="1 shapes .* not touched: stair"):
         dl.Simulation(robot)
-    sentences = [str(warning.message) for warning in said]
-    assert any("not touched: stair" in s for s in sentences) and any("height=-0.5" in s for s in sentences)
-    with pytest.warns(dl.errors.DelassusWarning) as said:
-        dl.Simulation(robot, dl.Ground(height=-0.5))
-    assert len(said) == 1
 
 
 # --- controllers ------------------------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
+    from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
-    from delassus.simulation.simulation import GroundContacts, Simulation
+    from delassus.simulation.scenery import ground_of
+    from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
     from delassus.step.marks import Mark
@@ -22,6 +24,7 @@ __all__ = [
     "Simulation",
     "State",
     "StepSolver",
+    "ground_of",
     "motors",
     "position_servos",
     "velocity_servos",
@@ -34,8 +37,10 @@ if not TYPE_CHECKING:
         {
             "step.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
+            "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
-            "simulation.simulation": "GroundContacts Simulation",
+            "simulation.scenery": "ground_of",
+            "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",
         },

@@ -1,7 +1,8 @@
-"""States of a run, kept in arrays that are there from the beginning, time first."""
+"""A run of many control periods, and its states, kept in arrays that are there from the beginning, time first."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -10,8 +11,9 @@ from delassus.common.memory import free_memory
 from delassus.errors import short
 from delassus.output.contacts import ContactRecord
 from delassus.output.trajectory import Trajectory
-from delassus.simulation.checks import SimulationError
-from delassus.simulation.runner import Runner
+from delassus.simulation.checks import RunError, SimulationError
+from delassus.simulation.controls import Control
+from delassus.simulation.runner import Runner, report_progress
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State
 from delassus.simulation.stretch import Stretch
@@ -84,3 +86,35 @@ class Recorder:
             contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.scene.contact_rows),
             simulation=sim,
         )
+
+
+def record_run(
+    sim: Setup, state: State, control: Control, every: int, progress: Callable[[int, State], None] | None
+) -> Trajectory:
+    """The control periods of a run from a state on; see `Simulation.run`."""
+    log, runner, steps = Recorder(state, 1 + -(-control.steps // every)), Runner(sim, state, control), control.steps
+    stretch = Stretch(runner)
+    try:
+        k = 0
+        while k < steps:
+            made = 0 if progress is not None else stretch.advance(k, steps - k)
+            if made:
+                log.keep_stretch(stretch, k, made, every, steps)
+            else:
+                runner.step(k)
+                made = 1
+                if (k + 1) % every == 0 or k + 1 == steps:
+                    log.keep(runner)
+                if progress is not None:
+                    report_progress(progress, k, runner)
+            k += made
+    except KeyboardInterrupt:
+        if runner.consistent:
+            log.keep_last(runner)
+        return log.trajectory(sim, interrupted=True)
+    except RunError as error:
+        log.keep_last(runner)
+        error.log = log.trajectory(sim, interrupted=True)
+        error.add_note("What was simulated until then is the `log` of this error.")
+        raise
+    return log.trajectory(sim)

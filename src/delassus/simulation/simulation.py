@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delassus.common.checks import (
     FINITE,
@@ -21,88 +20,37 @@ from delassus.common.checks import (
 from delassus.common.options import Shortcuts
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.contact.cones.parameters import ContactParameters
-from delassus.contact.problems.problem import ContactProblem
-from delassus.contact.solvers.registry import find_solver
-from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import Model
-from delassus.model.parts import WORLD
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
-from delassus.simulation.checks import RunError, SimulationError, fits
+from delassus.simulation.checks import SimulationError
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
-from delassus.simulation.ground import COEFFICIENTS, Ground, structures
+from delassus.simulation.ground import Ground
+from delassus.simulation.inspection import Inspection
 from delassus.simulation.options import ContactSelection, StepSolver
-from delassus.simulation.recorder import Recorder
-from delassus.simulation.runner import Runner, report_progress, some
-from delassus.simulation.setup import Setup
+from delassus.simulation.recorder import record_run
+from delassus.simulation.runner import Runner
+from delassus.simulation.scenery import choose_ground, warn_of_scenery
+from delassus.simulation.setup import step_method
 from delassus.simulation.shapes import colliding as shapes_colliding
-from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
+from delassus.simulation.shapes import shapes_of, warn_of_ridges
 from delassus.simulation.starting import first_activation, repaired
 from delassus.simulation.state import State, reject_moment
-from delassus.simulation.stretch import Stretch
-from delassus.step.actuators.activation import activate
 from delassus.step.actuators.checks import check_actuators
-from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
-from delassus.step.stages.friction import contact_coefficients
-from delassus.step.stages.kernels import assemble_step, candidate_geometry, simulate
-from delassus.step.stages.pipeline import Stages, run_stages
-from delassus.step.stages.types import (
-    GroundShape,
-    SolverLimits,
-    StepInputs,
-    StepState,
-)
-
-Array = NDArray[np.float64]
+from delassus.step.stages.kernels import simulate
 
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
 )
 
 
-def _step_method(scene: Scene, method: Any) -> str:
-    """The method of `Scene` for the one that a user has chosen."""
-    if method == "dual" or (method == "auto" and not prefers_recursion(scene)):
-        return "auto"
-    if method == "auto":
-        return ARTICULATED
-    if method != ARTICULATED:
-        return find_solver(method, COMPILED).name
-    reason = reason_against(scene)
-    if reason is not None:
-        raise SimulationError(
-            f'the method "{ARTICULATED}" does not solve this robot: {reason}. Leave it out, or choose "auto".',
-            code="not-supported",
-        )
-    return ARTICULATED
-
-
-class GroundContacts(NamedTuple):
-    """Where a robot may touch the ground, of one configuration or a batch.
-
-    Attributes:
-        gap: (…, candidates) [m], negative where they penetrate.
-        point: (…, candidates, 3) points of the body in the world [m].
-        normal: (…, candidates, 3) of the ground there, towards the robot.
-        body: The names of the joints whose bodies they are on.
-        shape: The names of the shapes.
-    """
-
-    gap: Array
-    point: Array
-    normal: Array
-    body: tuple[str, ...]
-    shape: tuple[str, ...]
-
-
-class Simulation(Setup):
+class Simulation(Inspection):
     """A robot on the ground, and how it is stepped through time.
 
         sim = dl.Simulation(robot, ground=dl.Ground(friction=0.7), time_step=1e-3)
@@ -129,7 +77,8 @@ class Simulation(Setup):
 
         Args:
             robot: A model, whose own constraints close its loops, or a mechanism.
-            ground: What it stands on; None for `Ground()`.
+            ground: What it stands on; None for the planes of the model's file. A file that describes a world without a
+                plane has no ground; a robot alone (URDF) stands on `Ground()`, level and at height zero.
             time_step: Of one step of time [s].
             substeps: Steps of time in a control period.
             actuators: What the controls drive; by default those of the model. Without any, controls are torques of all
@@ -158,8 +107,7 @@ class Simulation(Setup):
         if max_contacts:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
             warn_of_scenery(robot.model, ground is not None, met)
-        ground = Ground() if ground is None else ground
-        expect("the ground", ground, Ground, "Ground(friction=0.7)")
+        ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
         substeps = whole_number("substeps", substeps)
         model = robot.model
@@ -190,7 +138,7 @@ class Simulation(Setup):
             actuators=chosen,
             substeps=substeps,
         )
-        self.scene = replace(scene, method=_step_method(scene, how.method))
+        self.scene = replace(scene, method=step_method(scene, how.method))
         self.freeze()
 
     def __repr__(self) -> str:
@@ -259,7 +207,7 @@ class Simulation(Setup):
         """The state after one control period; `control` (…, nu), or None for none."""
         own = self.__dict__.get("_alone")
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
-            u = self._taken(state, control)
+            u = self.check(state, control)
             runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)))
             if runner.alone:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
@@ -311,120 +259,6 @@ class Simulation(Setup):
                 "v0 is given with a State, which has velocities of its own: leave v0 out.", code="conflicting-arguments"
             )
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
-        self._taken(state, None)
+        self.check(state, None)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        every = whole_number("every", every)
-        log, runner = Recorder(state, 1 + -(-given.steps // every)), Runner(self, state, given)
-        stretch = Stretch(runner)
-        try:
-            k = 0
-            while k < given.steps:
-                made = 0 if progress is not None else stretch.advance(k, given.steps - k)
-                if made:
-                    log.keep_stretch(stretch, k, made, every, given.steps)
-                else:
-                    runner.step(k)
-                    made = 1
-                    if (k + 1) % every == 0 or k + 1 == given.steps:
-                        log.keep(runner)
-                    if progress is not None:
-                        report_progress(progress, k, runner)
-                k += made
-        except KeyboardInterrupt:
-            if runner.consistent:
-                log.keep_last(runner)
-            return log.trajectory(self, interrupted=True)
-        except RunError as error:
-            log.keep_last(runner)
-            error.log = log.trajectory(self, interrupted=True)
-            error.add_note("What was simulated until then is the `log` of this error.")
-            raise
-        return log.trajectory(self)
-
-    def _taken(self, state: Any, control: Any) -> Array:
-        """The control (…, nu) of a period, if it and the state can be."""
-        expect("the state", reject_moment(state), State, "sim.start(q0)")
-        scene = self.scene
-        parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots, "activation": scene.na}
-        if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
-            raise SimulationError(
-                f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
-                f"{state.impulse.shape}; here they have {scene.nq} and {scene.m} elements.",
-                code="other-system",
-            )
-        number_in_range("the state's time", state.time, FINITE)
-        batch = state.q.shape[:-1]
-        if not fits(self.ground.batch, batch):
-            raise SimulationError(
-                f"the ground is one of items {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
-            )
-        u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))
-        if not fits(u.shape[:-1], batch):
-            raise SimulationError(f"the control is {u.shape}, and there are items {batch}.", code="batch-mismatch")
-        return u
-
-    # --- looking inside -------------------------------------------------------------------------------------------
-
-    def contacts(self, q: Any) -> GroundContacts:
-        """Where the robot may touch the ground in configurations (…, nq), all candidates."""
-        if not self.scene.candidates:
-            raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
-        q = array_of_shape("q", q, (..., self.scene.nq), "the coordinates of the robot")
-        gap, point, normal = candidate_geometry(self.scene, q, ground=self.ground.shape)
-        joints = self.model.joints
-        on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
-        bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
-        return GroundContacts(gap, point, normal, bodies, self.candidates)
-
-    def stages(self, state: State, control: Any = None) -> Stages:
-        """What each stage of the next time step gives, for one item: kinematics, contacts, forces, the system of the
-        step, impulses, and where it leads.
-
-        These are the functions that the kernel is made of, called on numbers with the full contact set: slow, and
-        meant for looking inside. `stages.system` has J, S and g, `stages.contacts` gaps, points and bodies.
-        """
-        u = self._taken(state, control)
-        if state.q.ndim != 1 or self.ground.batch:
-            raise SimulationError(
-                f"stages shows one item; the state has {state.q.shape[:-1] or self.ground.batch} of them. Start one "
-                "item of the batch, such as sim.start(state.q[0], state.v[0]).",
-                code="wrong-shape",
-            )
-        given = self.ground.inputs
-        coefficients = ContactParameters(*(given.get(name, 0.0) for name in (*COEFFICIENTS, "restitution")))
-        normal, height = np.asarray(self.ground.normal), np.asarray(self.ground.height)
-        ground = GroundShape(normal, height, self.ground.heights)
-        signals, _ = activate(self.scene.actuators, state.activation, u, self.time_step)
-        inputs = StepInputs(signals, self.time_step, ground, coefficients, SolverLimits(self.tolerance))
-        now = StepState(state.q, state.v, state.impulse, state.contact, np.asarray(state.time), state.activation)
-        return run_stages(self.scene, now, inputs)
-
-    def problem(self, state: State, control: Any = None) -> ContactProblem:
-        """The contact problem of the next step of time; rows as in `State.impulse`.
-
-        It is the one that the step solves: where restitution would add energy, with the share of it that does not.
-        """
-        scene = self.scene
-        if not scene.m:
-            raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
-        u = self._taken(state, control)
-        rows, places = some(state.rows), some(state.contact)
-        ground = structures(self.ground.inputs)
-        G, g = assemble_step(scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **ground)
-        numbers: dict[str, Any] = {}
-        if scene.slots:
-            numbers |= self._friction(state)
-        if scene.friction_bounds:
-            bounds = self.time_step * np.array(scene.friction_bounds)
-            numbers |= {"lower": -bounds, "upper": bounds}
-        return ContactProblem(G, g, scene.layout.cones, **numbers, check=False)
-
-    def _friction(self, state: State) -> dict[str, Any]:
-        """Coefficients (…, slots) of the contacts that the next step solves for."""
-        scene, given = self.scene, self.ground.inputs
-        ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
-        number = None
-        if scene.own_friction and not scene.has_fixed_slots:
-            gap = candidate_geometry(scene, state.q, ground=self.ground.shape)[0]
-            number = np.sort(np.argsort(gap, -1)[..., : scene.slots], -1)
-        return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
+        return record_run(self, state, given, whole_number("every", every), progress)

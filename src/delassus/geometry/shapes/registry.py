@@ -28,11 +28,15 @@ Array = NDArray[numpy.float64]
 
 
 class Touch(NamedTuple):
-    """A gap [m], the point (3,) [m] of the body and the normal (3,) of what it touches, in the world."""
+    """A gap [m], the point (3,) [m] of the body and the normal (3,) of what it touches, in the world.
+
+    `feature` is a whole number, equal while the same features of both shapes touch: warm starts are matched by it.
+    """
 
     gap: Any
     point: Any
     normal: Any
+    feature: Any = 0.0
 
 
 class Placed(NamedTuple):

@@ -25,7 +25,6 @@ def unsupported(
     fields = [
         names.geoms[g] for g in range(m.ngeom) if m.geom_type[g] in (int(kinds.mjGEOM_HFIELD), int(kinds.mjGEOM_SDF))
     ]
-    pairs = [f"{names.geoms[m.pair_geom1[k]]} and {names.geoms[m.pair_geom2[k]]}" for k in range(m.npair)]
     inactive = [name for kind, name in skipped if kind == "inactive"]
     features: list[tuple[str, Iterable[str]]] = [
         ("equality constraints that are not active at the start are left out", inactive),
@@ -64,7 +63,6 @@ def unsupported(
             _where(_any(m, "dof_dampingpoly"), [names.joints[j] for j in m.dof_jntid]),
         ),
         ("height fields and signed distance fields are left out", fields),
-        ("contact pairs are left out; simulations take pairs by colliding=, with the friction of the shapes", pairs),
     ]
     sentences = [f"{what}: {_listed(which)}." for what, which in features if which]
     if m.nflex:

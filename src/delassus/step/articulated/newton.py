@@ -3,7 +3,7 @@
 Unknown are x (nv,), which says velocity and impulse of each joint (see `joint_laws`), and impulses λ of contacts:
 
     F(x, λ) = M v - rhs - p - Jᵀ λ = 0,    v = φ(x),  p = ρ φ(x) - x
-    y(x, λ) = P(λ - r (J v + offset)) - λ = 0.
+    y(x, λ) = P(λ - R⁻¹ (J v + offset)) - λ = 0.
 
 An iteration eliminates dλ contact by contact (see `contact_steps`) and dx joint by joint; what is left is one pass of
 the articulated-body recursion (see `tree_solve`),
@@ -11,7 +11,7 @@ the articulated-body recursion (see `tree_solve`),
     (M + diag(b) + Jᵀ C J) dv = -F + Jᵀ B⁻¹ y,   dx = (ρ + b) dv, or the force that holds a locked joint,
 
 so that neither a Delassus matrix nor a row for each joint is formed: O(n) operations for a robot of n joints, whatever
-touches. The merit Σ F²/ρ + Σ y²/r decides how far a step goes; where it goes less than a quarter of its way, the
+touches. The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
 proximal ε grows, which holds impulses near what they are.
 
 Choose it for trees with dry friction, limits and servos that saturate; a few contacts on a robot without joint laws
@@ -66,7 +66,7 @@ class TreeProblem(NamedTuple):
         shares: Of each contact, by links that it may be on, 1.0 or a traced share: 1 of its own link, 0 of others.
         offset: Of each contact (k + 1,) [m/s].
         friction: (contacts,) coefficients.
-        r: (contacts,) [kg], about the inertia that a contact feels.
+        R: (contacts, k + 1) [1/kg], about the response of a contact's rows.
     """
 
     tree: Links
@@ -81,7 +81,7 @@ class TreeProblem(NamedTuple):
     shares: list[dict[int, Any]]
     offset: list[Any]
     friction: Any
-    r: Any
+    R: Any
 
     def supports(self, stiffness: list[Any]) -> dict[int, Any]:
         """K (6, 6) of links, from those of the contacts (k + 1, k + 1)."""
@@ -113,11 +113,11 @@ def evaluate(problem: TreeProblem, x: Any, impulse: Any) -> Residuals:
     z, y = np.array(impulse), np.array(impulse)
     for k, J in enumerate(problem.J):
         F = F - J.T @ impulse[k]
-        z[k] = impulse[k] - problem.r[k] * (J @ v + problem.offset[k])
-        y[k] = project(z[k], problem.friction[k]) - impulse[k]
-        response = 1.0 / problem.r[k]
-        merit = merit + np.sum(y[k] * y[k]) * response
-        error = np.maximum(error, np.max(np.abs(y[k])) * response)
+        R = problem.R[k]
+        z[k] = impulse[k] - (J @ v + problem.offset[k]) * (1.0 / R)
+        y[k] = project(z[k], R, problem.friction[k]) - impulse[k]
+        merit = merit + np.sum(y[k] * y[k] * R)
+        error = np.maximum(error, np.max(np.abs(y[k]) * R))
     merit = merit + np.sum(F * F * weight)
     return Residuals(F, z, y, merit, np.maximum(error, np.max(np.abs(F) * weight)))
 
@@ -126,7 +126,7 @@ def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> t
     """dx (nv,) and dλ (contacts, k + 1)."""
     modes, rho = problem.laws.modes(x), problem.laws.rho
     steps = [
-        contact_step(now.z[k], now.y[k], problem.r[k], problem.friction[k], epsilon) for k in range(len(problem.J))
+        contact_step(now.z[k], now.y[k], problem.R[k], problem.friction[k], epsilon) for k in range(len(problem.J))
     ]
     slopes = np.stack([np.array(0.0 if mode.slope is None else mode.slope) for mode in modes])
     locked = [mode.locked for mode in modes]

@@ -86,7 +86,7 @@ def prefers_recursion(scene: Scene) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _responses(scene: Scene) -> NDArray[np.float64]:
+def _responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     model = scene.model
     names = [posture.name for posture in model.postures]
     name = "home" if "home" in names else names[0] if names else None
@@ -101,16 +101,16 @@ def _responses(scene: Scene) -> NDArray[np.float64]:
         link = tree.place(shape.geometry.joint, shape.geometry.placement)[0]
         for touch in touches(shape, tree, poses, surface):
             if link == WORLD:
-                responses.append(0.0)
+                responses.append((0.0, 0.0))
                 continue
-            J = np.asarray(reach.rows(link, frozenset({link}), np.asarray(touch[1]), np.eye(3)))
-            responses.append(np.trace(J @ inverse @ J.T) / 3.0)
-    found = np.array(responses)
-    return np.maximum(found, _LIGHTEST * found.max()) if len(found) else found
+            J = np.asarray(reach.rows(link, frozenset({link}), np.asarray(touch[1]), np.eye(3), 6))
+            responses.append(tuple(np.trace(rows @ inverse @ rows.T) / 3.0 for rows in (J[:3], J[3:])))
+    moves, turns = np.array(responses).T if responses else np.ones((2, 0))
+    return tuple(np.maximum(x, _LIGHTEST * x.max(initial=0.0)) for x in (moves, turns))
 
 
-def candidate_responses(scene: Scene) -> NDArray[np.float64]:
-    """tr(J M⁻¹ Jᵀ)/3 (candidates,) [1/kg] of candidates for contact, in the posture that the robot starts from.
+def candidate_responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """tr(J M⁻¹ Jᵀ)/3 of candidates for contact, moving [1/kg] and turning [1/(kg·m²)], in the posture of the start.
 
     It scales contacts in iterations; what they lead to does not depend on it.
     """

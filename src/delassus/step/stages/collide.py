@@ -16,6 +16,7 @@ from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.candidates import Shape, touches
 from delassus.geometry.collisions import collision_touches
 from delassus.geometry.fields import HeightField
+from delassus.geometry.nearest import nearest
 from delassus.geometry.surfaces import Surface, plane_surface
 from delassus.model.links import Links
 from delassus.model.parts import WORLD
@@ -93,9 +94,8 @@ def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape) -> Contac
     candidate: Any = numpy.array(scene.slot_candidates[:slots], float)
     overflow: Any = np.array(False)
     if slots < scene.candidates and scene.reduced is None:
-        nearest = np.argsort(candidates.gap)
-        candidate = np.sort(nearest[:slots])
-        overflow = np.take(candidates.gap, nearest[slots]) < CLOSED
+        candidate, following = nearest(candidates.gap, slots)
+        overflow = following < CLOSED
         gap, point, normal = (np.take(x, candidate, axis=0) for x in candidates)
         body, other = (list(np.take(numpy.array(some, float), candidate)) for some in (body, other))
     else:
@@ -154,7 +154,7 @@ def _predicted_gaps_outside(
         rates = [reach.speed(twists[body[k]] - twists[other[k]], point[k], normal[k]) for k in outside]
         return [np.array(gap[k] + time_step * np.minimum(rate, 0.0)) for k, rate in zip(outside, rates, strict=True)]
     slopes: dict[int, tuple[Any, Any]] = {}
-    for link in {body[k] for k in outside}:
+    for link in sorted({body[k] for k in outside}):
         n = normal[0]
         slope = time_step * np.cross(n, twists[link][3:])
         slopes[link] = time_step * (n @ twists[link][:3]) - slope @ reach.center, slope

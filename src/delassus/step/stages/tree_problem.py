@@ -29,6 +29,9 @@ from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.solve import WANTED
 from delassus.step.stages.types import SolverLimits, StepState
 
+_LEAST: Final = 1e-8
+"""Responses of rows as a share of the normal's, at least: a coefficient of zero leaves a row without any."""
+
 _ORDER: Final = (0, 1, 3, 4, 5, 2)
 """Rows of a contact, the normal last."""
 
@@ -128,15 +131,25 @@ def tree_solver(
     V = _motions(tree, kinematics, center)
     inertias = world_inertias(tree, kinematics.poses, center)
     J, rows, shares = _contact_rows(scene, kinematics, contacts, system, factors)
-    friction, r = np.ones(scene.slots), np.zeros(0)
+    friction, R = np.ones(scene.slots), np.zeros((0, 3))
     if scene.slots:
         if scene.contact_rows == 3:
             friction = np.clip(coefficients["friction"], 0.0, LARGEST_FRICTION)
-        responses = candidate_responses(scene)
-        r = 1.0 / np.take(np.array(responses), contacts.candidate)
+        R = _responses(scene, contacts, factors)
     diagonal = added + numpy.array(model_armature(scene.model))
-    problem = TreeProblem(tree, V, inertias, diagonal, M, rhs, laws, J, rows, shares, [], friction, r)
+    problem = TreeProblem(tree, V, inertias, diagonal, M, rhs, laws, J, rows, shares, [], friction, R)
     return TreeSolver(scene, system, problem, servos, factors, limits)
+
+
+def _responses(scene: Scene, contacts: Contacts, factors: Any) -> Any:
+    """R (slots, rows) of contacts, the normal last: their rows move and turn bodies, in units of a round cone."""
+    count, order = scene.contact_rows, [k for k in _ORDER if k < scene.contact_rows]
+    moves, turns = (np.take(np.array(x), contacts.candidate) for x in candidate_responses(scene))
+    if count == 3:
+        return moves[:, None] + np.zeros((scene.slots, 3))
+    shape = factors.reshape(scene.slots, count)
+    own = np.stack([moves, moves, moves, *[turns] * (count - 3)], 1)
+    return np.maximum(own * shape * shape, _LEAST * moves[:, None])[:, order]
 
 
 def _motions(tree: Links, kinematics: Kinematics, center: Any) -> list[Any]:
