@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +20,6 @@ from delassus.common.checks import (
 from delassus.common.options import Shortcuts
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.contact.solvers.registry import find_solver
-from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
@@ -39,6 +38,7 @@ from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
+from delassus.simulation.setup import step_method
 from delassus.simulation.shapes import shapes_of, warn_of_ridges
 from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
@@ -129,7 +129,7 @@ class Simulation(Inspection):
         shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
-        self.scene = Scene(
+        scene = Scene(
             robot,
             max_limits=contacts.max_limits,
             joint_friction=contacts.joint_friction,
@@ -143,8 +143,8 @@ class Simulation(Inspection):
             bounces=bool(np.any(ground.restitution)),
             actuators=chosen,
             substeps=substeps,
-            method=find_solver(how.method, COMPILED).name,
         )
+        self.scene = replace(scene, method=step_method(scene, how.method))
         self.freeze()
 
     @classmethod

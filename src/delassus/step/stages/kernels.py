@@ -131,7 +131,7 @@ def assemble_step(
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     g = system.g
     if scene.bounces:
-        fraction = solve_contacts_without_gain(scene, contacts, system, inputs).restitution_fraction
+        fraction = solve_contacts_without_gain(scene, state, kinematics, contacts, system, inputs).restitution_fraction
         g = g - (1.0 - fraction) * system.rebound
     return system.delassus(), g
 
