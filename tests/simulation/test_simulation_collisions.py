@@ -116,6 +116,7 @@ def test_a_ball_rolls_down_a_stair_that_is_fixed_to_the_world():
     xml = """
     <mujoco>
       <worldbody>
+        <geom type="plane" size="1 1 1"/>
         <geom name="stair" type="box" size="0.3 0.3 0.1" pos="0 0 0.1"/>
         <body><freejoint/><geom name="ball" type="sphere" size="0.1" mass="1"/></body>
       </worldbody>
