@@ -26,6 +26,9 @@ from delassus.geometry.shapes.registry import Facet, Touch
 _SAME: Final = 1e-6
 """Of the facets' widths: what is nearer counts as one point, and what is so little outside as within."""
 
+_TINY: Final = 1e-12
+"""[m], for facets that are points."""
+
 _MOVED: Final = 1e-4
 """Of the facets' widths: how much less the least gap is than all others where its point takes a slot."""
 
@@ -94,7 +97,8 @@ def patch_touches(deepest: Separation, one: Facet, other: Facet, slots: int) -> 
     axis = _across(n, one.axis, other.axis)
     axes = np.stack([axis, np.cross(n, axis), n])
     first, second = (_polygon(facet, axes, origin) for facet in (one, other))
-    width = np.minimum(_width(first), _width(second))
+    widths = _width(first), _width(second)
+    width = np.maximum(np.minimum(*widths), _SAME * np.max(np.maximum(*widths)) + _TINY)
     size = np.max(width)
     small = _SAME * size
     offer = _offers(deepest, width, slots)
@@ -150,10 +154,10 @@ def _empty(slots: int) -> _Slots:
 def _offers(deepest: Separation, width: Any, slots: int) -> Callable[[_Slots, Any, Any, Any], _Slots]:
     """A function that gives slots a corner at a place (3,), if it is there, with its gap."""
     size = np.max(width)
-    directions = _DIRECTIONS[slots] / np.maximum(width, _SAME * size + 1e-300)
+    directions = _DIRECTIONS[slots] / np.maximum(width, _SAME * size)
 
     def offer(best: _Slots, active: Any, place: Any, gap: Any) -> _Slots:
-        score = directions @ place[:2] - _LOWER * (gap - deepest.gap) / np.maximum(size, 1e-300)
+        score = directions @ place[:2] - _LOWER * (gap - deepest.gap) / size
         better = active & (score > best.score)
         places = np.where(better[:, None], place, best.place)
         return _Slots(np.where(better, score, best.score), places, np.where(better, gap, best.gap))
