@@ -59,6 +59,22 @@ def test_boxes_turned_by_an_eighth_touch_with_four_corners_of_an_octagon():
     assert ConvexHull(point[:, :2]).volume > 1.99 * radius**2  # the largest area that four corners span: a square
 
 
+@pytest.mark.parametrize("angle", [1e-9, 1e-7, 1e-5, 1e-3])
+@pytest.mark.parametrize("size", [CUBE, (0.1, 0.15, 0.2), (1.0, 0.1, 0.2)])
+def test_boxes_on_each_other_keep_their_features_when_they_turn_a_little(angle, size):
+    def stacked(turn, shift):
+        one = Placed(Rotation.from_rotvec(turn).as_matrix(), np.array([0, 0, 0.5 * (size[2] + CUBE[2])]) + shift, size)
+        return box_touches(one, Placed(np.eye(3), np.zeros(3), CUBE))
+
+    wanted = stacked(np.zeros(3), np.zeros(3))
+    for turn in np.random.default_rng(0).normal(size=(20, 3)):
+        turn[:2] *= size[0] < 1.0  # a bar that is tilted touches the rim of the cube with an edge
+        found = stacked(angle * turn / np.linalg.norm(turn), 0.1 * angle * turn)
+        for one, two in zip(found, wanted, strict=True):
+            assert float(one.feature) == float(two.feature)
+            np.testing.assert_allclose(one.point, two.point, atol=3.0 * angle)
+
+
 def test_crossed_bars_touch_where_their_sides_cross():
     """Neither has a corner above the other."""
     gap, point, _ = touching(

@@ -111,17 +111,24 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     meets, point = _between(edges, small)
     gap = np.where(crossing, np.where(meets, edges.gap, far), np.take(gaps, lowest))
     deepest = Separation(gap, np.where(crossing, point, np.take(points, lowest, axis=0)), normal)
-    axes = np.stack([reference.u, reference.w, reference.n])
-    faces = 8.0 * reference.number + incident.number + np.where(by_first, 64.0, 0.0)
-    feature = 4.0 * np.where(crossing, 128.0 + edges.number, faces) + 1.0
+    # Slots turn with the smaller box, whichever of the faces is the reference: that may change while boxes rest.
+    one_is_smaller = np.sum(h1) <= np.sum(h2)
+    is_reference = by_first == one_is_smaller
+    smaller = _Face(*(np.where(is_reference, a, b) for a, b in zip(reference, incident, strict=True)))
+    larger = np.where(is_reference, incident.number, reference.number)
+    axes = np.stack([smaller.u, smaller.w, smaller.n])
+    feature = 4.0 * np.where(crossing, 64.0 + edges.number, 8.0 * smaller.number + larger) + 1.0
     touches = select_touches(deepest, axes, _patch_width(axes, reference, incident), (active, points, gaps), feature)
     return [touch._replace(gap=np.where(touch.gap < _ABSENT, touch.gap, far)) for touch in touches]
 
 
 def _patch_width(axes: Any, face: _Face, above: _Face) -> Any:
     """Half the extents (2,) of what a face and another one above it have in common, at most."""
-    extents = [above.hu * np.abs(axis @ above.u) + above.hw * np.abs(axis @ above.w) for axis in (axes[0], axes[1])]
-    return np.minimum(np.stack(extents), np.stack([face.hu, face.hw]))
+    extents = [
+        np.stack([part.hu * np.abs(axis @ part.u) + part.hw * np.abs(axis @ part.w) for axis in (axes[0], axes[1])])
+        for part in (face, above)
+    ]
+    return np.minimum(*extents)
 
 
 def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: Any) -> tuple[Any, Any, Any]:
@@ -203,11 +210,11 @@ def _polygon(
         dx, dy = x * face.hu - center[0], y * face.hw - center[1]
         a, b = (dx * t[1] - dy * t[0]) / det, (dy * s[0] - dx * s[1]) / det
         height = center[2] + a * s[2] + b * t[2]
-        within = (np.abs(a) * above.hu < above.hu - small) & (np.abs(b) * above.hw < above.hw - small)
+        within = (np.abs(a) * above.hu <= above.hu + small) & (np.abs(b) * above.hw <= above.hw + small)
         found.append((within, np.stack([x * face.hu, y * face.hw, height])))
     for k in range(4):
         start, end = corners[k], corners[(k + 1) % 4]
-        found += _clipped(start, end - start, wide, small / (2.0 * (above.hu, above.hw)[k % 2]))
+        found += _clipped(start, end - start, wide)
     origin = face.center
     rounded, normal, gap = edge
     n = np.where(rounded, axes @ normal, numpy.array([0.0, 0.0, 1.0]))
@@ -218,7 +225,7 @@ def _polygon(
     return [(active, at @ n + more, origin + axes.T @ at) for active, at in found]
 
 
-def _clipped(start: Any, way: Any, wide: Any, small: Any) -> list[tuple[Any, Any]]:
+def _clipped(start: Any, way: Any, wide: Any) -> list[tuple[Any, Any]]:
     """Where an edge, start + λ way for λ from 0 to 1, comes in above a face and leaves it."""
     begin, end = np.array(0.0), np.array(1.0)
     for k in range(2):
@@ -228,9 +235,7 @@ def _clipped(start: Any, way: Any, wide: Any, small: Any) -> list[tuple[Any, Any
         outside = np.abs(start[k]) > wide[k]
         begin = np.maximum(begin, np.where(still, np.where(outside, 2.0, 0.0), np.minimum(low, high)))
         end = np.minimum(end, np.where(still, 1.0, np.maximum(low, high)))
-    inside = begin < end - small
-    places = [(inside & (begin > small), begin), (inside & (end < 1.0 - small), end)]
-    return [(active, start + at * way) for active, at in places]
+    return [(begin <= end, start + at * way) for at in (begin, end)]
 
 
 def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: Any, small: Any) -> _Edges:
