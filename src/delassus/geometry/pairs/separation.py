@@ -19,7 +19,8 @@ exact as rounding is beside ε, however small the gap.
 
 A body that is deep in another one has several maxima. The deep ones are searched by rays from the origin: with x = T u
 along a fixed direction u, T decreases until W + x is apart by ε, and n is normal to the part of W that the ray leaves
-through. The parts that are nearest to the origin are those that most rays meet; the best six of them are refined.
+through. The parts that are nearest to the origin are those that most rays meet; the best eight of them are refined, then
+its neighbours.
 """
 
 from __future__ import annotations
@@ -39,11 +40,17 @@ from delassus.geometry.shapes.registry import Core
 _SUPPORTS: Final = 500
 """Support points of one maximisation at most."""
 
-_RAYS: Final = 160
+_RAYS: Final = 256
 """For bodies that are deep in each other."""
 
-_REFINED: Final = 6
+_REFINED: Final = 8
 """Of the normals that rays find."""
+
+_NEARBY: Final = 8
+"""Starts around the best normal, whose neighbours may be narrower than rays are apart."""
+
+_TILT: Final = 0.15
+"""Of these starts [rad], at most."""
 
 _ROUNDING: Final = 1e-13
 """Of the bodies' sizes: distances that do not matter."""
@@ -65,6 +72,10 @@ _SHALLOW: Final = 1e-5
 
 _SAME: Final = 0.999
 """The cosine of the angle between normals that are one."""
+
+
+_STARTS: Final = 1 + _RAYS + _REFINED + _NEARBY
+"""Of one search at most."""
 
 
 class Body(NamedTuple):
@@ -96,7 +107,7 @@ class _Search(NamedTuple):
 
 
 class _Starts(NamedTuple):
-    """The number of the next start, the best maximum, and gaps (6,) and normals (6, 3) that rays found."""
+    """The number of the next start, the best maximum, and gaps (8,) and normals (8, 3) that rays found."""
 
     number: Any
     best: Separation
@@ -122,21 +133,24 @@ def separation(one: Body, other: Body) -> Separation:
 
     def is_open(starts: _Starts) -> Any:
         deep = starts.best.gap < -_SHALLOW * standoff
-        return (starts.number < 0.5) | (deep & (starts.number < _RAYS + _REFINED + 0.5))
+        return (starts.number < 0.5) | (deep & (starts.number < _STARTS - 0.5))
 
     def start(last: _Starts) -> _Starts:
         is_ray = (last.number > 0.5) & (last.number < _RAYS + 0.5)
         is_refined = last.number > _RAYS + 0.5
+        is_nearby = last.number > _RAYS + _REFINED + 0.5
         n = np.where(is_ray, np.take(_directions(), last.number - 1.0, axis=0), first)
         n = np.where(is_refined, np.take(last.normals, last.number - _RAYS - 1.0, axis=0), n)
-        new = _ascend(n, is_ray, support, standoff, small)
+        arm = np.take(_directions(), 31.0 * (last.number - _RAYS - _REFINED), axis=0)
+        n = np.where(is_nearby, last.best.normal + _TILT * arm, n)
+        new = _ascend(n / norm(n), is_ray, support, standoff, small)
         best = _choose(new.gap > last.best.gap, new, last.best)
         gaps, normals = _insert(last.gaps, last.normals, np.where(is_ray, new.gap, -1e300), new.normal)
         return _Starts(last.number + 1.0, best, gaps, normals)
 
     none = Separation(np.array(-1e300), one.core.center, first)
     begin = _Starts(np.array(0.0), none, np.full(_REFINED, -1e300), np.stack([first] * _REFINED))
-    return while_loop(is_open, start, begin, 1 + _RAYS + _REFINED).best
+    return while_loop(is_open, start, begin, _STARTS).best
 
 
 def _ascend(
