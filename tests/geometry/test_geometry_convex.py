@@ -224,7 +224,7 @@ STANDING = {
 
 
 @pytest.mark.parametrize("case", STANDING)
-@pytest.mark.parametrize("tilt", [0.0, 1e-12, 1e-9, 1e-6, 1e-4])
+@pytest.mark.parametrize("tilt", [1e-9, 1e-4])
 def test_bodies_stand_on_four_points_that_small_turns_do_not_change(case, tilt):
     one, other, size, other_size, reach = STANDING[case]
     straight = upright(one, other, size, other_size, (0.01, 0.02, 0.15), np.zeros(3))

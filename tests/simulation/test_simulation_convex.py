@@ -23,7 +23,12 @@ RESTING = {
 }
 
 
-@pytest.mark.parametrize("case", RESTING)
+QUICK = ("a cylinder stands on a box", "a cylinder lies on a box")
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in RESTING]
+)
 def test_bodies_rest_on_each_other(case):
     below, name, shape, size, height, turn = RESTING[case]
     model = below.attach(body(shape, size, 2.0, INERTIA), "world", prefix="a_")

@@ -19,8 +19,8 @@ exact as rounding is beside ε, however small the gap.
 
 A body that is deep in another one has several maxima. The deep ones are searched by rays from the origin: with x = T u
 along a fixed direction u, T decreases until W + x is apart by ε, and n is normal to the part of W that the ray leaves
-through. The parts that are nearest to the origin are those that most rays meet; the best eight of them are refined, then
-its neighbours.
+through. The parts that are nearest to the origin are those that most rays meet. The best eight of them are refined, and
+directions around the best one.
 """
 
 from __future__ import annotations
