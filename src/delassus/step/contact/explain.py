@@ -22,7 +22,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.cones.kinds import Free
-from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.cones.parameters import ContactParameters, RowParameters
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.rnea import rnea
@@ -118,19 +118,9 @@ def explain_rigid(
     bounds = np.array(scene.friction_bounds) if scene.friction_bounds else None
     response = np.max(np.stack([G[r, r] for r in range(scene.m)]))
     R = np.ones(scene.m) * SHARE * np.where(response > 0.0, response, 1.0)
+    parameters = RowParameters(friction, torsional, rolling, None if bounds is None else -bounds, bounds, R)
     force, _, residual, count, status = solve_contacts(
-        scene.layout,
-        G,
-        g,
-        friction=friction,
-        torsional=torsional,
-        rolling=rolling,
-        lower=None if bounds is None else -bounds,
-        upper=bounds,
-        compliance=R,
-        solver=solver,
-        law="ccp",
-        method=method,
+        scene.layout, G, g, rows=parameters, solver=solver, law="ccp", method=method
     )
     force = B @ force
     torque = needed - J.T @ force

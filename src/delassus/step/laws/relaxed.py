@@ -31,7 +31,7 @@ from delassus.constrained.rows.jacobian import link_values
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import row_values, rows_in
-from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.cones.parameters import ContactParameters, RowParameters
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba
@@ -120,18 +120,11 @@ def relaxed_forces(
         G, g = edges @ G @ edges.T, edges @ g
         solver = solver._replace(start=None)  # many forces along edges are the same force
     bounds = np.array(scene.friction_bounds) if scene.friction_bounds else None
-    coefficients = {"friction": friction, "torsional": torsional, "rolling": rolling} if edges is None else {}
+    parameters = RowParameters(lower=None if bounds is None else -bounds, upper=bounds, compliance=R)
+    if edges is None:
+        parameters = parameters._replace(friction=friction, torsional=torsional, rolling=rolling)
     force, moving, residual, count, status = solve_contacts(
-        layout,
-        G,
-        g,
-        **coefficients,
-        lower=None if bounds is None else -bounds,
-        upper=bounds,
-        compliance=R,
-        solver=solver,
-        law="ccp",
-        method=method,
+        layout, G, g, rows=parameters, solver=solver, law="ccp", method=method
     )
     if edges is not None:
         force, moving, residual = edges.T @ force, normals_of(scene, moving), normals_of(scene, residual)
