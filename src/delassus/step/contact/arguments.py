@@ -68,6 +68,8 @@ class ContactArguments:
         step = None if time_step is None else numbers_in_range("time_step", time_step, TIME_STEPS)
         solver = getattr(options, "solver", SolverOptions())
         _check_batch(state, step, solver.start)
+        if options.time is not None:
+            real_array("time", options.time, "a number of seconds")
         contact = contact_parameters(scene, given, options.contact)
         planes = ContactPlanes(*plane_arrays(scene, *options.planes))
         share = numbers_in_range(
