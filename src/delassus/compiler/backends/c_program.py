@@ -23,9 +23,8 @@ from delassus.compiler.backends.c_text import (
     in_precision,
     literal,
 )
-from delassus.compiler.backends.frame import Table
+from delassus.compiler.backends.frame import LARGEST_FRAME, Table
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.backends.llvm.module import LARGEST_FRAME
 from delassus.compiler.backends.schedule import CHUNK, schedule
 from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, count_chunks, first_slots
 from delassus.compiler.functions.lower import flops, lower
