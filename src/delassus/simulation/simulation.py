@@ -37,7 +37,7 @@ from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.shapes import colliding as shapes_colliding
-from delassus.simulation.shapes import shapes_of, warn_of_ridges
+from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import first_activation, repaired
 from delassus.simulation.state import State, reject_moment
 from delassus.step.actuators.checks import check_actuators
@@ -122,7 +122,6 @@ class Simulation(Inspection):
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
         shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
-        warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
         self.scene = Scene(
             robot,

@@ -10,9 +10,10 @@ import numpy
 
 import delassus.numpy as np
 from delassus.geometry.fields import HeightField
-from delassus.geometry.shapes.distances import TINY, distance_from_sides, norm
+from delassus.geometry.shapes.distances import TINY, distance_from_below, distance_from_sides, norm
 from delassus.geometry.shapes.ground import point_touch
 from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.shapes.terrain import TERRAIN_POINTS, ConvexBody, convex_touches
 from delassus.geometry.surfaces import Surface
 
 _THIRD: Final = 2.0 * math.pi / 3.0
@@ -32,12 +33,13 @@ class Cylinder(ShapeKind):
     lengths = 2
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """On each rim, the lowest one and two others; three on a height field."""
-        return 8 if on_field else 6
+        """On each rim, the lowest one and two others; three on a height field, and those on its vertices and edges."""
+        return 8 + TERRAIN_POINTS if on_field else 6
 
     def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
         """The lowest ones."""
-        return (True, *(False,) * (self.ground_points(size, on_field) // 2 - 1)) * 2
+        rim = (True, *(False,) * (3 if on_field else 2))
+        return rim * 2 + (False,) * (TERRAIN_POINTS if on_field else 0)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
         """Of the upper and the lower rim.
@@ -63,19 +65,17 @@ class Cylinder(ShapeKind):
             for angle in (0.0, _THIRD, -_THIRD):
                 a, b = math.cos(angle), math.sin(angle)
                 touches.append(point_touch(surface, on_rim(c * a - s * b, s * a + c * b)))
-        return touches
+        if not on_field:
+            return touches
+        across = np.sqrt(np.maximum(1.0 - turn[2, 2] * turn[2, 2], 0.0))
+        lowest = body.p[2] - 0.5 * length * np.abs(turn[2, 2]) - radius * across
+        terrain = ConvexBody(lambda x: _distance_of_terrain(body, x), body.p, math.hypot(radius, 0.5 * length), lowest)
+        return touches + convex_touches(surface, terrain)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
         """To the mantle, a lid or a rim; inside, to the nearer of mantle and lid."""
-        radius, length = body.size
-        away = x - body.p
-        z = body.R[:, 2] @ away
-        across = away - z * body.R[:, 2]
-        r = norm(across)
-        outward = np.where(r > TINY, across / np.maximum(r, TINY), body.R[:, 0])
-        return distance_from_sides(
-            np.stack([r - radius, np.abs(z) - 0.5 * length]), [outward, np.where(z < 0.0, -1.0, 1.0) * body.R[:, 2]]
-        )
+        beyond, outward, side = _sides(body, x)
+        return distance_from_sides(beyond, [outward, side * body.R[:, 2]])
 
     def support(self, body: Placed, direction: Any) -> Any:
         """A point of a rim."""
@@ -85,15 +85,31 @@ class Cylinder(ShapeKind):
         scale = radius / np.maximum(across, TINY)
         return body.at(np.stack([scale * local[0], scale * local[1], np.where(local[2] < 0.0, -0.5, 0.5) * length]))
 
-    def flat_lengths(self, size: Any) -> tuple[float, ...]:
-        """Its thickness and its length."""
-        return (2.0 * size[0], size[1]) if size[1] > 0.0 else ()
-
     def outline(self, size: Any) -> Array:
         """Both rims."""
         (radius, length), turn = size, numpy.linspace(0.0, 2.0 * math.pi, 32, endpoint=False)
         ring = numpy.stack([radius * numpy.cos(turn), radius * numpy.sin(turn), numpy.zeros(32)], -1)
         return numpy.concatenate([ring + numpy.array((0.0, 0.0, z)) for z in (-0.5 * length, 0.5 * length)])
+
+
+def _sides(body: Placed, x: Any) -> tuple[Any, Any, Any]:
+    """How far (2,) a point is beyond the mantle and the nearer lid, the direction away from the axis, and the lid's
+    side of it, -1 or 1."""
+    radius, length = body.size
+    away = x - body.p
+    z = body.R[:, 2] @ away
+    across = away - z * body.R[:, 2]
+    r = norm(across)
+    outward = np.where(r > TINY, across / np.maximum(r, TINY), body.R[:, 0])
+    return np.stack([r - radius, np.abs(z) - 0.5 * length]), outward, np.where(z < 0.0, -1.0, 1.0)
+
+
+def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
+    """Of a point of the terrain, which does not leave the cylinder by a lid that looks upwards."""
+    beyond, outward, side = _sides(body, x)
+    up = np.stack([np.array(0.0), body.R[2, 2]])
+    halves = np.stack([np.array(body.size[0]), np.array(0.5 * body.size[1])])
+    return distance_from_below(beyond, np.stack([np.array(1.0), side]), up, halves, [outward, body.R[:, 2]])
 
 
 def _lowest_direction(turn: Any, normal: Any) -> tuple[Any, Any]:

@@ -72,10 +72,6 @@ class Ellipsoid(ShapeKind):
         m = halves * (body.R.T @ direction)
         return body.at(halves * m / norm(m))
 
-    def ball_radius(self, size: Any) -> float:
-        """Its longest half-axis."""
-        return float(max(size))
-
     def outline(self, size: Any) -> Array:
         """Points on its circles of latitude."""
         return unit_sphere() * numpy.asarray(size)

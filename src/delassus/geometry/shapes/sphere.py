@@ -42,10 +42,6 @@ class Sphere(ShapeKind):
         """p + r n."""
         return body.p + body.size[0] * direction / norm(direction)
 
-    def ball_radius(self, size: Any) -> float:
-        """Its radius."""
-        return float(size[0])
-
     def outline(self, size: Any) -> Array:
         """Points on circles of latitude."""
         return float(size[0]) * unit_sphere()
