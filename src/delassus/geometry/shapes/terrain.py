@@ -48,7 +48,7 @@ _SKIN: Final = 2e-6
 _TILT: Final = 1e-3
 """The angle [rad] of tilts that tell the ends of a patch."""
 
-_TANGENTS: Final = 4
+_TANGENTS: Final = 6
 """Intersections of tangents on an edge."""
 
 _LEAST: Final = 1e-12
