@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy
@@ -13,16 +12,11 @@ from delassus.geometry.fields import HeightField
 from delassus.geometry.shapes.distances import TINY, distance_from_below, distance_from_sides, norm
 from delassus.geometry.shapes.ground import point_touch
 from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.shapes.rims import RIM_POINTS, rim_touches
 from delassus.geometry.shapes.terrain import TERRAIN_POINTS, ConvexBody, convex_touches
 from delassus.geometry.surfaces import Surface
 
 _THIRD: Final = 2.0 * math.pi / 3.0
-
-_SAME_FACE: Final = 1.0 - 1e-12
-"""The cosine of the angle between normals that are those of one face of a height field."""
-
-_DEEP: Final = 0.02
-"""Of a cylinder's radius: a rim that is deeper in a height field has not come there by its lowest point."""
 
 
 @register_shape("cylinder")
@@ -33,13 +27,15 @@ class Cylinder(ShapeKind):
     lengths = 2
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """On each rim, the lowest one and two others; three on a height field, and those on its vertices and edges."""
-        return 8 + TERRAIN_POINTS if on_field else 6
+        """On each rim, the lowest one and two others; on a height field, the lowest on two faces and three others, and
+        those on vertices and edges of the field."""
+        return 2 * (RIM_POINTS + 3) + TERRAIN_POINTS if on_field else 6
 
     def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
         """The lowest ones."""
-        rim = (True, *(False,) * (3 if on_field else 2))
-        return rim * 2 + (False,) * (TERRAIN_POINTS if on_field else 0)
+        if on_field:
+            return (*(True,) * RIM_POINTS, *(False,) * 3) * 2 + (False,) * TERRAIN_POINTS
+        return (True, False, False) * 2
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
         """Of the upper and the lower rim.
@@ -56,10 +52,11 @@ class Cylinder(ShapeKind):
 
             c, s = _lowest_direction(turn, surface(center)[1])
             if on_field:
-                rolls = isinstance(surface, HeightField)
-                touches.append(
-                    _rolling(surface, center, turn, on_rim, radius) if rolls else point_touch(surface, on_rim(c, s))
-                )
+                if isinstance(surface, HeightField):
+                    touches += rim_touches(surface, center, turn[:, 2], radius)
+                else:
+                    lowest = point_touch(surface, on_rim(c, s))
+                    touches += [lowest, *[lowest._replace(gap=np.abs(lowest.gap) + 10.0 * radius)] * (RIM_POINTS - 1)]
                 touches += [point_touch(surface, on_rim(math.cos(k * _THIRD), math.sin(k * _THIRD))) for k in range(3)]
                 continue
             for angle in (0.0, _THIRD, -_THIRD):
@@ -119,21 +116,3 @@ def _lowest_direction(turn: Any, normal: Any) -> tuple[Any, Any]:
     upright = size < 1e-9  # every direction is as low as any other
     safe = np.where(upright, 1.0, size)
     return np.where(upright, 1.0, x) / safe, np.where(upright, 0.0, y) / safe
-
-
-def _rolling(surface: Any, center: Any, turn: Any, on_rim: Callable[[Any, Any], Any], radius: float) -> Touch:
-    """The point of a rim that is lowest above the face of a height field on which it is; far if there is no such face.
-
-    Held to another face, the gap would change otherwise than by the velocity of the body's point. Where the rim is deep
-    in a ridge, it came there between the points that touch: to lift it would gain energy.
-    """
-    normal = surface.mean_normal(center, radius)
-    x = on_rim(*_lowest_direction(turn, normal))
-    touch, valid = point_touch(surface, x), np.array(False)
-    for _ in range(2):
-        normal = surface(touch.point)[1]
-        other = point_touch(surface, on_rim(*_lowest_direction(turn, normal)))
-        touch = Touch(*(np.where(valid, old, new) for old, new in zip(touch, other, strict=True)))
-        valid = valid | (other.normal @ normal > _SAME_FACE)
-    valid = valid & (touch.gap > -_DEEP * radius)
-    return touch._replace(gap=np.where(valid, touch.gap, np.abs(touch.gap) + radius))
