@@ -1,6 +1,6 @@
 """Meshes, as their convex hulls: size (n, 3), the vertices in the axes of the body.
 
-Tables of faces, where they are known, come with the vertices: a size may be `HullTables`.
+Where hulls are data of a loop, the size is a `Hull`, with traced tables of faces.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
 from delassus.geometry.fields import HeightField
 from delassus.geometry.hulls.ground_faces import HullTables, hull_tables
-from delassus.geometry.hulls.on_plane import POINTS, choose_vertices
-from delassus.geometry.shapes.distances import UPWARD
-from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, lengths, register_shape
+from delassus.geometry.hulls.on_plane import POINTS, choose_points, choose_vertices
+from delassus.geometry.hulls.tables import Hull, as_hull
+from delassus.geometry.shapes.distances import UPWARD, norm
+from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, register_shape
 from delassus.geometry.shapes.terrain import (
     TERRAIN_POINTS,
     ConvexBody,
@@ -39,6 +40,10 @@ class Mesh(ShapeKind):
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
         """The lowest vertex, then those of the face; their features are the numbers of vertices."""
+        if isinstance(body.size, Hull):
+            height, normal = surface(body.p)
+            chosen = choose_points(body.size, body.R.T @ normal, height)
+            return [Touch(gap, body.at(vertex), normal, number) for gap, vertex, number in chosen]
         hull = tables_of(body.size)
         if isinstance(surface, HeightField):
             touches = vertex_touches(surface, hull.vertices, body.at, body.p)
@@ -56,8 +61,22 @@ class Mesh(ShapeKind):
 
     def support(self, body: Placed, direction: Any) -> Any:
         """A vertex; cost: one scalar product a vertex."""
-        vertices = lengths(body.size)
-        return body.at(np.take(vertices, np.argmax(vertices @ (body.R.T @ direction)), axis=0))
+        return body.at(as_hull(body.size).support(body.R.T @ direction))
+
+    def core(self, body: Placed) -> Core:
+        """All of it."""
+        low, high = as_hull(body.size).bounds()
+        extents = 0.5 * (high - low)
+        return Core(body.at(0.5 * (low + high)), extents, 0.0, norm(extents))
+
+    def facet(self, body: Placed, direction: Any) -> Facet:
+        """The face whose normal is nearest to the direction."""
+        quad, normal, number = as_hull(body.size).face(body.R.T @ direction)
+        corners = np.stack([body.at(quad[k]) for k in range(4)])
+        edge = corners[2] - corners[0]
+        size = norm(edge)
+        axis = np.where(size > 0.0, edge / np.where(size > 0.0, size, 1.0), body.R[:, 0])
+        return Facet(corners, body.R @ normal, axis, number)
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
         """None: readers check vertices."""
@@ -100,5 +119,5 @@ def _distance_of_terrain(body: Placed, hull: HullTables) -> Distance:
 
 
 def tables_of(size: Any) -> HullTables:
-    """The tables of a hull, made of its vertices unless they are given."""
-    return size if isinstance(size, HullTables) else hull_tables(tuple(map(tuple, numpy.asarray(size).tolist())))
+    """The tables of a hull with known vertices (n, 3)."""
+    return hull_tables(tuple(map(tuple, numpy.asarray(size).tolist())))
