@@ -20,7 +20,9 @@ from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.checks import SimulationError
 
 
-def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None = None) -> tuple[Shape, ...]:
+def shapes_of(
+    model: Model, patterns: str | Iterable[str], field: Field | None = None, hull_error: float | None = None
+) -> tuple[Shape, ...]:
     """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out.
 
     The pattern "*" stands for all shapes that the model's file lets touch the ground; others are taken at their word.
@@ -33,7 +35,7 @@ def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None =
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
         found = _on_ground(model, found) if pattern == "*" else found
         chosen += [g for g in found if g not in chosen]
-    shapes = tuple(shape_of(g, field is not None) for g in every if g in chosen)
+    shapes = tuple(shape_of(g, field is not None, hull_error) for g in every if g in chosen)
     if field is not None:
         for shape in shapes:
             _check_reach(shape, field)
@@ -62,7 +64,9 @@ def _check_reach(shape: Shape, field: Field) -> None:
         )
 
 
-def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
+def colliding(
+    model: Model, pairs: Iterable[tuple[str, str]], hull_error: float | None = None
+) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
     """Shapes that touch each other, by pairs of names or patterns; shapes of one body do not.
 
     Patterns match no planes, which are mostly the ground: a plane is named in full.
@@ -88,7 +92,7 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> dict[frozenset[
                 )
         met = {frozenset((a, b)): (a, b) for a in one for b in two if a.joint != b.joint}
         for key, (a, b) in met.items():
-            shapes = shape_of(a), shape_of(b)
+            shapes = shape_of(a, hull_error=hull_error), shape_of(b, hull_error=hull_error)
             if not collisions_of(*shapes):
                 raise SimulationError(
                     f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}. There are these "
@@ -104,8 +108,8 @@ def _matches(geometry: Geometry, pattern: str) -> bool:
     return geometry.name == pattern if geometry.shape == "plane" else bool(matching(pattern, [geometry]))
 
 
-def shape_of(geometry: Geometry, on_field: bool = False) -> Shape:
-    """A collision shape as it is compiled, with lengths that make a body."""
+def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | None = None) -> Shape:
+    """A collision shape as it is compiled, with lengths that make a body; hulls are simplified to an error [m]."""
     kind = SHAPES.get(geometry.shape)
     if kind is None:
         raise SimulationError(
@@ -114,7 +118,7 @@ def shape_of(geometry: Geometry, on_field: bool = False) -> Shape:
             code="not-supported",
         )
     if geometry.shape == "mesh":
-        hull = mesh_hull(geometry)
+        hull = mesh_hull(geometry, hull_error)
         return Shape(geometry, tuple(map(tuple, hull.points.tolist())), on_field, hull_error=hull.error)
     lengths = kind.positive_lengths(geometry.size)
     if not all(math.isfinite(x) and x > 0.0 for x in lengths):
