@@ -39,7 +39,7 @@ from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.setup import step_method
-from delassus.simulation.shapes import shapes_of, warn_of_ridges
+from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
@@ -89,8 +89,8 @@ class Simulation(Inspection):
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction (contacts);
-                method, tolerance (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error
+                (contacts); method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, Parametric):
@@ -126,8 +126,7 @@ class Simulation(Inspection):
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
-        shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
-        warn_of_ridges(shapes, ground)
+        shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts else ()
         friction = friction_of(model, ground, shapes, meeting)
         scene = Scene(
             robot,
@@ -160,11 +159,20 @@ class Simulation(Inspection):
         return cls(model, **options)
 
     def __repr__(self) -> str:
-        scene = self.scene
+        scene, error = self.scene, self.hull_error
+        hulls = f"hulls within {1e3 * error:.2g} mm, " if error else ""
         return (
             f"Simulation({self.model.name!r}: {scene.candidates} candidates for {scene.slots} contacts, {scene.m} "
-            f"rows, {scene.nu} controls, steps of {self.time_step:g} s)"
+            f"rows, {scene.nu} controls, {hulls}steps of {self.time_step:g} s)"
         )
+
+    @property
+    def hull_error(self) -> float:
+        """The largest Hausdorff distance [m] of a hull that may touch to that of all vertices of its mesh."""
+        scene = self.scene
+        pairs = [(c.shape, c.other) for c in scene.collisions] + [p for c in scene.pair_classes for p in c.pairs]
+        shapes = [*scene.shapes, *(shape for pair in pairs for shape in pair)]
+        return max((shape.hull_error for shape in shapes), default=0.0)
 
     # --- states ---------------------------------------------------------------------------------------------------
 
