@@ -117,6 +117,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     if flags & (int(off.mjDSBL_EQUALITY) | int(off.mjDSBL_CONSTRAINT)):
         ties = type(ties)((), (), ())
     driven = actuators(mujoco, m, names)
+    omissions = tuple(unsupported(mujoco, m, names, ties.skipped, driven))
     return Model(
         text_at(m.names, 0) or "robot",
         tree.joints,
@@ -128,7 +129,8 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         actuators=driven,
         tendons=tendons(m, names, springs=springs, dampers=dampers),
         postures=_postures(m, names, driven),
-        warnings=(*notes, *unsupported(mujoco, m, names, ties.skipped, driven)),
+        warnings=(*notes, *omissions),
+        omissions=omissions,
         describes_world=True,
         time_step=float(m.opt.timestep),
     )
