@@ -264,7 +264,6 @@ TWO_BALLS = "<body><joint/><geom name='a' size='.1'/><body><joint/><geom name='b
         ),
         ((body("<joint name='j' stiffness='1 2'/>", "b"),), "springs that are not linear are taken as linear: j."),
         ((body("<joint name='f' type='free' armature='1'/>", "b"),), "the linear armature of a free joint.*: f."),
-        ((TWO_BALLS, "<contact><pair geom1='a' geom2='b'/></contact>"), "contact pairs are left out.*: a and b."),
     ],
 )  # fmt: skip
 def test_what_is_not_carried_is_said_once_by_name(parts, sentence):

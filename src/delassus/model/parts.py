@@ -77,7 +77,9 @@ class Geometry:
     or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale), `mesh` is the
     file of a mesh, `role` is "visual" or "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
     empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
-    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides.
+    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
+    if the bits of `contype` of one and of `conaffinity` of the other meet (see `contact_rules`): by default a shape
+    touches the ground, and no other shape unless a simulation is told to.
     """
 
     name: str
@@ -91,6 +93,8 @@ class Geometry:
     friction: tuple[float, ...] = ()
     condim: int = 3
     priority: int = 0
+    contype: int = 1
+    conaffinity: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
+    from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
+    from delassus.simulation.pushes import Push
     from delassus.simulation.scenery import ground_of
-    from delassus.simulation.simulation import GroundContacts, Simulation
+    from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.actuator_forces import actuator_forces
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
@@ -21,6 +23,7 @@ __all__ = [
     "GroundPlane",
     "HeightField",
     "Mark",
+    "Push",
     "Simulation",
     "State",
     "StepSolver",
@@ -39,9 +42,11 @@ if not TYPE_CHECKING:
             "step.actuators.actuator_forces": "actuator_forces",
             "step.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
+            "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
             "simulation.scenery": "ground_of",
-            "simulation.simulation": "GroundContacts Simulation",
+            "simulation.pushes": "Push",
+            "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",
         },

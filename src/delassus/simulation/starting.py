@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -180,3 +181,37 @@ def first_activation(na: int, given: Any, batch: tuple[int, ...]) -> NDArray[np.
             f"the activation has shape {own.shape}, and there are items {batch}.", code="batch-mismatch"
         )
     return np.broadcast_to(own, (*batch, na)).copy()
+
+
+def ground_of_items(ground: Ground, batch: tuple[int, ...], numbers: NDArray[np.int64]) -> Ground:
+    """The ground of some items of a batch, by their numbers among all."""
+    if not ground.batch:
+        return ground
+    part = copy(ground)
+    for name, core in (
+        ("friction", 0),
+        ("torsional", 0),
+        ("rolling", 0),
+        ("restitution", 0),
+        ("height", 0),
+        ("normal", 1),
+    ):
+        x = getattr(ground, name)
+        if np.ndim(x) > core:
+            end = np.shape(x)[np.ndim(x) - core :]
+            object.__setattr__(part, name, np.broadcast_to(x, (*batch, *end)).reshape(-1, *end)[numbers])
+    return part
+
+
+def values_of_items(name: str, given: Any, batch: tuple[int, ...], numbers: NDArray[np.int64], size: int) -> Any:
+    """Values (n, size) of n items: one (size,) for all of them, (n, size), or (…, size) for the whole batch."""
+    x = array_of_shape(name, given, (..., size))
+    if x.shape[:-1] == batch and batch:
+        return x.reshape(-1, size)[numbers]
+    if x.ndim == 1 or x.shape[:-1] in ((len(numbers),), (1,)):
+        return np.broadcast_to(x, (len(numbers), size))
+    raise SimulationError(
+        f"{name} has shape {x.shape}; for {len(numbers)} items it is ({size},), ({len(numbers)}, {size}) or, of all "
+        f"items, {(*batch, size)}.",
+        code="wrong-shape",
+    )

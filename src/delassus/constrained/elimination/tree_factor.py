@@ -65,13 +65,18 @@ def tree_factor(
         M[k, :], M[:, k], X[:, k] = 0.0, 0.0, 0.0
         M[k, k] = 1.0
     U, D = factor_tree(above, M)
-    inverse, Y = 1.0 / D, np.zeros(J.shape)
+    return TreeFactor(above, U, D, *eliminate_rows_of(above, U, D, X))
+
+
+def eliminate_rows_of(above: list[list[int]], U: Any, D: Any, J: Any) -> tuple[Any, Any]:
+    """Y = J Uᵀ⁻¹ D⁻¹ (m, nv), and the lower triangle of J M⁻¹ Jᵀ = Y D Yᵀ (m, m), of rows J (m, nv)."""
+    X, inverse, Y = np.array(J), 1.0 / D, np.zeros(J.shape)
     for rows in tiles(len(J)):
-        for k in reversed(range(model.nv)):
+        for k in reversed(range(len(above))):
             for r in rows:
                 Y[r, k] = X[r, k] * inverse[k]
             for i in above[k]:
                 for r in rows:
                     X[r, i] = X[r, i] - U[i, k] * X[r, k]
     # X Yᵀ, its terms from the leaves to the root.
-    return TreeFactor(above, U, D, Y, gram(X.T[::-1], Y.T[::-1]))
+    return Y, gram(X.T[::-1], Y.T[::-1])

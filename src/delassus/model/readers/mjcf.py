@@ -25,6 +25,7 @@ from delassus.model.formats import register_format
 from delassus.model.model import Model
 from delassus.model.parts import Posture
 from delassus.model.placement import vector
+from delassus.model.readers.mjcf_contact import contact_rules
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
 from delassus.model.readers.mjcf_parts import actuators, equalities, shapes, tendons
@@ -132,6 +133,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         warnings=(*notes, *omissions),
         omissions=omissions,
         describes_world=True,
+        contact_rules=contact_rules(mujoco, m, names),
         time_step=float(m.opt.timestep),
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 from delassus.model.equality import Connect, Equality, JointCoupling, TendonCoupling, WeldEquality
 from delassus.model.parts import Frame, Geometry
 from delassus.model.placement import vector
+from delassus.model.readers.mjcf_contact import contact_fields
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
 from delassus.model.readers.mjcf_tree import BALL, FREE, MjcfTree, placement
 from delassus.model.transmission import CARRIED, PULLEY, STATELESS, WRAP, Actuator, Tendon
@@ -39,17 +40,9 @@ def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geomet
         mesh, k = "", m.geom_dataid[g]
         if shape == "mesh":
             mesh, at = _path(m, k), at * placement(m.mesh_pos[k], m.mesh_quat[k]).inverse()
-        role = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] else "visual"
-        found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), **_rubbing(m, g, role)))
+        role, contact = contact_fields(m, g)
+        found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), **contact))
     return found
-
-
-def _rubbing(m: Any, g: int, role: str) -> dict[str, Any]:
-    """What a shape that can collide says of friction."""
-    if role != "collision":
-        return {}
-    friction = tuple(m.geom_friction[g].tolist())
-    return {"friction": friction, "condim": int(m.geom_condim[g]), "priority": int(m.geom_priority[g])}
 
 
 def _shape(kinds: Any, m: Any, g: int) -> tuple[str, tuple[float, ...]]:

@@ -27,7 +27,6 @@ def unsupported(
     fields = [
         names.geoms[g] for g in range(m.ngeom) if m.geom_type[g] in (int(kinds.mjGEOM_HFIELD), int(kinds.mjGEOM_SDF))
     ]
-    pairs = [f"{names.geoms[m.pair_geom1[k]]} and {names.geoms[m.pair_geom2[k]]}" for k in range(m.npair)]
     inactive = [name for kind, name in skipped if kind == "inactive"]
     features: list[tuple[str, Iterable[str], str]] = [
         (
@@ -100,11 +99,6 @@ def unsupported(
             "height fields and signed distance fields are left out",
             fields,
             "Give ground=Ground(heights=…), or meshes in their place.",
-        ),
-        (
-            "contact pairs are left out; simulations take pairs by colliding=, with the friction of the shapes",
-            pairs,
-            "",
         ),
     ]
     sentences = [f"{what}: {_listed(which)}. {remedy}".strip() for what, which, remedy in features if which]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+import numpy
+
 import delassus.numpy as np
 from delassus.constrained.elimination.tree_factor import RankOne
 
@@ -77,6 +79,19 @@ def servo_modes(forces: Forces, v: Any) -> Any:
         rate = sum(arms[j] * v[j] for j in servos.dofs[k])
         pull = servos.pull[k] + servos.slope[k] * (rate - servos.rate[k])
         modes.append(force_mode(pull, servos.lower[k], servos.upper[k]))
+    return np.stack(modes)
+
+
+def predict_servo_modes(servos: LimitedServos, M: Any, h: Any) -> Any:
+    """The modes (servos,) that servos of single joints will have at the end of a step h [s], by their own inertia.
+
+    With the inertia m = M_jj, a servo that begins with the force f ends with f m / (m - h c² slope).
+    """
+    modes = []
+    for k, arms in enumerate(servos.moment_arms):
+        j = int(numpy.flatnonzero(arms)[0])
+        stiff = np.maximum(-h * arms[j] * arms[j] * servos.slope[k], 0.0)
+        modes.append(force_mode(servos.pull[k] * (M[j, j] / (M[j, j] + stiff)), servos.lower[k], servos.upper[k]))
     return np.stack(modes)
 
 
