@@ -33,8 +33,7 @@ from delassus.model.readers.mjcf_places import Places, check_assets
 from delassus.model.readers.mjcf_refusals import one_line, refused
 from delassus.model.readers.mjcf_support import unsupported
 from delassus.model.readers.mjcf_tree import FREE, frames, our_quaternion, read_tree
-from delassus.model.readers.xml import ModelFileError, check_size
-from delassus.model.readers.xml_text import decoded
+from delassus.model.readers.xml import ModelFileError, check_size, decoded
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.spatial.quaternions import quaternion_to_rotation
 

@@ -33,7 +33,7 @@ def with_srdf(model: Model, data: str | bytes, file: str = "<string>") -> Model:
         unknown = [name for name in pair if name not in links]
         if unknown:
             warnings.append(f"{file}:{element.line}: the URDF has no link {unknown[0]!r}: the pair is left out.")
-        excluded += product(*(shapes.get(name, []) for name in pair))
+        excluded += product(shapes.get(pair[0], []), shapes.get(pair[1], []))
     postures = [_posture(model, element, warnings) for element in robot.all("group_state")]
     named = {posture.name: posture for posture in (*model.postures, *postures)}
     return replace(
