@@ -32,6 +32,7 @@ ROOMS = [
     "derivatives",
     "mujoco",
     "pinocchio",
+    "against_mujoco",
     "doctor",
     "terminal",
     "info",

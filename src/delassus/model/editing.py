@@ -66,6 +66,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         tendons=(*model.tendons, *tendons),
         postures=() if other.nq else model.postures,
         warnings=(*model.warnings, *other.warnings),
+        omissions=(*model.omissions, *other.omissions),
         contact_rules=model.contact_rules.joined(other.contact_rules.with_prefix(prefix)),
     )
 

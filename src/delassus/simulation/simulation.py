@@ -23,6 +23,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
+from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model
 from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
@@ -124,6 +125,7 @@ class Simulation(Inspection):
         chosen = limited_by_joints(model, chosen)
         robot = with_tendon_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
+        warn_of_omissions(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
         shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts else ()
