@@ -22,21 +22,23 @@ class ContactSelection(Options):
         touching: Names or patterns of the collision shapes that may touch the ground.
         colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
             restitution that the ground is given: of one robot, of several, or of the world.
-        max_contacts: How many contacts a state has at most; the nearest are solved for.
+        max_contacts: How many contacts a state has at most; the nearest are solved for. None for 8, or for as many as a
+            scene of many free bodies usually has.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
     """
 
     touching: str | Iterable[str] = "*"
     colliding: Iterable[tuple[str, str]] = ()
-    max_contacts: int = 8
+    max_contacts: int | None = None
     max_limits: int = 4
     joint_friction: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_friction", boolean("joint_friction", self.joint_friction))
         for name in ("max_contacts", "max_limits"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+            if getattr(self, name) is not None or name == "max_limits":
+                object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
 
 
 @dataclass(frozen=True, eq=False)

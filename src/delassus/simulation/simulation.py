@@ -46,10 +46,12 @@ from delassus.simulation.state import State, reject_moment
 from delassus.simulation.stretch import Stretch
 from delassus.step.actuators.activation import activate
 from delassus.step.actuators.checks import check_actuators
+from delassus.step.bodies.choice import choose_loops
+from delassus.step.bodies.kernels import geometry_kernel, period_kernel
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.friction import contact_coefficients
-from delassus.step.stages.kernels import assemble_step, candidate_geometry, simulate
+from delassus.step.stages.kernels import assemble_step
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import (
     GroundShape,
@@ -135,8 +137,8 @@ class Simulation(Setup):
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
-        meeting = shapes_colliding(robot.model, contacts.colliding) if max_contacts else ()
-        if max_contacts:
+        meeting = shapes_colliding(robot.model, contacts.colliding) if max_contacts != 0 else ()
+        if max_contacts != 0:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
             warn_of_scenery(robot.model, ground is not None, met)
         ground = Ground() if ground is None else ground
@@ -154,10 +156,10 @@ class Simulation(Setup):
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
-        shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
+        shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts != 0 else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
-        self.scene = Scene(
+        scene = Scene(
             robot,
             max_limits=contacts.max_limits,
             joint_friction=contacts.joint_friction,
@@ -172,6 +174,7 @@ class Simulation(Setup):
             substeps=substeps,
             method=find_solver(how.method, COMPILED).name,
         )
+        self.scene = choose_loops(scene)
         self.freeze()
 
     def __repr__(self) -> str:
@@ -241,7 +244,7 @@ class Simulation(Setup):
         own = self.__dict__.get("_alone")
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self._taken(state, control)
-            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)))
+            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
             if runner.alone:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)
@@ -351,7 +354,7 @@ class Simulation(Setup):
         if not self.scene.candidates:
             raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
         q = array_of_shape("q", q, (..., self.scene.nq), "the coordinates of the robot")
-        gap, point, normal = candidate_geometry(self.scene, q, ground=self.ground.shape)
+        gap, point, normal = geometry_kernel(self.scene)(self.scene, q, ground=self.ground.shape)
         joints = self.model.joints
         on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
         bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
@@ -406,6 +409,6 @@ class Simulation(Setup):
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
-            gap = candidate_geometry(scene, state.q, ground=self.ground.shape)[0]
+            gap = geometry_kernel(scene)(scene, state.q, ground=self.ground.shape)[0]
             number = np.sort(np.argsort(gap, -1)[..., : scene.slots], -1)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
