@@ -72,7 +72,7 @@ def contact_rows(poses: Poses, slots: Slots) -> ContactRows:
             arms, turns, inverses = [*arms, arm], [*turns, turn], [*inverses, inverse]
         steps = steps_of(G)
         own = np.maximum(G[0, 0], G[1, 1])
-        return axes, *arms, *turns, *inverses, G[:2, 2], steps.normal, steps.tangents, own
+        return active * axes, *arms, *turns, *inverses, G[:2, 2], steps.normal, steps.tangents, own
 
     rest = map_items(row, slots.active, slots.point, slots.normal, slots.first, slots.second)
     return ContactRows(slots.first, slots.second, *rest)

@@ -106,7 +106,7 @@ def assemble_bodies(scene: Scene, state: StepState, inputs: StepInputs) -> BodyS
             rebound = np.where(impact, np.minimum(-leaves, closing), 0.0)
             closing = np.where(impact, rebound, closing)
         bias = lead + np.stack([0.0, 0.0, closing])
-        apart = np.stack([0.0, 0.0, 1.0 + scale])  # slots without a contact
+        apart = np.stack([0.0, 0.0, scale])  # slots without a contact do not move
         return np.where(active > 0.5, bias, apart), np.stack([0.0, 0.0, rebound]), 0.5 * (before + after)
 
     bias, rebound, middle = map_items(biased, slots.active, slots.gap, before, after, lead)
