@@ -4,9 +4,9 @@
     narrow phase    the functions of the table of pairs, on shapes that are gathered by their numbers
     slots           of all points those that may touch within the step, in the order of their candidates
 
-A contact is one of the step where its gap is smaller than what its bodies may close: others have no impulse. Compaction
-keeps the order, so that the contacts of two steps are matched by one merge. With more of them than slots the deepest are
-solved for.
+A point is a contact where its gap is smaller than what its bodies may close: others would have no impulse. Contacts are
+the first of the slots, so that loops end with the last of them, and their order is that of candidates, class by class,
+so that the contacts of two steps are matched by one merge. If there are more than slots, the deepest are solved for.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import map as map_items
-from delassus.compiler.tracing.flow.control import scan, while_loop
+from delassus.compiler.tracing.flow.control import scan, scan_first, while_loop
 from delassus.geometry.shapes.registry import Placed, Touch
 from delassus.geometry.surfaces import Surface
-from delassus.step.bodies.motion import Poses
+from delassus.step.bodies.motion import Poses, numbers_to
 from delassus.step.bodies.tables import GroundClass, PairClass, ShapeTable, Tables
 
 _HALVINGS: Final = 40
@@ -29,162 +29,238 @@ _HALVINGS: Final = 40
 
 
 class Slots(NamedTuple):
-    """The contacts that are solved for (slots, …).
+    """The contacts that are solved for, the first `count` of some slots.
 
     Attributes:
-        candidate: Numbers, ascending; those of slots without a contact are the last of their class.
-        active: 1.0, and 0.0 for slots without a contact.
-        gap: [m].
+        candidate: (slots,) numbers.
+        gap: (slots,) [m].
         point: (slots, 3) where bodies touch, in the world [m].
         normal: (slots, 3) from the second body to the first.
-        first: The first body.
-        second: The second one, or the world.
-        entry: Of contacts with the ground, the number of the shape's point in its class.
-        overflow: () whether more contacts are near than there are slots.
+        first: (slots,) the first body.
+        second: (slots,) the second one, or the world.
+        count: () how many there are.
+        overflow: () whether more are near than there are slots.
     """
 
     candidate: Any
-    active: Any
     gap: Any
     point: Any
     normal: Any
     first: Any
     second: Any
-    entry: Any
+    count: Any
     overflow: Any
 
 
-class Reach(NamedTuple):
-    """How far (bodies + 1,) [m] the points of each body may move in a step, and what counts as near at least () [m]."""
+class PlacedShapes(NamedTuple):
+    """All shapes in the world: rotations, centres, and how far (shapes,) [m] their points may move in the step; centres
+    and halves (shapes, 3) of boxes around them in the world's axes, with that distance."""
 
-    distance: Any
-    floor: Any
+    R: Any
+    p: Any
+    reach: Any
+    half: Any
 
 
-def place_shape(shapes: ShapeTable, poses: Poses, k: Any) -> Placed:
-    """The k-th shape of a table in the world; k is traced."""
+class Points(NamedTuple):
+    """Points of a class that may touch, (items, points) each: gap, what it has beyond the near ones, place, normal."""
+
+    gap: Any
+    excess: Any
+    place: tuple[Any, Any, Any]
+    normal: tuple[Any, Any, Any]
+
+
+def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
+    """All shapes; reach (bodies + 1,) is how far the points of bodies may move [m]."""
+    shapes = tables.shapes
+
+    def placed(k: Any) -> tuple[Any, ...]:
+        R, p = place_shape(shapes, poses, k)
+        near = np.take(reach, np.take(shapes.body, k))
+        half = np.abs(R) @ np.take(shapes.core, k, axis=0) + np.take(shapes.radius, k) + near
+        return R, p, near, half
+
+    return PlacedShapes(*map_items(placed, numbers_to(shapes.count | 1)))
+
+
+def place_shape(shapes: ShapeTable, poses: Poses, k: Any) -> tuple[Any, Any]:
+    """Rotation and centre of the k-th shape; k is traced."""
     body = np.take(shapes.body, k)
     R, p = np.take(poses.R, body, axis=0), np.take(poses.p, body, axis=0)
-    size = shapes.constant if shapes.constant is not None else np.take(shapes.size, k, axis=0)
-    return Placed(R @ np.take(shapes.R, k, axis=0), p + R @ np.take(shapes.p, k, axis=0), size)
+    return R @ np.take(shapes.R, k, axis=0), p + R @ np.take(shapes.p, k, axis=0)
 
 
-def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Reach) -> Slots:
-    """All contacts of a step."""
-    every = [_ground_slots(some, poses, surface, reach) for some in tables.ground]
-    every += [_pair_slots(some, poses, reach) for some in tables.pairs]
-    overflow = every[0].overflow
-    for slots in every[1:]:
-        overflow = overflow | slots.overflow
-    joined = [np.concatenate([getattr(slots, name) for slots in every]) for name in Slots._fields[:-1]]
-    return Slots(*joined, overflow)
+def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -> Slots:
+    """All contacts of a step; reach (bodies + 1,) is how far the points of bodies may move in it [m]."""
+    shapes = place_shapes(tables, poses, reach)
+    ground = [_ground_points(own, tables, shapes, surface) for own in tables.ground]
+    near = [_near_pairs(some, tables, shapes) for some in tables.pairs]
+    pairs = [_pair_points(some, tables, shapes, *own[:2]) for some, own in zip(tables.pairs, near, strict=True)]
+    sizes = [*(float(len(own.shapes)) for own in tables.ground), *(count for _, count, _ in near)]
+    points = [*ground, *pairs]
+
+    def choose(bound: Any) -> tuple[Any, Any]:
+        """Places (slots,) of points with no more excess, all classes one after the other, and how many they are."""
+        carry, base = (np.zeros(tables.slots), np.array(0.0)), 0
+        for own, size in zip(points, sizes, strict=True):
+            items, each = own.gap.shape
+
+            def visit(carry: Any, excess: Any, base: int = base, items: int = items, size: Any = size) -> Any:
+                index, count, k = carry
+                for point in range(excess.shape[0]):
+                    takes = (excess[point] <= bound) & (k < size)
+                    index = np.add_at(index, np.where(takes, count, -1.0), k + float(base + point * items))
+                    count = count + np.where(takes, 1.0, 0.0)
+                return (index, count, k + 1.0), None
+
+            (*carry, _), _ = scan_first(size, visit, (*carry, np.array(0.0)), own.excess)
+            base += items * each
+        return carry[0], carry[1]
+
+    most = float(tables.slots)
+    index, count = choose(np.array(0.0))
+    overflow = count > most
+    if tables.slots < sum(own.gap.shape[0] * own.gap.shape[1] for own in points):
+        index, count = cond(overflow, lambda: choose(_bisect(choose, most)), (index, count))
+    for _, _, lost in near:
+        overflow = overflow | lost
+    count = np.minimum(count, most)
+    return _fill(tables, points, [own[0] for own in near], index, count, overflow)
+
+
+def _bisect(choose: Any, most: float) -> Any:
+    """The largest excess, or a little less, at which there are no more points than slots."""
+
+    def halve(now: Any) -> Any:
+        low, high, done = now
+        middle = 0.5 * (low + high)
+        few = choose(middle)[1] <= most
+        return np.where(few, middle, low), np.where(few, high, middle), done + 1.0
+
+    start = (np.array(-1e3), np.array(0.0), np.array(0.0))
+    return while_loop(lambda now: now[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
+
+
+def _fill(
+    tables: Tables, points: list[Points], pairs: list[Any], index: Any, count: Any, overflow: Any
+) -> Slots:
+    """The contacts at some places (slots,)."""
+    world = float(tables.bodies.count)
+
+    def contact(k: Any, at: Any) -> tuple[Any, Any]:
+        base, chosen = 0, None
+        for n, own in enumerate(points):
+            items, each = own.gap.shape
+            local = np.clip(at - float(base), 0.0, float(items * each - 1))
+            point = np.floor((local + 0.5) / float(items))
+            item = local - float(items) * point
+            gap, x, y, z, u, v, w = (
+                np.take(column.T.reshape(-1), local) for column in (own.gap, *own.place, *own.normal)
+            )
+            if n < len(tables.ground):
+                ground = tables.ground[n]
+                candidate = np.take(ground.candidate, item) + point
+                first, second = np.take(tables.shapes.body, np.take(ground.shapes, item)), np.array(world)
+            else:
+                some, pair = tables.pairs[n - len(tables.ground)], np.take(pairs[n - len(tables.ground)], item)
+                starts = [c for c, m in zip(some.candidates, some.points, strict=True) for _ in range(m)]
+                places = numpy.array([float(i) for m in some.points for i in range(m)])
+                candidate = np.take(numpy.stack(starts).reshape(-1), point * float(some.count) + pair)
+                candidate = candidate + np.take(places, point)
+                first, second = (np.take(np.take(tables.shapes.body, x.astype(int)), pair) for x in (some.first, some.second))
+            row = (candidate, gap, np.stack([x, y, z]), np.stack([u, v, w]), first, second)
+            if chosen is None:
+                chosen = row
+            else:
+                chosen = tuple(np.where(at > float(base) - 0.5, a, b) for a, b in zip(row, chosen, strict=True))
+            base += items * each
+        candidate, gap, point, normal, first, second = chosen
+        within = k < count  # beyond, values are those of another contact, or of none
+        normal = np.where(within, normal, numpy.array([0.0, 0.0, 1.0]))
+        row = (candidate, np.where(within, gap, 0.0), np.where(within, point, 0.0), normal, first, second)
+        return k + 1.0, row
+
+    _, rows = scan_first(count, contact, np.array(0.0), index)
+    return Slots(*rows, count, overflow)
 
 
 # --- the ground -------------------------------------------------------------------------------------------------------
 
 
-def ground_touches(some: GroundClass, poses: Poses, surface: Surface, k: Any) -> list[Touch]:
-    """Where the k-th shape of a class touches the ground."""
-    shape = some.example
-    return shape.kind.ground_touches(place_shape(some.shapes, poses, k), surface, shape.on_field)
+def ground_touches(own: GroundClass, R: Any, p: Any, size: Any, surface: Surface) -> list[Touch]:
+    """Where a shape of a class touches the ground; `size` (3,) counts if sizes differ."""
+    shape = own.example
+    lengths = own.constant if own.constant is not None else size[: shape.kind.lengths]
+    return shape.kind.ground_touches(Placed(R, p, lengths), surface, shape.on_field)
 
 
-def _ground_slots(some: GroundClass, poses: Poses, surface: Surface, reach: Reach) -> Slots:
-    """Contacts of a class of shapes with the ground."""
-    n, points = len(some.shapes.body), some.points
+def _ground_points(own: GroundClass, tables: Tables, shapes: PlacedShapes, surface: Surface) -> Points:
+    def touch(n: Any) -> tuple[Any, ...]:
+        k = np.take(own.shapes, n)
+        R, p, near = (np.take(x, k, axis=0) for x in (shapes.R, shapes.p, shapes.reach))
+        touches = ground_touches(own, R, p, np.take(tables.shapes.size, k, axis=0), surface)
+        return _columns(touches, near + tables.margin)
 
-    def touch(k: Any, body: Any) -> tuple[Any, ...]:
-        touches = ground_touches(some, poses, surface, k)
-        near = np.take(reach.distance, body) + reach.floor
-        gap, point, normal = stack_touches(touches)
-        return gap, point, normal, gap - near
-
-    numbers = numpy.arange(float(n))
-    gap, point, normal, excess = map_items(touch, numbers, some.shapes.body)
-    entry = numpy.arange(float(n * points))
-    candidate = (some.candidate[:, None] + numpy.arange(float(points))).ravel()
-    body = numpy.repeat(some.shapes.body, points)
-    gap, point, normal = gap.reshape(-1), point.reshape(-1, 3), normal.reshape(-1, 3)
-    index, count, overflow = _compact(excess.reshape(-1), some.slots)
-
-    def fill(slot: Any, at: Any) -> tuple[Any, ...]:
-        active = np.where(slot < count, 1.0, 0.0)
-        at = np.where(slot < count, at, float(n * points - 1))
-        rows = (np.take(x, at, axis=0) for x in (gap, point, normal))
-        return np.take(candidate, at), active, *rows, np.take(body, at), np.take(entry, at)
-
-    number, active, gap, point, normal, first, entries = map_items(fill, numpy.arange(float(some.slots)), index)
-    second = np.full(some.slots, float(len(poses.inverse_mass) - 1))
-    return Slots(number, active, gap, point, normal, first, second, entries, overflow)
+    return Points(*map_items(touch, numbers_to(len(own.shapes) | 1)))
 
 
 # --- pairs ------------------------------------------------------------------------------------------------------------
 
 
-def pair_touches(some: PairClass, poses: Poses, k: Any) -> list[Touch]:
-    """Where the k-th pair of a class touches; normals point to the first shape, points are those of the touching one.
-
-    A contact of the second shape on the first one is told the other way round."""
-    first, second = (place_shape(shapes, poses, k) for shapes in (some.first, some.second))
+def pair_touches(some: PairClass, first: Any, second: Any) -> list[Touch]:
+    """Where two shapes of a class touch, each with its rotation, centre and size (3,); normals point to the first."""
+    one, two = (
+        Placed(R, p, size[:lengths] if constant is None else constant)
+        for (R, p, size), (constant, lengths) in zip((first, second), some.constants, strict=True)
+    )
     touches: list[Touch] = []
     for entry, swapped in some.ways:
         if swapped:
-            touches += [t._replace(normal=-t.normal) for t in entry.touches(second, first)]
+            touches += [touch._replace(normal=-touch.normal) for touch in entry.touches(two, one)]
         else:
-            touches += entry.touches(first, second)
+            touches += entry.touches(one, two)
     return touches
 
 
-def _pair_slots(some: PairClass, poses: Poses, reach: Reach) -> Slots:
-    """Contacts of a class of pairs."""
-    boxes = [_bounding_boxes(shapes, poses) for shapes in (some.first, some.second)]
+def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[Any, Any, Any]:
+    """The numbers (pair slots,) of pairs whose boxes meet, how many, and whether there are more than slots."""
 
-    def apart(c1: Any, e1: Any, c2: Any, e2: Any, one: Any, two: Any) -> Any:
-        near = np.take(reach.distance, one) + np.take(reach.distance, two) + reach.floor
-        return np.max(np.abs(c1 - c2) - e1 - e2) - near
+    def visit(carry: Any, _: Any) -> tuple[Any, None]:
+        pairs, count, k = carry
+        one, two = np.take(some.first, k), np.take(some.second, k)
+        c1, e1, c2, e2 = (np.take(x, n, axis=0) for n in (one, two) for x in (shapes.p, shapes.half))
+        near = np.max(np.abs(c1 - c2) - e1 - e2) <= tables.margin
+        pairs = np.add_at(pairs, np.where(near, count, -1.0), k)
+        return (pairs, count + np.where(near, 1.0, 0.0), k + 1.0), None
 
-    excess = map_items(apart, *boxes[0], *boxes[1], some.first.body, some.second.body)
-    pairs, near_pairs, lost = _compact(excess, some.pair_slots)
-
-    def touch(slot: Any, k: Any) -> tuple[Any, ...]:
-        one, two = np.take(some.first.body, k), np.take(some.second.body, k)
-        near = np.take(reach.distance, one) + np.take(reach.distance, two) + reach.floor
-        touches = pair_touches(some, poses, k)
-        absent = np.where(slot < near_pairs, 0.0, np.inf)
-        gap, point, normal = stack_touches(touches)
-        candidates = [np.take(own, k) + float(i) for own, n in zip(some.candidates, some.points, strict=True) for i in range(n)]
-        return gap, point, normal, gap - near + absent, np.stack(candidates), one, two
-
-    numbers = numpy.arange(float(some.pair_slots))
-    gap, point, normal, excess, candidate, one, two = map_items(touch, numbers, pairs)
-    points = sum(some.points)
-    gap, point, normal = gap.reshape(-1), point.reshape(-1, 3), normal.reshape(-1, 3)
-    candidate = candidate.reshape(-1)
-    index, count, overflow = _compact(excess.reshape(-1), some.slots)
-    last = float(max(own.max() + n - 1 for own, n in zip(some.candidates, some.points, strict=True)))
-
-    def fill(slot: Any, at: Any) -> tuple[Any, ...]:
-        active = slot < count
-        pair = np.floor((at + 0.5) / float(points))
-        rows = (np.take(x, at, axis=0) for x in (gap, point, normal))
-        number = np.where(active, np.take(candidate, at), last)
-        return number, np.where(active, 1.0, 0.0), *rows, np.take(one, pair), np.take(two, pair), at
-
-    filled = map_items(fill, numpy.arange(float(some.slots)), index)
-    return Slots(*filled, overflow | lost)
+    start = (np.zeros(some.pair_slots), np.array(0.0), np.array(0.0))
+    (pairs, count, _), _ = scan(visit, start, length=some.count)
+    most = float(some.pair_slots)
+    return pairs, np.minimum(count, most), count > most
 
 
-def _bounding_boxes(shapes: ShapeTable, poses: Poses) -> tuple[Any, Any]:
-    """Centres and halves (shapes, 3) of boxes in the world's axes around shapes."""
+def _pair_points(some: PairClass, tables: Tables, shapes: PlacedShapes, pairs: Any, count: Any) -> Points:
+    def gather(k: Any, pair: Any) -> tuple[Any, Any]:
+        row: list[Any] = []
+        for numbers in (some.first, some.second):
+            n = np.take(numbers, pair)
+            row += [np.take(shapes.R, n, axis=0), np.take(shapes.p, n, axis=0), np.take(tables.shapes.size, n, axis=0)]
+            row.append(np.take(shapes.reach, n))
+        return k + 1.0, tuple(row)
 
-    def box(k: Any) -> tuple[Any, Any]:
-        placed = place_shape(shapes, poses, k)
-        return placed.p, np.abs(placed.R) @ np.take(shapes.core, k, axis=0) + np.take(shapes.radius, k)
+    _, rows = scan_first(count, gather, np.array(0.0), pairs)
 
-    return map_items(box, numpy.arange(float(len(shapes.body))))
+    def touch(R1: Any, p1: Any, s1: Any, near1: Any, R2: Any, p2: Any, s2: Any, near2: Any) -> tuple[Any, ...]:
+        return _columns(pair_touches(some, (R1, p1, s1), (R2, p2, s2)), near1 + near2 + tables.margin)
+
+    return Points(*map_items(touch, *rows))
 
 
-# --- compaction -------------------------------------------------------------------------------------------------------
+def _columns(touches: list[Touch], near: Any) -> tuple[Any, ...]:
+    """Gaps (points,), excess, and of points and normals each component on its own."""
+    gap, point, normal = stack_touches(touches)
+    return gap, gap - near, tuple(point[:, k] for k in range(3)), tuple(normal[:, k] for k in range(3))
 
 
 def stack_touches(touches: list[Touch]) -> tuple[Any, Any, Any]:
@@ -193,75 +269,25 @@ def stack_touches(touches: list[Touch]) -> tuple[Any, Any, Any]:
     return gap, point, normal
 
 
-def _compact(excess: Any, slots: int) -> tuple[Any, Any, Any]:
-    """Where excess (n,) is not positive: the places (slots,) in their order, how many, and whether some were left out.
-
-    If there are more than slots, those with the least excess are taken, by a bound that bisection finds.
-    """
-    count = _count_below(excess, np.array(0.0))
-    overflow = count > float(slots)
-
-    def bisect(low: Any) -> Any:
-        def halve(now: Any) -> Any:
-            low, high, done = now
-            middle = 0.5 * (low + high)
-            few = _count_below(excess, middle) <= float(slots)
-            return np.where(few, middle, low), np.where(few, high, middle), done + 1.0
-
-        start = (low, np.array(0.0), np.array(0.0))
-        return while_loop(lambda now: now[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
-
-    bound = np.array(0.0)
-    if slots < len(excess):
-        bound = cond(overflow, lambda: bisect(np.min(excess) - 1e-9), bound)
-
-    def place(carry: Any, item: Any) -> tuple[Any, None]:
-        index, count = carry
-        k, excess = item
-        index = np.add_at(index, np.where(excess <= bound, count, -1.0), k)
-        return (index, count + np.where(excess <= bound, 1.0, 0.0)), None
-
-    numbers = numpy.arange(float(len(excess)))
-    (index, count), _ = scan(place, (np.zeros(slots), np.array(0.0)), (numbers, excess))
-    return index, np.minimum(count, float(slots)), overflow
-
-
-def _count_below(excess: Any, bound: Any) -> Any:
-    """How many (n,) are not above a bound."""
-    return scan(lambda sum, x: (sum + np.where(x <= bound, 1.0, 0.0), None), np.array(0.0), excess)[0]
-
-
 # --- matching ---------------------------------------------------------------------------------------------------------
 
 
-def match_impulses(tables: Tables, slots: Slots, contact: Any, impulse: Any) -> Any:
-    """Impulses (slots, 3) to start from: those (slots, 3) of contacts (slots,) of the step before, by their candidates."""
-    parts, start = [], 0
-    for some in (*tables.ground, *tables.pairs):
-        own = slice(start, start + some.slots)
-        parts.append(_merge(slots.candidate[own], slots.active[own], contact[own], impulse[own]))
-        start += some.slots
-    return np.concatenate(parts)
-
-
-def _merge(candidate: Any, active: Any, contact: Any, impulse: Any) -> Any:
-    """Impulses (n, 3) of candidates (n,) among those (n, 3) of contacts (n,).
+def match_contacts(tables: Tables, slots: Slots, contact: Any) -> Any:
+    """(slots,) one more than the place that each contact had among those (slots,) of the step before, 0 for none.
 
     Both lists ascend: what is in both is found in as many rounds as they are long together.
     """
-    n = len(contact)
+    n, last = len(contact), float(numpy.argmax(tables.rank))
+    before = np.sum(np.where(contact != last, 1.0, 0.0)) + 1.0
 
     def advance(carry: Any, _: Any) -> tuple[Any, None]:
         i, j, match = carry
-        new, old = np.take(candidate, i), np.take(contact, j)
-        inside = (i < float(n) - 0.5) & (j < float(n) - 0.5)
+        new, old = np.take(tables.rank, np.take(slots.candidate, i)), np.take(tables.rank, np.take(contact, j))
+        inside = (i < slots.count - 0.5) & (j < before - 0.5)
         match = np.add_at(match, np.where((new == old) & inside, i, -1.0), j + 1.0)
-        return (i + np.where(new <= old, 1.0, 0.0), j + np.where(new >= old, 1.0, 0.0), match), None
+        further_new, further_old = inside & (new <= old), inside & (new >= old)
+        return (i + np.where(further_new, 1.0, 0.0), j + np.where(further_old, 1.0, 0.0), match), None
 
     carry = (np.array(0.0), np.array(0.0), np.zeros(n))
-    (_, _, match), _ = scan(advance, carry, length=2 * n)
-
-    def matched(at: Any, active: Any) -> Any:
-        return np.where((at > 0.5) & (active > 0.5), np.take(impulse, at - 1.0, axis=0), 0.0)
-
-    return map_items(matched, match, active)
+    (_, _, match), _ = scan_first(slots.count + before, advance, carry, length=2 * n + 1)
+    return match

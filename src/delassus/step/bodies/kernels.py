@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy
-
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.contact.cones.parameters import ContactParameters
-from delassus.step.bodies.collide import ground_touches, pair_touches, stack_touches
-from delassus.step.bodies.motion import poses_of
+from delassus.step.bodies.collide import ground_touches, pair_touches, place_shape, stack_touches
+from delassus.step.bodies.motion import numbers_to, poses_of
 from delassus.step.bodies.step import step_bodies
-from delassus.step.bodies.tables import tables_of
+from delassus.step.bodies.tables import GroundClass, PairClass, tables_of
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import ground_surface
 from delassus.step.stages.kernels import (
@@ -55,22 +53,27 @@ def simulate_bodies(
 def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """As `candidate_geometry`, by loops over shapes and pairs."""
     tables = tables_of(scene)
-    poses = poses_of(tables.bodies, q.reshape(-1, 7))
+    poses = poses_of(tables.bodies, q.reshape(-1, 7), numbers_to(tables.bodies.count + 1))
     surface = ground_surface(scene, ground._replace(normal=np.array(ground.normal)))
+
+    def placed(k: Any) -> tuple[Any, Any, Any]:
+        return *place_shape(tables.shapes, poses, k), np.take(tables.shapes.size, k, axis=0)
+
     parts: list[tuple[Any, ...]] = []
-    numbers: list[Any] = []
     for own in tables.ground:
-        which = numpy.arange(float(len(own.shapes.body)))
-        parts.append(
-            map_items(lambda k, own=own: stack_touches(ground_touches(own, poses, surface, k)), which)
-        )
-        numbers.append(own.candidate[:, None] + numpy.arange(own.points))
+
+        def on_ground(n: Any, own: GroundClass = own) -> tuple[Any, Any, Any]:
+            return stack_touches(ground_touches(own, *placed(np.take(own.shapes, n)), surface))
+
+        parts.append(map_items(on_ground, numbers_to(len(own.shapes))))
     for some in tables.pairs:
-        which = numpy.arange(float(some.count))
-        parts.append(map_items(lambda k, some=some: stack_touches(pair_touches(some, poses, k)), which))
-        places = [c[:, None] + numpy.arange(n) for c, n in zip(some.candidates, some.points, strict=True)]
-        numbers.append(numpy.concatenate(places, axis=1))
-    order = numpy.argsort(numpy.concatenate([x.ravel() for x in numbers]))
+
+        def of_pair(n: Any, some: PairClass = some) -> tuple[Any, Any, Any]:
+            first, second = (placed(np.take(numbers, n)) for numbers in (some.first, some.second))
+            return stack_touches(pair_touches(some, first, second))
+
+        parts.append(map_items(of_pair, numbers_to(some.count)))
+    order = tables.rank.astype(int)
     gap = np.concatenate([part[0].reshape(-1) for part in parts])[order]
     point, normal = (np.concatenate([part[k].reshape(-1, 3) for part in parts])[order] for k in (1, 2))
     return gap, point, normal

@@ -2,6 +2,8 @@
 
 In the world a kick is Δv = f/m, Δω = I⁻¹ (r × f), whatever the axes of the body's joint are. The world itself is the
 body after all others, which no impulse moves.
+
+Loops read tables by a number, and no other items: values of several arrays would first be copied side by side.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map as map_items
+from delassus.compiler.tracing.flow.control import scan
 from delassus.spatial.quaternions import quaternion_to_rotation
 from delassus.step.bodies.tables import BodyTable
 from delassus.step.scheme.free_rotation import PrincipalAxes
@@ -20,13 +23,12 @@ from delassus.step.scheme.rigid_flight import fly_body
 
 class Poses(NamedTuple):
     """Of all bodies and the world: rotations (bodies + 1, 3, 3), origins and centres of mass (bodies + 1, 3) [m],
-    inverse inertias about these (bodies + 1, 3, 3) in the world's axes, inverse masses (bodies + 1,)."""
+    inverse inertias about these (bodies + 1, 3, 3) in the world's axes."""
 
     R: Any
     p: Any
     com: Any
     inverse_inertia: Any
-    inverse_mass: Any
 
 
 class Flight(NamedTuple):
@@ -37,31 +39,34 @@ class Flight(NamedTuple):
     substeps: Any
 
 
-def poses_of(bodies: BodyTable, q: Any) -> Poses:
-    """From configurations (bodies, 7)."""
-
-    def pose(q: Any, com: Any, inverse: Any) -> tuple[Any, ...]:
-        R = quaternion_to_rotation(q[3:])
-        return R, q[:3], q[:3] + R @ com, R @ inverse @ R.T
-
-    R, p, com, inertia = map_items(pose, q, bodies.com, bodies.inverse_inertia)
-    none, zero = numpy.zeros((1, 3, 3)), numpy.zeros((1, 3))
-    return Poses(
-        np.concatenate([R, numpy.eye(3)[None]]),
-        np.concatenate([p, zero]),
-        np.concatenate([com, zero]),
-        np.concatenate([inertia, none]),
-        numpy.append(1.0 / bodies.mass, 0.0),
-    )
+def numbers_to(count: int) -> Any:
+    """0, 1, … (count,) in memory, for loops to walk along."""
+    return scan(lambda k, _: (k + 1.0, k), np.array(0.0), length=count)[1]
 
 
-def world_velocities(bodies: BodyTable, poses: Poses, v: Any) -> Any:
+def poses_of(bodies: BodyTable, q: Any, numbers: Any) -> Poses:
+    """From configurations (bodies, 7); `numbers` (bodies + 1,) count bodies."""
+
+    def pose(k: Any) -> tuple[Any, ...]:
+        own, moves = np.take(q, k, axis=0), k < float(bodies.count)
+        R = np.where(moves, quaternion_to_rotation(own[3:]), numpy.eye(3))
+        p = np.where(moves, own[:3], 0.0)
+        com = np.where(moves, p + R @ np.take(bodies.com, k, axis=0), 0.0)
+        inverse = np.take(bodies.inverse_inertia, k, axis=0)
+        return R, p, com, np.where(moves, R @ inverse @ R.T, 0.0)
+
+    return Poses(*map_items(pose, numbers))
+
+
+def world_velocities(bodies: BodyTable, poses: Poses, v: Any, numbers: Any) -> Any:
     """(bodies + 1, 6) velocities of centres of mass and spins in the world, from those (bodies, 6) of the joints."""
 
-    def turned(R: Any, com: Any, v: Any) -> Any:
-        return np.concatenate([R @ (v[:3] + np.cross(v[3:], com)), R @ v[3:]])
+    def turned(k: Any) -> Any:
+        R, own = np.take(poses.R, k, axis=0), np.take(v, k, axis=0)
+        linear = own[:3] + np.cross(own[3:], np.take(bodies.com, k, axis=0))
+        return np.where(k < float(bodies.count), np.concatenate([R @ linear, R @ own[3:]]), 0.0)
 
-    return np.concatenate([map_items(turned, poses.R[:-1], bodies.com, v), numpy.zeros((1, 6))])
+    return map_items(turned, numbers)
 
 
 def fly_bodies(bodies: BodyTable, q: Any, poses: Poses, velocity: Any, shift: Any, h: Any) -> Flight:
@@ -78,25 +83,28 @@ def fly_bodies(bodies: BodyTable, q: Any, poses: Poses, velocity: Any, shift: An
     ends: list[Any] = [None] * bodies.count
     speeds: list[Any] = [None] * bodies.count
     substeps = np.array(1.0)
-    for symmetric, numbers in ((True, bodies.symmetric), (False, bodies.skew)):
-        if not numbers:
+    for symmetric, own in ((True, bodies.symmetric), (False, bodies.skew)):
+        if not own:
             continue
+        chosen = numpy.array(own, float)
+        axes = [numpy.array([getattr(bodies.axes[k], name) for k in own]) for name in ("inverse", "turn")]
 
         def flown(
-            q: Any, R: Any, com: Any, inverse: Any, turn: Any, w: Any, d: Any = None, symmetric: bool = symmetric
-        ) -> Any:
+            n: Any, symmetric: bool = symmetric, chosen: Any = chosen, axes: list[Any] = axes
+        ) -> tuple[Any, Any, Any]:
+            k = np.take(chosen, n)
+            R, w, com = (np.take(x, k, axis=0) for x in (poses.R, velocity, bodies.com))
             spin = R.T @ w[3:]
             v = np.concatenate([R.T @ w[:3] - np.cross(spin, com), spin])
             moved = None
-            if d is not None:
+            if shift is not None:
+                d = np.take(shift, k, axis=0)
                 turned = R.T @ d[3:]
                 moved = np.concatenate([R.T @ d[:3] - np.cross(turned, com), turned])
-            return fly_body(com, PrincipalAxes(inverse, turn, symmetric), q, v, h, moved)
+            principal = PrincipalAxes(np.take(axes[0], n, axis=0), np.take(axes[1], n, axis=0), symmetric)
+            return fly_body(com, principal, np.take(q, k, axis=0), v, h, moved)
 
-        own = list(numbers)
-        tables = [bodies.com[own], *(numpy.array([getattr(bodies.axes[k], x) for k in own]) for x in ("inverse", "turn"))]
-        extra = [] if shift is None else [shift[own]]
-        q_end, v_end, needed = map_items(flown, q[own], poses.R[own], *tables, velocity[own], *extra)
+        q_end, v_end, needed = map_items(flown, numbers_to(len(own)))
         for n, k in enumerate(own):
             ends[k], speeds[k] = q_end[n], v_end[n]
         substeps = np.maximum(substeps, np.max(needed))

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy
+
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import map as map_items
-from delassus.compiler.tracing.flow.control import scan
+from delassus.compiler.tracing.flow.control import scan_first
 from delassus.contact.cones.tangents import contact_axes
-from delassus.contact.systems.sweep import steps_of
+from delassus.contact.systems.sweep import ContactSteps, coulomb_move, steps_of
 from delassus.step.bodies.collide import Slots
 from delassus.step.bodies.motion import Poses
+from delassus.step.bodies.tables import BodyTable
 
 
 class ContactRows(NamedTuple):
@@ -55,27 +57,42 @@ class ContactRows(NamedTuple):
     tangent_response: Any
 
 
-def contact_rows(poses: Poses, slots: Slots) -> ContactRows:
-    """The rows of contacts; those of slots without one do nothing."""
+class SweepRows(NamedTuple):
+    """Contacts (slots, …) as sweeps walk along them: rows, b (slots, 3) that is added to velocities, friction."""
 
-    def row(active: Any, point: Any, normal: Any, first: Any, second: Any) -> tuple[Any, ...]:
+    rows: ContactRows
+    bias: Any
+    friction: Any
+
+
+def contact_rows(bodies: BodyTable, poses: Poses, slots: Slots, match: Any, impulse: Any) -> tuple[ContactRows, Any]:
+    """The rows of contacts, and impulses (slots, 3) to start from: those that had the places `match` (slots,).
+
+    Rows of slots without a contact, in states that have fewer than others, do nothing.
+    """
+    inverse_mass = numpy.append(1.0 / bodies.mass, 0.0)
+
+    def row(k: Any, item: Any) -> tuple[Any, Any]:
+        _, _, point, normal, first, second = item
+        active, place = np.where(k < slots.count, 1.0, 0.0), np.take(match, k)
         axes = contact_axes(normal)
         arms, turns, inverses = [], [], []
         G = np.zeros((3, 3))
         for body in (first, second):
             arm = point - np.take(poses.com, body, axis=0)
             inertia = np.take(poses.inverse_inertia, body, axis=0)
-            about = np.stack([np.cross(arm, axes[:, k]) for k in range(3)], axis=1)
+            about = np.stack([np.cross(arm, axes[:, j]) for j in range(3)], axis=1)
             turn = active * (inertia @ about)
-            inverse = active * np.take(poses.inverse_mass, body)
+            inverse = active * np.take(inverse_mass, body)
             G = G + inverse * np.eye(3) + about.T @ turn
             arms, turns, inverses = [*arms, arm], [*turns, turn], [*inverses, inverse]
         steps = steps_of(G)
         own = np.maximum(G[0, 0], G[1, 1])
-        return active * axes, *arms, *turns, *inverses, G[:2, 2], steps.normal, steps.tangents, own
+        parts = (active * axes, *arms, *turns, *inverses, G[:2, 2], steps.normal, steps.tangents, own)
+        start = np.where((place > 0.5) & (active > 0.5), np.take(impulse, place - 1.0, axis=0), 0.0)
+        return k + 1.0, (ContactRows(first, second, *parts), start)
 
-    rest = map_items(row, slots.active, slots.point, slots.normal, slots.first, slots.second)
-    return ContactRows(slots.first, slots.second, *rest)
+    return scan_first(slots.count, row, np.array(0.0), tuple(slots[:6]))[1]
 
 
 def read(row: ContactRows, velocity: Any) -> Any:
@@ -92,16 +109,24 @@ def push(row: ContactRows, velocity: Any, impulse: Any) -> Any:
     return np.add_at(np.add_at(velocity, row.first, one), row.second, -two)
 
 
-def read_all(rows: ContactRows, velocity: Any) -> Any:
-    """u (slots, 3) of all contacts."""
-    return map_items(lambda *row: read(ContactRows(*row), velocity), *rows)
+def push_all(count: Any, rows: ContactRows, velocity: Any, impulse: Any) -> Any:
+    """Velocities (bodies + 1, 6) after impulses (slots, 3) of the first contacts."""
+
+    def body(carry: Any, row: ContactRows) -> tuple[Any, None]:
+        velocity, k = carry
+        own = np.where(k < count, np.take(impulse, k, axis=0), 0.0)
+        return (push(row, velocity, own), k + 1.0), None
+
+    return scan_first(count, body, (velocity, np.array(0.0)), rows)[0][0]
 
 
-def push_all(rows: ContactRows, velocity: Any, impulse: Any) -> Any:
-    """Velocities (bodies + 1, 6) after impulses (slots, 3)."""
+def read_all(count: Any, rows: ContactRows, velocity: Any) -> Any:
+    """u (slots, 3) of the first contacts."""
+    return scan_first(count, lambda k, row: (k + 1.0, read(row, velocity)), np.array(0.0), rows)[1]
 
-    def body(velocity: Any, item: Any) -> tuple[Any, None]:
-        row, impulse = item
-        return push(row, velocity, impulse), None
 
-    return scan(body, velocity, (rows, impulse))[0]
+def new_impulse(row: ContactRows, impulse: Any, u: Any, friction: Any) -> Any:
+    """The impulse (3,) of one contact with the velocity u (3,) that solves it alone."""
+    G = np.zeros((3, 3))
+    G[:2, 2] = row.across
+    return coulomb_move(G, ContactSteps(row.normal_step, row.tangent_step), impulse, u, friction)

@@ -19,10 +19,8 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import UNBOUNDED, scan, while_loop
-from delassus.compiler.tracing.flow.control import map as map_items
-from delassus.contact.systems.sweep import ContactSteps, coulomb_move
-from delassus.step.bodies.rows import ContactRows, push, read
+from delassus.compiler.tracing.flow.control import UNBOUNDED, scan_first, while_loop
+from delassus.step.bodies.rows import SweepRows, new_impulse, push, read
 from delassus.step.stages.solve import ITERATIONS, WANTED, Solved
 from delassus.step.stages.types import SolverLimits
 
@@ -43,22 +41,14 @@ class _Iterate(NamedTuple):
     count: Any
 
 
-def new_impulse(row: ContactRows, impulse: Any, u: Any, friction: Any) -> Any:
-    """The impulse (3,) of one contact with the velocity u (3,) that solves it alone."""
-    G = np.zeros((3, 3))
-    G[:2, 2] = row.across
-    return coulomb_move(G, ContactSteps(row.normal_step, row.tangent_step), impulse, u, friction)
-
-
 def solve_bodies(
-    rows: ContactRows, bias: Any, friction: Any, velocity: Any, start: Any, scale: Any, limits: SolverLimits
+    count: Any, contacts: SweepRows, velocity: Any, start: Any, scale: Any, limits: SolverLimits
 ) -> tuple[Solved, Any]:
     """Impulses (slots, 3) that obey Coulomb's law, and the velocities (bodies + 1, 6) with them.
 
     Args:
-        rows: The contacts.
-        bias: (slots, 3) added to their velocities: contacts must not be closed by less than zero.
-        friction: (slots,).
+        count: How many contacts there are.
+        contacts: Their rows.
         velocity: (bodies + 1, 6) with the impulses to start from.
         start: (slots, 3) these.
         scale: Of velocities [m/s].
@@ -66,41 +56,55 @@ def solve_bodies(
     """
     tolerance, most = limits.tolerance * scale, ITERATIONS * limits.iterations
 
-    def visit(carry: Any, item: Any) -> tuple[Any, Any]:
-        velocity, square, change = carry
-        row, bias, friction, before = item
-        after = new_impulse(row, before, read(row, velocity) + bias, friction)
-        step = after - before
-        moved = step / np.stack([row.tangent_step, row.tangent_step, row.normal_step])
-        carry = push(row, velocity, step), square + step @ moved, np.maximum(change, np.max(np.abs(moved)))
-        return carry, after
-
-    def sweep(now: _Iterate) -> _Iterate:
-        carry = (now.velocity, np.array(0.0), np.array(0.0))
-        (velocity, square, change), impulse = scan(visit, carry, (rows, bias, friction, now.impulse))
-        ends = (change <= _WANTED * tolerance) | (now.count + 1.0 >= most) | (square >= now.square)
-        beta = np.where(ends, 0.0, square / np.where(now.square > 0.0, now.square, 1.0))
-
-        def ahead(new: Any, old: Any, p: Any) -> tuple[Any, Any]:
-            return new + beta * p, new - old + beta * p
-
-        impulse, direction = map_items(ahead, impulse, now.impulse, now.direction)
-        velocity, carried = map_items(ahead, velocity, now.velocity, now.carried)
-        return _Iterate(impulse, velocity, direction, carried, square, change, now.count + 1.0)
-
     def is_open(now: _Iterate) -> Any:
         return (now.change > _WANTED * tolerance) & (now.count < most)
 
+    def sweep(now: _Iterate) -> _Iterate:
+        active = is_open(now)
+
+        def visit(carry: Any, item: SweepRows) -> tuple[Any, Any]:
+            velocity, impulse, square, change, k = carry
+            row, bias, friction = item
+            before = np.take(impulse, k, axis=0)
+            after = new_impulse(row, before, read(row, velocity) + bias, friction)
+            step = np.where(active & (k < count), after - before, 0.0)
+            moved = step / np.stack([row.tangent_step, row.tangent_step, row.normal_step])
+            velocity, impulse = push(row, velocity, step), np.add_at(impulse, k, step)
+            largest = np.maximum(change, np.max(np.abs(moved)))
+            return (velocity, impulse, square + step @ moved, largest, k + 1.0), step
+
+        zero = np.array(0.0)
+        carry = (now.velocity, now.impulse, zero, zero, zero)
+        (velocity, impulse, square, change, _), steps = scan_first(count, visit, carry, contacts)
+        ends = (change <= _WANTED * tolerance) | (now.count + 1.0 >= most) | (square >= now.square)
+        beta = np.where(ends | ~active, 0.0, square / np.where(now.square > 0.0, now.square, 1.0))
+
+        def turn(carry: Any, step: Any) -> tuple[Any, None]:
+            impulse, direction, k = carry
+            p = np.take(direction, k, axis=0)
+            direction = np.add_at(direction, k, step + (beta - 1.0) * p)
+            return (np.add_at(impulse, k, beta * p), direction, k + 1.0), None
+
+        (impulse, direction, _), _ = scan_first(count, turn, (impulse, now.direction, zero), steps)
+        carried = velocity - now.velocity + beta * now.carried
+        velocity = velocity + beta * now.carried
+        square, change = np.where(active, square, now.square), np.where(active, change, now.change)
+        done = now.count + np.where(active, 1.0, 0.0)
+        return _Iterate(impulse, velocity, direction, carried, square, change, done)
+
     zero = np.array(0.0)
-    none, still = map_items(lambda x: 0.0 * x, start), map_items(lambda x: 0.0 * x, velocity)
+    none, still = np.zeros(start.shape), np.zeros(velocity.shape)
     first = _Iterate(start, velocity, none, still, zero, np.array(np.inf) + zero, zero)
-    last = while_loop(is_open, sweep, first, UNBOUNDED)
+    last = while_loop(is_open, sweep, first, UNBOUNDED, settles=True)
 
-    def residual(row: Any, bias: Any, friction: Any, impulse: Any) -> Any:
-        row = ContactRows(*row)
+    def residual(carry: Any, item: SweepRows) -> tuple[Any, None]:
+        error, k = carry
+        row, bias, friction = item
+        impulse = np.take(last.impulse, k, axis=0)
         change = new_impulse(row, impulse, read(row, last.velocity) + bias, friction) - impulse
-        return np.maximum(np.max(np.abs(change[:2])) / row.tangent_step, np.abs(change[2]) / row.normal_step)
+        own = np.maximum(np.max(np.abs(change[:2])) / row.tangent_step, np.abs(change[2]) / row.normal_step)
+        return (np.maximum(error, np.where(k < count, own, 0.0)), k + 1.0), None
 
-    error = np.max(map_items(residual, tuple(rows), bias, friction, last.impulse))
+    (error, _), _ = scan_first(count, residual, (zero, zero), contacts)
     solved = Solved(last.impulse, error, last.count, error <= WANTED[-1] * tolerance)
     return solved, last.velocity

@@ -30,6 +30,9 @@ Array = NDArray[numpy.float64]
 PARTNERS: Final = 4
 """Pairs of a class that may be near, for each body."""
 
+_MARGIN: Final = 1e-2
+"""Of the smallest shape's size: gaps that are smaller are contacts, whether they may close in the step or not."""
+
 POINTS: Final = 4
 """Contacts of a pair, or of a shape on the ground, on average at most."""
 
@@ -52,10 +55,10 @@ class BodyTable(NamedTuple):
 
 
 class ShapeTable(NamedTuple):
-    """Shapes on bodies: the body of each, its placement there, its lengths; a mesh has its vertices in `constant`.
+    """Shapes on bodies: the body of each, its placement there, its lengths (shapes, 3), those of a mesh left out.
 
     A shape is inside of a box of halves `core` (shapes, 3) that is `radius` thicker: no more than spheres and capsules
-    take of the world's axes. `constant` is the size of all shapes where they have the same one, else None.
+    take of the world's axes.
     """
 
     body: Array
@@ -64,14 +67,28 @@ class ShapeTable(NamedTuple):
     core: Array
     radius: Array
     size: Array
-    constant: Any
+
+    @property
+    def count(self) -> int:
+        """The number of shapes."""
+        return len(self.body)
 
 
 class GroundClass(NamedTuple):
-    """Shapes of one kind that may touch the ground: the first candidate (shapes,) of each, points of a shape, slots."""
+    """Shapes of one kind that may touch the ground.
+
+    Attributes:
+        example: One of them.
+        shapes: Their numbers.
+        constant: The size of all of them, None if they differ.
+        candidate: The first candidate of each.
+        points: Points of a shape.
+        slots: Contacts.
+    """
 
     example: Shape
-    shapes: ShapeTable
+    shapes: Array
+    constant: Any
     candidate: Array
     points: int
     slots: int
@@ -82,17 +99,19 @@ class PairClass(NamedTuple):
 
     Attributes:
         ways: Entries of the table of pairs, and whether the shapes change places.
-        first: The first shape of each pair.
-        second: The second one.
+        first: The number of the first shape of each pair.
+        second: That of the second one.
+        constants: Sizes of all first and all second shapes, None where they differ; and how many lengths they have.
         candidates: Of each way (pairs,) the first candidate.
         points: Of each way, the number of candidates.
-        pair_slots: Pairs that may be near.
+        pair_slots: Pairs that may be near, an odd number.
         slots: Contacts.
     """
 
     ways: tuple[tuple[PairEntry, bool], ...]
-    first: ShapeTable
-    second: ShapeTable
+    first: Array
+    second: Array
+    constants: tuple[tuple[Any, int], tuple[Any, int]]
     candidates: tuple[Array, ...]
     points: tuple[int, ...]
     pair_slots: int
@@ -101,15 +120,29 @@ class PairClass(NamedTuple):
     @property
     def count(self) -> int:
         """The number of pairs."""
-        return len(self.first.body)
+        return len(self.first)
 
 
 class Tables(NamedTuple):
-    """A scene of free bodies."""
+    """A scene of free bodies.
+
+    Attributes:
+        bodies: What moves.
+        shapes: All shapes.
+        extent: (bodies + 1,) the largest distance [m] of a point of a body from its centre of mass.
+        margin: Gaps [m] below which shapes are near, whatever their velocities.
+        ground: Classes of shapes on the ground.
+        pairs: Classes of pairs.
+        rank: (candidates,) their order in the slots: class by class.
+    """
 
     bodies: BodyTable
+    shapes: ShapeTable
+    extent: Array
+    margin: float
     ground: tuple[GroundClass, ...]
     pairs: tuple[PairClass, ...]
+    rank: Array
 
     @property
     def slots(self) -> int:
@@ -138,71 +171,91 @@ def _tables(
         tuple(k for k, own in enumerate(axes) if own.symmetric),
         tuple(k for k, own in enumerate(axes) if not own.symmetric),
     )
-    count = len(inertias)
     starts = numpy.cumsum([0, *(shape.count for shape in shapes), *(c.count for c in collisions)])
-    ground = _ground_classes(links, shapes, starts, count, max_contacts)
-    pairs = _pair_classes(links, collisions, starts[len(shapes) :], count, max_contacts)
-    return Tables(bodies, ground, pairs)
+    every = list(dict.fromkeys([*shapes, *(shape for c in collisions for shape in (c.shape, c.other))]))
+    number = {shape: k for k, shape in enumerate(every)}
+    table = _shape_table(links, every, bodies.count)
+    ground = _ground_classes(shapes, number, starts, max_contacts)
+    pairs = _pair_classes(collisions, number, starts[len(shapes) :], bodies.count, max_contacts)
+    extent, margin = _extents(bodies, table)
+    order = [own.candidate[:, None] + numpy.arange(own.points) for own in ground]
+    order += [
+        numpy.concatenate([c[:, None] + numpy.arange(n) for c, n in zip(some.candidates, some.points, strict=True)], 1)
+        for some in pairs
+    ]
+    rank = numpy.zeros(starts[-1])
+    rank[numpy.concatenate([x.ravel() for x in order]).astype(int)] = numpy.arange(float(len(rank)))
+    return Tables(bodies, table, extent, margin, ground, pairs, rank)
+
+
+def _extents(bodies: BodyTable, shapes: ShapeTable) -> tuple[Array, float]:
+    """Distances (bodies + 1,) of the farthest points from centres of mass, and the margin of near shapes."""
+    extent, sizes = numpy.zeros(bodies.count + 1), numpy.linalg.norm(shapes.core, axis=1) + shapes.radius
+    moving = shapes.body < bodies.count
+    for body, p, size in zip(shapes.body[moving].astype(int), shapes.p[moving], sizes[moving], strict=True):
+        extent[body] = max(extent[body], float(numpy.linalg.norm(p - bodies.com[body]) + size))
+    return extent, _MARGIN * float(sizes[moving].min())
+
+
+def _common(shapes: list[Shape]) -> Any:
+    """The size of all shapes, None if they differ."""
+    return shapes[0].size if all(shape.size == shapes[0].size for shape in shapes) else None
 
 
 def _ground_classes(
-    links: Any, shapes: tuple[Shape, ...], starts: Any, bodies: int, most: int | None
+    shapes: tuple[Shape, ...], number: dict[Shape, int], starts: Any, most: int | None
 ) -> tuple[GroundClass, ...]:
     members: dict[Hashable, list[int]] = {}
     for k, shape in enumerate(shapes):
         members.setdefault((shape.kind.name, shape.vertices, shape.on_field), []).append(k)
     classes = []
-    for numbers in members.values():
-        example = shapes[numbers[0]]
-        points = example.count
-        total = points * len(numbers)
-        slots = min(total, POINTS * len(numbers) if most is None else most)
-        table = _shape_table(links, [shapes[k] for k in numbers], bodies)
-        classes.append(GroundClass(example, table, starts[numbers].astype(float), points, slots))
+    for own in members.values():
+        example, points = shapes[own[0]], shapes[own[0]].count
+        slots = min(points * len(own), POINTS * len(own) if most is None else most)
+        numbers = numpy.array([float(number[shapes[k]]) for k in own])
+        constant = _common([shapes[k] for k in own])
+        classes.append(GroundClass(example, numbers, constant, starts[own].astype(float), points, slots))
     return tuple(classes)
 
 
 def _pair_classes(
-    links: Any, collisions: tuple[Collision, ...], starts: Any, bodies: int, most: int | None
+    collisions: tuple[Collision, ...], number: dict[Shape, int], starts: Any, bodies: int, most: int | None
 ) -> tuple[PairClass, ...]:
     meetings: dict[Hashable, list[int]] = {}
     for k, collision in enumerate(collisions):
-        meetings.setdefault(frozenset((collision.shape, collision.other)), []).append(k)
+        meetings.setdefault(frozenset((number[collision.shape], number[collision.other])), []).append(k)
     members: dict[Hashable, list[tuple[Shape, Shape, list[int]]]] = {}
-    for numbers in meetings.values():
-        first, second = collisions[numbers[0]].shape, collisions[numbers[0]].other
-        ways = tuple((collisions[k].entry, collisions[k].shape is not first) for k in numbers)
+    for own in meetings.values():
+        first, second = collisions[own[0]].shape, collisions[own[0]].other
+        ways = tuple((collisions[k].entry, collisions[k].shape is not first) for k in own)
         kinds = (first.kind.name, first.vertices, second.kind.name, second.vertices)
-        members.setdefault((*kinds, ways), []).append((first, second, numbers))
+        members.setdefault((*kinds, ways), []).append((first, second, own))
     classes = []
     for pairs in members.values():
         example = [collisions[k] for k in pairs[0][2]]
         ways = tuple((c.pair, c.shape is not pairs[0][0]) for c in example)
         points = tuple(c.count for c in example)
-        near = min(len(pairs), PARTNERS * bodies if most is None else max(most, PARTNERS * bodies))
-        slots = min(near * sum(points), near * POINTS if most is None else most)
-        candidates = tuple(
-            starts[[numbers[w] for _, _, numbers in pairs]].astype(float) for w in range(len(ways))
-        )
-        tables = [_shape_table(links, [pair[k] for pair in pairs], bodies) for k in range(2)]
-        classes.append(PairClass(ways, tables[0], tables[1], candidates, points, near, slots))
+        near = min(len(pairs), PARTNERS * bodies if most is None else max(most, PARTNERS * bodies)) | 1
+        slots = min(near * sum(points), near * min(POINTS, sum(points)) if most is None else most)
+        candidates = tuple(starts[[own[w] for _, _, own in pairs]].astype(float) for w in range(len(ways)))
+        sides = [[pair[k] for pair in pairs] for k in range(2)]
+        first, second = (numpy.array([float(number[shape]) for shape in side]) for side in sides)
+        constants = [(_common(side), side[0].kind.lengths) for side in sides]
+        classes.append(PairClass(ways, first, second, (constants[0], constants[1]), candidates, points, near, slots))
     return tuple(classes)
 
 
 def _shape_table(links: Any, shapes: list[Shape], bodies: int) -> ShapeTable:
-    body, rotations, places, cores, radii = [], [], [], [], []
+    rows: list[tuple[Any, ...]] = []
     for shape in shapes:
         link, placement = links.place(shape.geometry.joint, shape.geometry.placement)
-        body.append(float(bodies if link == WORLD else link))
         core, radius, center = _bound(shape)
-        rotations.append(numpy.array(placement.R))
-        places.append(numpy.array(placement.p))
-        cores.append(core + numpy.abs(center))
-        radii.append(radius)
-    same = all(shape.size == shapes[0].size for shape in shapes)
-    constant = shapes[0].size if same or shapes[0].vertices else None
-    size = numpy.zeros((len(shapes), 0)) if shapes[0].vertices else numpy.array([shape.size for shape in shapes], float)
-    return ShapeTable(*(numpy.array(x) for x in (body, rotations, places, cores, radii)), size, constant)
+        size = numpy.zeros(3)
+        if not shape.vertices:
+            size[: len(shape.size)] = shape.size
+        body = float(bodies if link == WORLD else link)
+        rows.append((body, placement.R, placement.p, core + numpy.abs(center), radius, size))
+    return ShapeTable(*(numpy.array(column, float) for column in zip(*rows, strict=True)))
 
 
 def _bound(shape: Shape) -> tuple[Array, float, Array]:
