@@ -11,6 +11,7 @@ so that the contacts of two steps are matched by one merge. If there are more th
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy
@@ -18,11 +19,14 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import map as map_items
-from delassus.compiler.tracing.flow.control import scan, scan_first, while_loop
+from delassus.compiler.tracing.flow.control import UNBOUNDED, scan, scan_first, while_loop
 from delassus.geometry.shapes.registry import Placed, Touch
 from delassus.geometry.surfaces import Surface
 from delassus.step.bodies.motion import Poses, numbers_to
 from delassus.step.bodies.tables import GroundClass, PairClass, ShapeTable, Tables
+
+_BITS: Final = 48
+"""Shapes whose nearness is told by one number: as many bits as a float holds, and a few less."""
 
 _HALVINGS: Final = 40
 """Of the interval of gaps, to find the depth above which contacts have slots where these are too few."""
@@ -53,12 +57,13 @@ class Slots(NamedTuple):
 
 
 class PlacedShapes(NamedTuple):
-    """All shapes in the world: rotations, centres, and how far (shapes,) [m] their points may move in the step; centres
-    and halves (shapes, 3) of boxes around them in the world's axes, with that distance."""
+    """All shapes in the world: rotations, how far (shapes,) [m] their points may move in the step, their numbers, and
+    centres and halves (shapes, 3) of boxes around them in the world's axes, with that distance."""
 
     R: Any
-    p: Any
     reach: Any
+    number: Any
+    p: Any
     half: Any
 
 
@@ -79,7 +84,7 @@ def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
         R, p = place_shape(shapes, poses, k)
         near = np.take(reach, np.take(shapes.body, k))
         half = np.abs(R) @ np.take(shapes.core, k, axis=0) + np.take(shapes.radius, k) + near
-        return R, p, near, half
+        return R, near, k, p, half
 
     return PlacedShapes(*map_items(placed, numbers_to(shapes.count | 1)))
 
@@ -224,18 +229,49 @@ def pair_touches(some: PairClass, first: Any, second: Any) -> list[Touch]:
 
 
 def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[Any, Any, Any]:
-    """The numbers (pair slots,) of pairs whose boxes meet, how many, and whether there are more than slots."""
+    """The numbers (pair slots,) of pairs whose boxes meet, how many, and whether there are more than slots.
 
-    def visit(carry: Any, _: Any) -> tuple[Any, None]:
-        pairs, count, k = carry
-        one, two = np.take(some.first, k), np.take(some.second, k)
-        c1, e1, c2, e2 = (np.take(x, n, axis=0) for n in (one, two) for x in (shapes.p, shapes.half))
-        near = np.max(np.abs(c1 - c2) - e1 - e2) <= tables.margin
-        pairs = np.add_at(pairs, np.where(near, count, -1.0), k)
-        return (pairs, count + np.where(near, 1.0, 0.0), k + 1.0), None
+    Each shape meets all others side by side in the lanes. Which of them are near are the bits of whole numbers, `_BITS`
+    shapes each, from which pairs are taken one after the other.
+    """
+    columns = len(shapes.number)
+    words = -(-columns // _BITS)
+    owners, rows = numpy.unique(some.first, return_inverse=True)
+    number = numpy.full((len(owners), columns), -1.0)
+    number[rows, some.second.astype(int)] = numpy.arange(float(some.count))
+    number = number.reshape(-1)
+    weight = numpy.array([2.0 ** (_BITS - 1 - k % _BITS) for k in range(columns)])
 
-    start = (np.zeros(some.pair_slots), np.array(0.0), np.array(0.0))
-    (pairs, count, _), _ = scan(visit, start, length=some.count)
+    def meet(row: Any, _: Any) -> tuple[Any, Any]:
+        own = np.take(owners, row)
+        c, e = np.take(shapes.p, own, axis=0), np.take(shapes.half, own, axis=0)
+
+        def test(k: Any, p: Any, half: Any) -> Any:
+            near = np.max(np.abs(c - p) - e - half) <= tables.margin
+            known = np.take(number, row * float(columns) + k) > -0.5
+            return np.where(near & known, np.take(weight, k), 0.0)
+
+        bits = map_items(test, shapes.number, shapes.p, shapes.half)
+        return row + 1.0, np.stack([np.sum(bits[k : k + _BITS]) for k in range(0, columns, _BITS)])
+
+    _, masks = scan(meet, np.array(0.0), length=len(owners))
+    masks, last, powers = masks.reshape(-1), float(len(owners) * words), 2.0 ** numpy.arange(float(_BITS + 1))
+
+    def take(carry: Any) -> Any:
+        pairs, count, word, mask = carry
+        active, empty = word < last - 0.5, mask < 0.5
+        bit = np.floor(np.log(np.maximum(mask, 1.0)) * (1.0 / math.log(2.0)) + 1e-9)  # it may be one too large
+        bit = bit - np.where(np.take(powers, bit) > mask, 1.0, 0.0)
+        row = np.floor((word + 0.5) / float(words))
+        column = (word - float(words) * row) * float(_BITS) + (float(_BITS - 1) - bit)
+        pair = np.take(number, row * float(columns) + column)
+        pairs = np.add_at(pairs, np.where(active & ~empty, count, -1.0), pair)
+        mask = np.where(empty, np.take(masks, word + 1.0), mask - np.take(powers, bit))
+        count = count + np.where(active & ~empty, 1.0, 0.0)
+        return pairs, count, word + np.where(active & empty, 1.0, 0.0), mask
+
+    start = (np.zeros(some.pair_slots), np.array(0.0), np.array(0.0), masks[0])
+    pairs, count, _, _ = while_loop(lambda now: now[2] < last - 0.5, take, start, UNBOUNDED, settles=True)
     most = float(some.pair_slots)
     return pairs, np.minimum(count, most), count > most
 

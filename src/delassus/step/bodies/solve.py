@@ -24,8 +24,8 @@ from delassus.step.bodies.rows import SweepRows, new_impulse, push, read
 from delassus.step.stages.solve import ITERATIONS, WANTED, Solved
 from delassus.step.stages.types import SolverLimits
 
-_WANTED: Final = 0.3
-"""The share of the tolerance below which the change of a sweep ends it."""
+_WANTED: Final = 3.0
+"""The change of a velocity in a sweep, as a share of the tolerance, that ends it; residuals are smaller then."""
 
 
 class _Iterate(NamedTuple):
@@ -63,29 +63,27 @@ def solve_bodies(
         active = is_open(now)
 
         def visit(carry: Any, item: SweepRows) -> tuple[Any, Any]:
-            velocity, impulse, square, change, k = carry
+            velocity, square, change, k = carry
             row, bias, friction = item
-            before = np.take(impulse, k, axis=0)
+            before = np.take(now.impulse, k, axis=0)
             after = new_impulse(row, before, read(row, velocity) + bias, friction)
             step = np.where(active & (k < count), after - before, 0.0)
             moved = step / np.stack([row.tangent_step, row.tangent_step, row.normal_step])
-            velocity, impulse = push(row, velocity, step), np.add_at(impulse, k, step)
             largest = np.maximum(change, np.max(np.abs(moved)))
-            return (velocity, impulse, square + step @ moved, largest, k + 1.0), step
+            return (push(row, velocity, step), square + step @ moved, largest, k + 1.0), (before + step, step)
 
         zero = np.array(0.0)
-        carry = (now.velocity, now.impulse, zero, zero, zero)
-        (velocity, impulse, square, change, _), steps = scan_first(count, visit, carry, contacts)
+        carry = (now.velocity, zero, zero, zero)
+        (velocity, square, change, _), steps = scan_first(count, visit, carry, contacts)
         ends = (change <= _WANTED * tolerance) | (now.count + 1.0 >= most) | (square >= now.square)
         beta = np.where(ends | ~active, 0.0, square / np.where(now.square > 0.0, now.square, 1.0))
 
-        def turn(carry: Any, step: Any) -> tuple[Any, None]:
-            impulse, direction, k = carry
-            p = np.take(direction, k, axis=0)
-            direction = np.add_at(direction, k, step + (beta - 1.0) * p)
-            return (np.add_at(impulse, k, beta * p), direction, k + 1.0), None
+        def turn(k: Any, item: Any) -> tuple[Any, Any]:
+            impulse, step = item
+            p = beta * np.take(now.direction, k, axis=0)
+            return k + 1.0, (impulse + p, step + p)
 
-        (impulse, direction, _), _ = scan_first(count, turn, (impulse, now.direction, zero), steps)
+        _, (impulse, direction) = scan_first(count, turn, zero, steps)
         carried = velocity - now.velocity + beta * now.carried
         velocity = velocity + beta * now.carried
         square, change = np.where(active, square, now.square), np.where(active, change, now.change)
