@@ -98,12 +98,15 @@ INNER = {
     "compiler/backends": ["", "llvm"],
     "compiler/host": ["bound", ""],
     "model": ["motions", "", "bundled", "readers", "converters", "reports"],
-    "geometry": ["shapes", "pairs"],
+    "geometry": ["hulls", "shapes", "pairs"],
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
-    "step": ["actuators", "sources", "", "scheme", "points", "impacts", "laws", "stages", "compliant", "contact"],
+    "step": [
+        *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
+        *("articulated", "stages", "bodies", "compliant", "contact"),
+    ],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }

@@ -170,6 +170,7 @@ class Shortcuts:
         self._empty = frozenset(
             name for group in self._every() for name, path in group.keywords() if _at(group.default, path) is None
         )
+        self._filled: dict[tuple[str | None, ...], tuple[Any, ...]] = {}
 
     def _every(self) -> Iterator[_Group]:
         yield from self._groups.values()
@@ -178,6 +179,15 @@ class Shortcuts:
 
     def fill(self, shortcuts: Mapping[str, Any], **given: Any) -> tuple[Any, ...]:
         """One object for each group, in the order of `given`: None stands for the default."""
+        if shortcuts or not all(x is None or type(x) is str for x in given.values()):
+            return self._fill(shortcuts, given)
+        # Most calls name alternatives at most: the objects are frozen, and the same for all of these calls.
+        names = tuple(given.values())
+        if names not in self._filled:
+            self._filled[names] = self._fill(shortcuts, given)
+        return self._filled[names]
+
+    def _fill(self, shortcuts: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Any, ...]:
         used = {name: x for name, x in shortcuts.items() if x is not None or name not in self._empty}
         for name in used:
             if name not in self.names and name not in self._renamed:

@@ -25,15 +25,18 @@ from delassus.contact.solvers.choice import plans
 from delassus.contact.solvers.laws import Lcp, RigidLaw
 from delassus.contact.solvers.options import SolverOptions
 from delassus.contact.solvers.registry import find_solver
-from delassus.contact.solvers.solve import PROBLEM_INPUTS, solve_contacts
+from delassus.contact.solvers.solve import ROWS, SOLVER, solve_contacts
 from delassus.contact.systems.protocol import ENTRIES
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 
 LARGEST_COMPILED: Final = 36
 """Rows up to which a problem is solved by compiled code, in three seconds of compilation; larger ones by NumPy."""
 
-_ORDER: Final = ("G", "g", *PROBLEM_INPUTS, "start", "tolerance", "iterations", "plan")
+_ORDER: Final = ("G", "g", *ROWS.inputs, *SOLVER.inputs, "plan")
 """The order of the kernel's inputs."""
+
+_LARGE: Final = frozenset({*LARGE, ENTRIES})
+_COMPILED: Final = frozenset({*COMPILED, ENTRIES})
 
 _UNSOLVED: Final = float(Status.ITERATIONS)
 
@@ -50,8 +53,7 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
     model, method, tolerance, iterations = law.name, options.method, options.tolerance, options.iterations
     start = options.start
     if not isinstance(law, Lcp) and problem.operator is None:
-        system = LARGE if problem.m > LARGEST_COMPILED else COMPILED
-        solver = find_solver(method, {*system, ENTRIES}, model)
+        solver = find_solver(method, _LARGE if problem.m > LARGEST_COMPILED else _COMPILED, model)
     iteration_count("iterations", iterations)
     number_in_range("tolerance", tolerance, TOLERANCES)
     if start is not None:
@@ -81,12 +83,18 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
         first = plans(problem.m, start is not None)
         arrays.setdefault("start", np.zeros(problem.m))
     ways = (*first, method, "admm") if method == "auto" else (method,)
+    results: Results | None = None
+    if not problem.batch:  # one problem is mostly solved at once
+        results, ways = _solved(problem, arrays, model, ways[0], tolerance, iterations), ways[1:]
+        if results[-1] != _UNSOLVED or not ways:
+            impulse, velocity, residuals, made, status = results
+            return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
     attempts = [
         Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), flagged(_UNSOLVED), _keep_better)
         for way in ways
     ]
     cores = {name: 2 if name == "G" else 1 for name in arrays}
-    impulse, velocity, residuals, made, status = retry(attempts, Batch(problem.batch, arrays, cores))
+    impulse, velocity, residuals, made, status = retry(attempts, Batch(problem.batch, arrays, cores), results=results)
     return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Final, TypeVar
@@ -69,6 +69,7 @@ def register_solver(
 
     def register(function: F) -> F:
         _SOLVERS.append(ContactSolver(name, frozenset(needs) | ({TRACED} if traced else set()), laws, function))
+        _find_solver.cache_clear()
         return function
 
     return register
@@ -83,17 +84,28 @@ def solver_names(capabilities: Collection[str], law: str = "ncp") -> tuple[str, 
 
 def find_solver(name: Any, capabilities: Collection[str], law: str = "ncp") -> ContactSolver:
     """The solver of this name for systems with these capabilities."""
+    if isinstance(name, str):
+        return _find_solver(name, frozenset(capabilities), law)
+    raise _unknown_solver(name, capabilities, law)
+
+
+@lru_cache(256)
+def _find_solver(name: str, capabilities: frozenset[str], law: str) -> ContactSolver:
     _import_solvers()
-    named = name if isinstance(name, str) else None
-    found = [solver for solver in _SOLVERS if solver.name == named and solver.fits(capabilities, law)]
-    if found:
-        return max(found, key=lambda solver: len(solver.needs))
+    fitting = [solver for solver in _SOLVERS if solver.name == name and solver.fits(capabilities, law)]
+    if not fitting:
+        raise _unknown_solver(name, capabilities, law)
+    return max(fitting, key=lambda solver: len(solver.needs))
+
+
+def _unknown_solver(name: Any, capabilities: Collection[str], law: str) -> UnknownOption:
+    """The error for a method that there is not, or that does not fit."""
     fitting = ", ".join(solver_names(capabilities, law))
-    if not any(solver.name == named for solver in _SOLVERS):
-        raise UnknownOption(
+    if not any(solver.name == name for solver in _SOLVERS):
+        return UnknownOption(
             f"there is no method {short(repr(name))}; the methods are: {fitting}.", code="unknown-method"
         )
-    raise UnknownOption(
+    return UnknownOption(
         f"the method {name!r} does not solve problems of this kind with the law {law!r}; those that fit are: "
         f"{fitting}.",
         code="unknown-method",

@@ -43,9 +43,10 @@ def simulate_bodies(
     material: ContactParameters,
     ground: GroundShape,
     limits: SolverLimits,
+    wrench: Any = None,
 ) -> tuple[Floats, ...]:
     """As `simulate`, by loops over bodies, pairs and contacts."""
-    inputs = step_inputs(control, time_step, material, ground, limits)
+    inputs = step_inputs(control, time_step, material, ground, limits)._replace(wrench=wrench)
     return take_period(scene, q, v, impulse, contact, time, alive, inputs, step_bodies)
 
 

@@ -16,6 +16,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.compiler.tracing.flow.control import scan_first
+from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.step.bodies.collide import Slots, collide_bodies, match_contacts
 from delassus.step.bodies.correct import correct_penetration
 from delassus.step.bodies.motion import Poses, fly_bodies, numbers_to, poses_of, world_velocities
@@ -87,6 +88,7 @@ def assemble_bodies(scene: Scene, state: StepState, inputs: StepInputs) -> BodyS
 
     kick, count = numpy.array([*scene.model.gravity, 0.0, 0.0, 0.0]), slots.count
     free = map_items(lambda k: np.take(v, k, axis=0) + np.where(k < float(n), h, 0.0) * kick, numbers)
+    free = _push_frames(scene, poses, state.q, inputs, free)
     guess = push_all(count, rows, free, start)
     (extremes, _), speeds = scan_first(count, _speeds(slots, start, v, free, guess, fall, h), _nothing(), rows)
     # Impulses of an impact are no guide to the step after it: what they pushed would leave.
@@ -116,6 +118,22 @@ def assemble_bodies(scene: Scene, state: StepState, inputs: StepInputs) -> BodyS
 
     _, (contacts, rebound, middle) = scan_first(count, contact, np.array(0.0), rows)
     return BodySystem(tables, poses, slots, contacts, free, guess, start, rebound, middle, scale, extremes.gap)
+
+
+def _push_frames(scene: Scene, poses: Poses, q: Any, inputs: StepInputs, velocity: Any) -> Any:
+    """Velocities (bodies + 1, 6) after the wrenches from outside on frames have acted for a step."""
+    if not scene.pushed or inputs.wrench is None:
+        return velocity
+    velocity, bodies = np.array(velocity), tables_of(scene).bodies
+    for k, frame in enumerate(scene.pushed):
+        J = frame_jacobian.function(scene.model, q, frame=frame, reference="LOCAL_WORLD_ALIGNED")
+        force = np.array(inputs.wrench[k]) @ J
+        for n in range(bodies.count):
+            own = force[6 * n : 6 * n + 6]
+            push, turn = poses.R[n] @ own[:3], poses.R[n] @ (own[3:] - np.cross(bodies.com[n], own[:3]))
+            kick = np.concatenate([push / bodies.mass[n], poses.inverse_inertia[n] @ turn])
+            velocity[n] = velocity[n] + inputs.time_step * kick
+    return velocity
 
 
 def _nothing() -> tuple[_Extremes, Any]:

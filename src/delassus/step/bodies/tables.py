@@ -18,7 +18,7 @@ import numpy
 from numpy.typing import NDArray
 
 from delassus.geometry.candidates import Shape
-from delassus.geometry.collisions import Collision
+from delassus.geometry.collisions import Collision, collisions_of
 from delassus.geometry.pairs.registry import PairEntry
 from delassus.model.links import links_of
 from delassus.model.parts import WORLD
@@ -152,7 +152,8 @@ class Tables(NamedTuple):
 
 def tables_of(scene: Scene) -> Tables:
     """The tables of a scene whose bodies are all free."""
-    return _tables(scene.mechanism.model, scene.shapes, scene.collisions, scene.max_contacts)
+    ways = (way for one in scene.pair_classes for pair in one.pairs for way in collisions_of(*pair))
+    return _tables(scene.mechanism.model, scene.shapes, (*scene.collisions, *ways), scene.max_contacts)
 
 
 @lru_cache(maxsize=16)
