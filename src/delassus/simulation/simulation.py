@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -38,13 +37,12 @@ from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
-from delassus.simulation.setup import step_method
+from delassus.simulation.setup import choose_step
 from delassus.simulation.shapes import shapes_of, warn_of_ridges
 from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
-from delassus.step.bodies.choice import choose_loops
 from delassus.step.bodies.kernels import period_kernel
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
@@ -145,9 +143,7 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
-        scene = choose_loops(scene) if how.method == "auto" else scene
-        looped = scene.many_bodies is not None
-        self.scene = scene if looped else replace(scene, method=step_method(scene, how.method))
+        self.scene = choose_step(scene, how.method)
         self.freeze()
 
     @classmethod

@@ -7,7 +7,9 @@ Fletcher's and Reeves' method,
 
     λ⁺ = sweep(λ),   ∇ = λ - λ⁺,   β = |∇|²/|∇_last|²,   λ ← λ⁺ + β p,   p ← β p - ∇      (p ← -∇, λ ← λ⁺ if β > 1)
 
-it converges like conjugate gradients. Lengths are those of the metric of the contacts' own responses. λ + β p may leave
+it converges like conjugate gradients. Coulomb's law is not the minimum of anything: where sweeps go in circles, as
+with the few contacts of a body that hits the ground at a corner, ones of smaller steps and without directions take
+turns with them. Lengths are those of the metric of the contacts' own responses. λ + β p may leave
 the cones, and the next sweep brings it back. The residual that is told is that of all contacts at the end.
 
 Reference: M. Silcowitz, S. Niebe, K. Erleben, A nonsmooth nonlinear conjugate gradient method for interactive contact
@@ -26,6 +28,12 @@ from delassus.step.stages.types import SolverLimits
 
 _WANTED: Final = 3.0
 """The change of a velocity in a sweep, as a share of the tolerance, that ends it; residuals are smaller then."""
+
+
+_TURNS: Final = (150.0, 250.0)
+"""Sweeps with directions, and those until they start again: with steps of `_DAMPED` of their length."""
+
+_DAMPED: Final = 0.5
 
 
 class _Iterate(NamedTuple):
@@ -61,13 +69,15 @@ def solve_bodies(
 
     def sweep(now: _Iterate) -> _Iterate:
         active = is_open(now)
+        damped = now.count - _TURNS[1] * np.floor(now.count / _TURNS[1]) >= _TURNS[0]
+        length = np.where(active, np.where(damped, _DAMPED, 1.0), 0.0)
 
         def visit(carry: Any, item: SweepRows) -> tuple[Any, Any]:
             velocity, square, change, k = carry
             row, bias, friction = item
             before = np.take(now.impulse, k, axis=0)
             after = new_impulse(row, before, read(row, velocity) + bias, friction)
-            step = np.where(active & (k < count), after - before, 0.0)
+            step = np.where(k < count, length, 0.0) * (after - before)
             moved = step / np.stack([row.tangent_step, row.tangent_step, row.normal_step])
             largest = np.maximum(change, np.max(np.abs(moved)))
             return (push(row, velocity, step), square + step @ moved, largest, k + 1.0), (before + step, step)
@@ -76,7 +86,7 @@ def solve_bodies(
         carry = (now.velocity, zero, zero, zero)
         (velocity, square, change, _), steps = scan_first(count, visit, carry, contacts)
         ends = (change <= _WANTED * tolerance) | (now.count + 1.0 >= most) | (square >= now.square)
-        beta = np.where(ends | ~active, 0.0, square / np.where(now.square > 0.0, now.square, 1.0))
+        beta = np.where(ends | damped | ~active, 0.0, square / np.where(now.square > 0.0, now.square, 1.0))
 
         def turn(k: Any, item: Any) -> tuple[Any, Any]:
             impulse, step = item

@@ -134,6 +134,7 @@ class Tables(NamedTuple):
         ground: Classes of shapes on the ground.
         pairs: Classes of pairs.
         rank: (candidates,) their order in the slots: class by class.
+        slots: Contacts that are solved for.
     """
 
     bodies: BodyTable
@@ -143,11 +144,7 @@ class Tables(NamedTuple):
     ground: tuple[GroundClass, ...]
     pairs: tuple[PairClass, ...]
     rank: Array
-
-    @property
-    def slots(self) -> int:
-        """Contacts that are solved for."""
-        return sum(some.slots for some in (*self.ground, *self.pairs))
+    slots: int
 
 
 def tables_of(scene: Scene) -> Tables:
@@ -186,7 +183,9 @@ def _tables(
     ]
     rank = numpy.zeros(starts[-1])
     rank[numpy.concatenate([x.ravel() for x in order]).astype(int)] = numpy.arange(float(len(rank)))
-    return Tables(bodies, table, extent, margin, ground, pairs, rank)
+    slots = sum(some.slots for some in (*ground, *pairs))
+    slots = slots if max_contacts is None else min(slots, max_contacts)
+    return Tables(bodies, table, extent, margin, ground, pairs, rank, slots)
 
 
 def _extents(bodies: BodyTable, shapes: ShapeTable) -> tuple[Array, float]:
