@@ -16,7 +16,8 @@ from delassus.simulation.setup import Setup
 from delassus.step.bodies.kernels import period_kernel
 
 _policies: WeakKeyDictionary[Any, dict[tuple[Any, int, int | None], Kernel[..., Any]]] = WeakKeyDictionary()
-"""The step's kernel for each kernel of a user that is compiled into it, by robot, number of controls and slots of many bodies.
+"""The step's kernel for each kernel of a user that is compiled into it, by robot, number of controls and
+slots of many bodies.
 
 It knows the user's kernel by a weak reference: as a value here it must not keep its key alive.
 """

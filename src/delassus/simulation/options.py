@@ -54,8 +54,8 @@ class StepSolver(Options):
             of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
             recursion: for robots with dry friction in many joints, servos that saturate and limits; trees without
             closed loops, tendons and contacts between bodies. "sweeps" are loops over bodies, pairs and contacts, for
-            scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on the Delassus
-            matrix, such as "pgs", to compare with.
+            scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
+            the Delassus matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.
     """
 

@@ -23,8 +23,8 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.dynamics.kinematics.manifold import integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.simulation.ground import Ground
-from delassus.step.scene import Scene
 from delassus.step.bodies.kernels import geometry_kernel
+from delassus.step.scene import Scene
 from delassus.step.stages.types import GroundShape
 
 Array = NDArray[np.float64]

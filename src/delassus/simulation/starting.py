@@ -21,8 +21,8 @@ from delassus.model.transmission import STATELESS
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, take_out
-from delassus.step.scene import Scene
 from delassus.step.bodies.kernels import geometry_kernel
+from delassus.step.scene import Scene
 
 _LIFTS = 5
 """Of a robot out of hills, at most."""

@@ -39,7 +39,6 @@ from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
 from delassus.step.sources.spot import Plane, Spot, spots_of
 
-
 CONTACTS: Final = 8
 """Slots for contacts of shapes by default."""
 
@@ -69,8 +68,8 @@ class Scene(OfModel):
         pushed: Frames that wrenches act on from outside.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
-        many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs and
-            contacts (`step.bodies`); None for straight code.
+        many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs
+            and contacts (`step.bodies`); None for straight code.
     """
 
     mechanism: Mechanism

@@ -18,8 +18,8 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
-from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.compiler.tracing.flow.control import UNBOUNDED, scan, scan_first, while_loop
+from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.geometry.shapes.registry import Placed, Touch
 from delassus.geometry.surfaces import Surface
 from delassus.step.bodies.motion import Poses, numbers_to
@@ -86,7 +86,7 @@ def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
         half = np.abs(R) @ np.take(shapes.core, k, axis=0) + np.take(shapes.radius, k) + near
         return R, near, k, p, half
 
-    return PlacedShapes(*map_items(placed, numbers_to(shapes.count | 1)))
+    return PlacedShapes(*map_items(placed, numbers_to(shapes.n | 1)))
 
 
 def place_shape(shapes: ShapeTable, poses: Poses, k: Any) -> tuple[Any, Any]:
@@ -147,14 +147,12 @@ def _bisect(choose: Any, most: float) -> Any:
     return while_loop(lambda now: now[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
 
 
-def _fill(
-    tables: Tables, points: list[Points], pairs: list[Any], index: Any, count: Any, overflow: Any
-) -> Slots:
+def _fill(tables: Tables, points: list[Points], pairs: list[Any], index: Any, count: Any, overflow: Any) -> Slots:
     """The contacts at some places (slots,)."""
-    world = float(tables.bodies.count)
+    world = float(tables.bodies.n)
 
     def contact(k: Any, at: Any) -> tuple[Any, Any]:
-        base, chosen = 0, None
+        base, chosen = 0, ()  # type: int, tuple[Any, ...]
         for n, own in enumerate(points):
             items, each = own.gap.shape
             local = np.clip(at - float(base), 0.0, float(items * each - 1))
@@ -171,11 +169,13 @@ def _fill(
                 some, pair = tables.pairs[n - len(tables.ground)], np.take(pairs[n - len(tables.ground)], item)
                 starts = [c for c, m in zip(some.candidates, some.points, strict=True) for _ in range(m)]
                 places = numpy.array([float(i) for m in some.points for i in range(m)])
-                candidate = np.take(numpy.stack(starts).reshape(-1), point * float(some.count) + pair)
+                candidate = np.take(numpy.stack(starts).reshape(-1), point * float(some.n) + pair)
                 candidate = candidate + np.take(places, point)
-                first, second = (np.take(np.take(tables.shapes.body, x.astype(int)), pair) for x in (some.first, some.second))
+                first, second = (
+                    np.take(np.take(tables.shapes.body, x.astype(int)), pair) for x in (some.first, some.second)
+                )
             row = (candidate, gap, np.stack([x, y, z]), np.stack([u, v, w]), first, second)
-            if chosen is None:
+            if not chosen:
                 chosen = row
             else:
                 chosen = tuple(np.where(at > float(base) - 0.5, a, b) for a, b in zip(row, chosen, strict=True))
@@ -187,7 +187,8 @@ def _fill(
         return k + 1.0, row
 
     _, rows = scan_first(count, contact, np.array(0.0), index)
-    return Slots(*rows, count, overflow)
+    candidate, gap, point, normal, first, second = rows
+    return Slots(candidate, gap, point, normal, first, second, count, overflow)
 
 
 # --- the ground -------------------------------------------------------------------------------------------------------
@@ -238,8 +239,7 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
     words = -(-columns // _BITS)
     owners, rows = numpy.unique(some.first, return_inverse=True)
     number = numpy.full((len(owners), columns), -1.0)
-    number[rows, some.second.astype(int)] = numpy.arange(float(some.count))
-    number = number.reshape(-1)
+    number[rows, some.second.astype(int)] = numpy.arange(float(some.n))
     weight = numpy.array([2.0 ** (_BITS - 1 - k % _BITS) for k in range(columns)])
 
     def meet(row: Any, _: Any) -> tuple[Any, Any]:
@@ -248,7 +248,7 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
 
         def test(k: Any, p: Any, half: Any) -> Any:
             near = np.max(np.abs(c - p) - e - half) <= tables.margin
-            known = np.take(number, row * float(columns) + k) > -0.5
+            known = np.take(number.reshape(-1), row * float(columns) + k) > -0.5
             return np.where(near & known, np.take(weight, k), 0.0)
 
         bits = map_items(test, shapes.number, shapes.p, shapes.half)
@@ -264,7 +264,7 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
         bit = bit - np.where(np.take(powers, bit) > mask, 1.0, 0.0)
         row = np.floor((word + 0.5) / float(words))
         column = (word - float(words) * row) * float(_BITS) + (float(_BITS - 1) - bit)
-        pair = np.take(number, row * float(columns) + column)
+        pair = np.take(number.reshape(-1), row * float(columns) + column)
         pairs = np.add_at(pairs, np.where(active & ~empty, count, -1.0), pair)
         mask = np.where(empty, np.take(masks, word + 1.0), mask - np.take(powers, bit))
         count = count + np.where(active & ~empty, 1.0, 0.0)

@@ -54,7 +54,7 @@ def simulate_bodies(
 def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """As `candidate_geometry`, by loops over shapes and pairs."""
     tables = tables_of(scene)
-    poses = poses_of(tables.bodies, q.reshape(-1, 7), numbers_to(tables.bodies.count + 1))
+    poses = poses_of(tables.bodies, q.reshape(-1, 7), numbers_to(tables.bodies.n + 1))
     surface = ground_surface(scene, ground._replace(normal=np.array(ground.normal)))
 
     def placed(k: Any) -> tuple[Any, Any, Any]:
@@ -73,7 +73,7 @@ def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Float
             first, second = (placed(np.take(numbers, n)) for numbers in (some.first, some.second))
             return stack_touches(pair_touches(some, first, second))
 
-        parts.append(map_items(of_pair, numbers_to(some.count)))
+        parts.append(map_items(of_pair, numbers_to(some.n)))
     order = tables.rank.astype(int)
     gap = np.concatenate([part[0].reshape(-1) for part in parts])[order]
     point, normal = (np.concatenate([part[k].reshape(-1, 3) for part in parts])[order] for k in (1, 2))

@@ -48,7 +48,7 @@ def poses_of(bodies: BodyTable, q: Any, numbers: Any) -> Poses:
     """From configurations (bodies, 7); `numbers` (bodies + 1,) count bodies."""
 
     def pose(k: Any) -> tuple[Any, ...]:
-        own, moves = np.take(q, k, axis=0), k < float(bodies.count)
+        own, moves = np.take(q, k, axis=0), k < float(bodies.n)
         R = np.where(moves, quaternion_to_rotation(own[3:]), numpy.eye(3))
         p = np.where(moves, own[:3], 0.0)
         com = np.where(moves, p + R @ np.take(bodies.com, k, axis=0), 0.0)
@@ -64,7 +64,7 @@ def world_velocities(bodies: BodyTable, poses: Poses, v: Any, numbers: Any) -> A
     def turned(k: Any) -> Any:
         R, own = np.take(poses.R, k, axis=0), np.take(v, k, axis=0)
         linear = own[:3] + np.cross(own[3:], np.take(bodies.com, k, axis=0))
-        return np.where(k < float(bodies.count), np.concatenate([R @ linear, R @ own[3:]]), 0.0)
+        return np.where(k < float(bodies.n), np.concatenate([R @ linear, R @ own[3:]]), 0.0)
 
     return map_items(turned, numbers)
 
@@ -80,8 +80,8 @@ def fly_bodies(bodies: BodyTable, q: Any, poses: Poses, velocity: Any, shift: An
         shift: (bodies + 1, 6) a small motion before the flight [m, rad], in the world; None for none.
         h: [s].
     """
-    ends: list[Any] = [None] * bodies.count
-    speeds: list[Any] = [None] * bodies.count
+    ends: list[Any] = [None] * bodies.n
+    speeds: list[Any] = [None] * bodies.n
     substeps = np.array(1.0)
     for symmetric, own in ((True, bodies.symmetric), (False, bodies.skew)):
         if not own:

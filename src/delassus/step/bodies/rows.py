@@ -76,7 +76,9 @@ def contact_rows(bodies: BodyTable, poses: Poses, slots: Slots, match: Any, impu
         _, _, point, normal, first, second = item
         active, place = np.where(k < slots.count, 1.0, 0.0), np.take(match, k)
         axes = contact_axes(normal)
-        arms, turns, inverses = [], [], []
+        arms: list[Any] = []
+        turns: list[Any] = []
+        inverses: list[Any] = []
         G = np.zeros((3, 3))
         for body in (first, second):
             arm = point - np.take(poses.com, body, axis=0)

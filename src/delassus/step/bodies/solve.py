@@ -37,8 +37,8 @@ _DAMPED: Final = 0.5
 
 
 class _Iterate(NamedTuple):
-    """Impulses (slots, 3) and velocities (bodies + 1, 6), the direction p (slots, 3) and its velocities (bodies + 1, 6),
-    |∇|², the largest change of a velocity, sweeps."""
+    """Impulses (slots, 3) and velocities (bodies + 1, 6), the direction p (slots, 3) and its velocities
+    (bodies + 1, 6), |∇|², the largest change of a velocity, sweeps."""
 
     impulse: Any
     velocity: Any

@@ -78,7 +78,7 @@ class _Extremes(NamedTuple):
 def assemble_bodies(scene: Scene, state: StepState, inputs: StepInputs) -> BodySystem:
     """Stages 1 to 4 of a step."""
     tables, h = tables_of(scene), inputs.time_step
-    n, fall = tables.bodies.count, fall_speed(scene.model, h)
+    n, fall = tables.bodies.n, fall_speed(scene.model, h)
     q, surface, numbers = state.q.reshape(n, 7), ground_surface(scene, inputs.ground), numbers_to(n + 1)
     poses = poses_of(tables.bodies, q, numbers)
     v = world_velocities(tables.bodies, poses, state.v.reshape(n, 6), numbers)
@@ -128,7 +128,7 @@ def _push_frames(scene: Scene, poses: Poses, q: Any, inputs: StepInputs, velocit
     for k, frame in enumerate(scene.pushed):
         J = frame_jacobian.function(scene.model, q, frame=frame, reference="LOCAL_WORLD_ALIGNED")
         force = np.array(inputs.wrench[k]) @ J
-        for n in range(bodies.count):
+        for n in range(bodies.n):
             own = force[6 * n : 6 * n + 6]
             push, turn = poses.R[n] @ own[:3], poses.R[n] @ (own[3:] - np.cross(bodies.com[n], own[:3]))
             kick = np.concatenate([push / bodies.mass[n], poses.inverse_inertia[n] @ turn])
@@ -168,7 +168,7 @@ def _reach(tables: Tables, v: Any, fall: Any, h: Any, numbers: Any) -> Any:
     def distance(k: Any) -> Any:
         own, extent = np.take(v, k, axis=0), np.take(tables.extent, k)
         speed = np.sqrt(own[:3] @ own[:3]) + extent * np.sqrt(own[3:] @ own[3:]) + fall
-        return np.where(k < float(tables.bodies.count), 2.0 * h * speed, 0.0)
+        return np.where(k < float(tables.bodies.n), 2.0 * h * speed, 0.0)
 
     return map_items(distance, numbers)
 

@@ -1,7 +1,7 @@
 """Scenes of free bodies as tables: bodies, shapes, pairs of shapes, contact slots.
 
 A loop over bodies or pairs is traced once and reads what differs from a table, by an index. Shapes of one kind are a
-class, and so are pairs of shapes that touch by the same entries of the table of pairs: each class has a loop of its own.
+class, and so are pairs of shapes that touch by the same entries of the table of pairs: each class has its own loop.
 The world is the body after all others.
 
 A class of pairs has slots for pairs whose bounding boxes are near, and slots for contacts of these. Candidates are
@@ -49,7 +49,7 @@ class BodyTable(NamedTuple):
     skew: tuple[int, ...]
 
     @property
-    def count(self) -> int:
+    def n(self) -> int:
         """The number of bodies, without the world."""
         return len(self.mass)
 
@@ -69,7 +69,7 @@ class ShapeTable(NamedTuple):
     size: Array
 
     @property
-    def count(self) -> int:
+    def n(self) -> int:
         """The number of shapes."""
         return len(self.body)
 
@@ -118,7 +118,7 @@ class PairClass(NamedTuple):
     slots: int
 
     @property
-    def count(self) -> int:
+    def n(self) -> int:
         """The number of pairs."""
         return len(self.first)
 
@@ -172,9 +172,9 @@ def _tables(
     starts = numpy.cumsum([0, *(shape.count for shape in shapes), *(c.count for c in collisions)])
     every = list(dict.fromkeys([*shapes, *(shape for c in collisions for shape in (c.shape, c.other))]))
     number = {shape: k for k, shape in enumerate(every)}
-    table = _shape_table(links, every, bodies.count)
+    table = _shape_table(links, every, bodies.n)
     ground = _ground_classes(shapes, number, starts, max_contacts)
-    pairs = _pair_classes(collisions, number, starts[len(shapes) :], bodies.count, max_contacts)
+    pairs = _pair_classes(collisions, number, starts[len(shapes) :], bodies.n, max_contacts)
     extent, margin = _extents(bodies, table)
     order = [own.candidate[:, None] + numpy.arange(own.points) for own in ground]
     order += [
@@ -183,15 +183,15 @@ def _tables(
     ]
     rank = numpy.zeros(starts[-1])
     rank[numpy.concatenate([x.ravel() for x in order]).astype(int)] = numpy.arange(float(len(rank)))
-    slots = sum(some.slots for some in (*ground, *pairs))
+    slots = sum(own.slots for own in ground) + sum(some.slots for some in pairs)
     slots = slots if max_contacts is None else min(slots, max_contacts)
     return Tables(bodies, table, extent, margin, ground, pairs, rank, slots)
 
 
 def _extents(bodies: BodyTable, shapes: ShapeTable) -> tuple[Array, float]:
     """Distances (bodies + 1,) of the farthest points from centres of mass, and the margin of near shapes."""
-    extent, sizes = numpy.zeros(bodies.count + 1), numpy.linalg.norm(shapes.core, axis=1) + shapes.radius
-    moving = shapes.body < bodies.count
+    extent, sizes = numpy.zeros(bodies.n + 1), numpy.linalg.norm(shapes.core, axis=1) + shapes.radius
+    moving = shapes.body < bodies.n
     for body, p, size in zip(shapes.body[moving].astype(int), shapes.p[moving], sizes[moving], strict=True):
         extent[body] = max(extent[body], float(numpy.linalg.norm(p - bodies.com[body]) + size))
     return extent, _MARGIN * float(sizes[moving].min())
@@ -233,15 +233,15 @@ def _pair_classes(
     classes = []
     for pairs in members.values():
         example = [collisions[k] for k in pairs[0][2]]
-        ways = tuple((c.pair, c.shape is not pairs[0][0]) for c in example)
+        entries = tuple((c.pair, c.shape is not pairs[0][0]) for c in example)
         points = tuple(c.count for c in example)
         near = min(len(pairs), PARTNERS * bodies if most is None else max(most, PARTNERS * bodies)) | 1
         slots = min(near * sum(points), near * min(POINTS, sum(points)) if most is None else most)
-        candidates = tuple(starts[[own[w] for _, _, own in pairs]].astype(float) for w in range(len(ways)))
-        sides = [[pair[k] for pair in pairs] for k in range(2)]
-        first, second = (numpy.array([float(number[shape]) for shape in side]) for side in sides)
-        constants = [(_common(side), side[0].kind.lengths) for side in sides]
-        classes.append(PairClass(ways, first, second, (constants[0], constants[1]), candidates, points, near, slots))
+        candidates = tuple(starts[[own[w] for _, _, own in pairs]].astype(float) for w in range(len(entries)))
+        one, two = [first for first, _, _ in pairs], [second for _, second, _ in pairs]
+        numbers = [numpy.array([float(number[shape]) for shape in side]) for side in (one, two)]
+        constants = (_common(one), one[0].kind.lengths), (_common(two), two[0].kind.lengths)
+        classes.append(PairClass(entries, numbers[0], numbers[1], constants, candidates, points, near, slots))
     return tuple(classes)
 
 

@@ -74,11 +74,11 @@ def _candidate_leads(scene: Scene, kinematics: Kinematics, q: Any, v: Any, groun
             continue
         now, then = (touches(shape, tree, at, surface) for at in (poses, later))
         for k in range(shape.count):
-            ends = (
+            ends = [
                 (touch[k].point - at[i][1], *twist, touch[k].normal)
                 for touch, at, twist in zip((now, then), (poses, later), twists[i], strict=True)
-            )
-            lead = touching_lead(*ends, scene.field is not None)
+            ]
+            lead = touching_lead(ends[0], ends[1], scene.field is not None)
             leads.append(lead if shape.rolls[k] else np.zeros(3))
     leads += [np.zeros(3)] * (scene.fixed_candidates - scene.ground_candidates)
     return np.stack(leads) if leads else np.zeros((1, 3))
