@@ -106,7 +106,7 @@ INNER = {
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
     "step": [
         *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
-        *("articulated", "stages", "compliant", "contact"),
+        *("articulated", "stages", "bodies", "compliant", "contact"),
     ],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],

@@ -83,7 +83,7 @@ def choose_ground(model: Model, ground: Ground | None, contacts: ContactSelectio
             code="conflicting-arguments",
         )
     unchanged = (contacts.touching, contacts.colliding) == ("*", ContactSelection().colliding)
-    if contacts.max_contacts and unchanged:
+    if contacts.max_contacts != 0 and unchanged:
         _warn_of_absent_floor(model)
     return Ground(), contacts.replace(touching=())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -39,16 +38,16 @@ from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
-from delassus.simulation.setup import step_method
+from delassus.simulation.setup import choose_step
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
+from delassus.step.bodies.kernels import period_kernel
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
-from delassus.step.stages.kernels import simulate
 
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
@@ -108,8 +107,8 @@ class Simulation(Inspection):
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
-        meeting = meeting_shapes(robot.model, contacts) if max_contacts else Meeting()
-        if max_contacts:
+        meeting = meeting_shapes(robot.model, contacts) if max_contacts != 0 else Meeting()
+        if max_contacts != 0:
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
@@ -128,7 +127,7 @@ class Simulation(Inspection):
         warn_of_omissions(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
-        shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts else ()
+        shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts != 0 else ()
         friction = friction_of(model, ground, shapes, meeting)
         scene = Scene(
             robot,
@@ -145,7 +144,7 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
-        self.scene = replace(scene, method=step_method(scene, how.method))
+        self.scene = choose_step(scene, how.method)
         self.freeze()
 
     @classmethod
@@ -293,13 +292,13 @@ class Simulation(Inspection):
         if push is not None:
             u = self.check(state, control)
             check_push(self, push, state.batch)
-            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)), pushes=push)
+            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)), pushes=push)
             runner.step(0)
             return runner.state()
         own = self.__dict__.get("_alone")
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
-            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)))
+            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
             if runner.alone:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)

@@ -21,8 +21,8 @@ from delassus.model.transmission import STATELESS
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, take_out
+from delassus.step.bodies.kernels import geometry_kernel
 from delassus.step.scene import Scene
-from delassus.step.stages.kernels import candidate_geometry
 
 _LIFTS = 5
 """Of a robot out of hills, at most."""
@@ -78,7 +78,7 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool, time: float) -> tuple[An
 
 
 def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> Any:
-    gap, _, normal = candidate_geometry(scene, q, ground=ground.shape)
+    gap, _, normal = geometry_kernel(scene)(scene, q, ground=ground.shape)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q
@@ -90,7 +90,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
     lifted = q
     for _ in range(_LIFTS):
         lifted = _raised(scene, gap, normal, lifted, time)
-        gap, _, normal = candidate_geometry(scene, lifted, ground=ground.shape)
+        gap, _, normal = geometry_kernel(scene)(scene, lifted, ground=ground.shape)
         if scene.field is None or not np.any(gap < -DEEP):
             break  # on hills, balls touch elsewhere when they are lifted
     was, held = _deepest(scene, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
@@ -98,7 +98,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
         return lifted
     found = np.array(lifted)
     found[held] = take_out(scene, ground, held, lifted, time)
-    left = candidate_geometry(scene, found, ground=ground.shape)[0]
+    left = geometry_kernel(scene)(scene, found, ground=ground.shape)[0]
     moved = np.abs(difference(scene.model, lifted[held], found[held])).max(initial=0.0)
     if left.min() < -DEEP:
         warn(

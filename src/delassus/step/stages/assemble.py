@@ -36,7 +36,7 @@ from delassus.step.stages.rolling import rolling_velocity
 from delassus.step.stages.rows import ConstraintRows, constraint_rows
 from delassus.step.stages.types import StepInputs, StepState
 
-_FAR: Final = 10.0
+FAR: Final = 10.0
 """Gaps that close at more than this many times the velocities of a step count as closing at that: they stay open."""
 
 
@@ -194,7 +194,7 @@ def _row_velocities(
         return after, after, np.array(1.0)
     h, slots, fall = inputs.time_step, scene.slots, fall_speed(scene.model, inputs.time_step)
     scale = np.maximum(_largest_speed(scene, after), _largest_speed(scene, before)) + fall + 1e-12
-    far = _FAR * scale
+    far = FAR * scale
     g, rebound = np.array(after), np.zeros(scene.m)
     if slots:
         normals, ends = slice(2, scene.contact_end, scene.contact_rows), slice(scene.contact_end)
