@@ -127,6 +127,7 @@ EXAMPLES = {
     "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
     "FrameTask": dl.control.FrameTask("tool", rows="x y"),
     "CenterOfMassTask": dl.control.CenterOfMassTask(priority=1),
+    "Push": dl.simulation.Push({"trunk": np.zeros(6)}),
     "MomentumTask": dl.control.MomentumTask(weight=2.0),
     "PostureTask": dl.control.PostureTask("crank*"),
     "Task": dl.control.Task(),

@@ -13,6 +13,7 @@ from delassus.errors import BadArgument, expect
 from delassus.model.coordinates import Coordinates
 from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Joint, Posture
 from delassus.model.placement import HERE, Vector
+from delassus.model.transmission import Actuator
 
 
 class Description(Coordinates):
@@ -21,6 +22,7 @@ class Description(Coordinates):
     joints: tuple[Joint, ...]
     frame_list: tuple[Frame, ...]
     postures: tuple[Posture, ...]
+    actuators: tuple[Actuator, ...]
     gravity: Vector
 
     # --- counts -------------------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from functools import cached_property
 
 from delassus.common.frozen import Frozen
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.model.model import Model
+from delassus.model.model import Model, ParametricModel
 from delassus.simulation.ground import Ground
 from delassus.simulation.reduced import reduced_scene
-from delassus.step.scene import Scene
+from delassus.step.scene import ParametricScene, Scene
 
 
 class Setup(Frozen):
@@ -33,7 +33,26 @@ class Setup(Frozen):
     @cached_property
     def reduced_scene(self) -> Scene:
         """The scene with the reduced contact set, with which steps are tried first."""
-        return reduced_scene(self.scene)
+        if self.plain_scene is self.scene:
+            return reduced_scene(self.scene)
+        return replace(self.scene, reduced=reduced_scene(self.plain_scene).reduced)
+
+    @cached_property
+    def plain_scene(self) -> Scene:
+        """The scene with the robot's own numbers where parameters stand: what starts are checked with."""
+        scene = self.scene
+        return scene.with_parameters(scene.parameters()) if isinstance(scene, ParametricScene) else scene
+
+    @property
+    def parametric(self) -> ParametricModel | None:
+        """The robot with its parameters; None if it has none."""
+        part: ParametricModel | None = getattr(self.mechanism, "parametric", None)
+        return part
+
+    @property
+    def nparameters(self) -> int:
+        """The number of parameters that each item has of its own."""
+        return 0 if self.parametric is None else self.parametric.nparameters
 
     def pushed_scene(self, scene: Scene, frames: tuple[str, ...]) -> Scene:
         """A scene of this simulation with wrenches on frames; the same object whenever it is asked for."""

@@ -346,7 +346,10 @@ class ParametricScene(Scene, ParametricComposite):
     def with_parameters(self, parameters: Any) -> Scene:
         """The scene with these parameters (nparameters,)."""
         options = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "mechanism"}
-        return Scene(self.parametric_part.with_parameters(parameters), **options)
+        mechanism = self.parametric_part.with_parameters(parameters)
+        if self.actuators == self.model.actuators:
+            options["actuators"] = mechanism.model.actuators
+        return Scene(mechanism, **options)
 
     @property
     def parametric_part(self) -> Any:

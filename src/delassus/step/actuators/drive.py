@@ -18,6 +18,7 @@ from delassus.constrained.elimination.tree_factor import RankOne
 from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.model.model import Model
+from delassus.model.traced import array_of, has_any
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.step.actuators.checks import driven_velocities, driving_terms
 from delassus.step.actuators.force_law import LAWS
@@ -29,7 +30,7 @@ def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
     return [
         k
         for k, one in enumerate(actuators)
-        if one.drives != "site" and one.force_range and any((*one.gain[1:], *one.bias[1:]))
+        if one.drives != "site" and one.force_range and has_any((*one.gain[1:], *one.bias[1:]))
     ]
 
 
@@ -88,14 +89,15 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
         if len(terms) == 1:
             ((_, j, c),) = terms
             added[j] = added[j] + np.maximum(-h * c * c * slope, 0.0)
-        elif actuator.law != "affine" or any(
+        elif actuator.law != "affine" or has_any(
             (*actuator.gain[1:], *actuator.bias[1:])
         ):  # a tendon, which resists its joints together
             rank_ones.append(RankOne(moment_arms, np.maximum(-h * slope, 0.0)))
     if not laws:
         return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.zeros(0))
     pulls, slopes, rates = (np.stack([np.array(law[k]) for law in laws]) for k in range(3))
-    arms, low, high = (numpy.array([law[k] for law in laws]) for k in range(3, 6))
+    arms = numpy.array([law.moment_arms for law in laws])
+    low, high = (array_of(tuple(law[k] for law in laws)) for k in (4, 5))
     limited = LimitedServos(pulls, slopes, rates, arms, low, high)
     return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.stack(active_modes), servos=limited)
 

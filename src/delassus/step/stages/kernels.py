@@ -32,7 +32,12 @@ GROUND: Final = Group(
     heights=Input("(field_rows,field_columns)", shared=True),
 )
 LIMITS: Final = Group(SolverLimits, tolerance=Input("()", TOLERANCE), iterations=Input("()", MAX_ITERATIONS))
-INPUTS: Final[dict[str, Declared]] = {"material": MATERIAL, "ground": GROUND, "limits": LIMITS, "wrench": Input("(pushes,6)")}
+INPUTS: Final[dict[str, Declared]] = {
+    "material": MATERIAL,
+    "ground": GROUND,
+    "limits": LIMITS,
+    "wrench": Input("(pushes,6)"),
+}
 SIGNATURE: Final = (
     "(nq),(nv),(impulse_size),(slot_size),(),(),{control}()->(nq),(nv),(impulse_size),(slot_size),(),(),()"
 )
