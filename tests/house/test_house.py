@@ -104,6 +104,7 @@ INNER = {
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
     "step": ["actuators", "sources", "", "scheme", "points", "impacts", "laws", "stages", "compliant", "contact"],
+    "simulation": ["", "sensors"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }

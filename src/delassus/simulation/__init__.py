@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
     from delassus.simulation.pushes import Push
+    from delassus.simulation.sensors.readout import Sensor
+    from delassus.simulation.sensors.sensors import Sensors
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
@@ -22,6 +24,8 @@ __all__ = [
     "HeightField",
     "Mark",
     "Push",
+    "Sensor",
+    "Sensors",
     "Simulation",
     "State",
     "StepSolver",
@@ -40,6 +44,8 @@ if not TYPE_CHECKING:
             "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
             "simulation.pushes": "Push",
+            "simulation.sensors.readout": "Sensor",
+            "simulation.sensors.sensors": "Sensors",
             "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -52,6 +52,10 @@ from delassus.step.actuators.checks import check_actuators
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.kernels import simulate
+
+if TYPE_CHECKING:
+    from delassus.simulation.sensors.readout import Sensor
+    from delassus.simulation.sensors.sensors import Sensors
 
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
@@ -287,6 +291,12 @@ class Simulation(Inspection):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_alone"}
+
+    def sensors(self, *sensors: str | Sensor) -> Sensors:
+        """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel."""
+        from delassus.simulation.sensors.sensors import Sensors
+
+        return Sensors(self, sensors)
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
