@@ -125,8 +125,7 @@ class Runner:
         frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
         self._pushed = frames
         if kick is not None:
-            state = kicked(self.state(), kick)
-            self.v, self.status = state.v, state.status
+            self.v, self.status = kicked(self.v, self.status, kick)
             if isinstance(self._pushes, Push):  # that of a run has its kick once
                 self._pushes = replace(self._pushes, kick=None)
 

@@ -264,7 +264,8 @@ class Simulation(Inspection):
         for name in ("q", "v", "time", "impulse", "contact", "residual", "status", "activation", "parameters"):
             parts[name] = parts[name].copy()
             parts[name][numbers] = fresh[name]
-        return State(**{name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()})
+        parts = {name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()}
+        return State.unchecked(**parts) if batch else State(**parts)
 
     def resume(self, log: Trajectory, k: int, items: tuple[Any, ...] = ()) -> State:
         """The state at the k-th time of a log, as `log[k]` gives it: `run` goes on from it, to the bit."""

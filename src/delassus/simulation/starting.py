@@ -198,7 +198,7 @@ def values_of_items(name: str, given: Any, batch: tuple[int, ...], numbers: NDAr
     """Values (n, size) of n items: one (size,) for all of them, (n, size), or (…, size) for the whole batch."""
     x = array_of_shape(name, given, (..., size))
     if x.shape[:-1] == batch and batch:
-        return x.reshape(-1, size)[numbers]
+        return x.reshape((int(np.prod(batch)), size))[numbers]
     if x.ndim == 1 or x.shape[:-1] in ((len(numbers),), (1,)):
         return np.broadcast_to(x, (len(numbers), size))
     raise SimulationError(

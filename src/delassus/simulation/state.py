@@ -185,13 +185,12 @@ class State:
 
 def _whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
     array = np.asarray(given)
+    whole = array.dtype.kind in "iu"
+    if whole and (name == "status" or not (array < 0).any()):
+        return array.astype(np.int64, copy=False)
     what = "whole numbers, see `Mark`" if name == "status" else "a whole number, zero or more, or one for each item"
     sentence = f"{name} of a state is {short(repr(given))}; it is {what}."
-    if array.dtype.kind not in "iu":
-        raise SimulationError(sentence, code="not-a-whole-number")
-    if name != "status" and np.any(array < 0):
-        raise OutOfRange(sentence)
-    return array.astype(np.int64, copy=False)
+    raise OutOfRange(sentence) if whole else SimulationError(sentence, code="not-a-whole-number")
 
 
 def _of_items(name: str, array: Any, batch: tuple[int, ...]) -> Any:
