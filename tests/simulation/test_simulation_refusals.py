@@ -230,7 +230,7 @@ STAIRS = """
 <mujoco>
   <worldbody>
     <geom name="floor" type="plane" size="1 1 1" pos="0 0 -0.5"/>
-    <geom name="stair" type="box" size="1 1 0.1"/>
+    <geom name="stair" type="box" size="1 1 0.1" contype="2" conaffinity="2"/>
     <body pos="0 0 1"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>
   </worldbody>
 </mujoco>"""
@@ -238,13 +238,8 @@ STAIRS = """
 
 def test_scenery_that_is_not_touched_is_said():
     robot = dl.load(STAIRS)
-    with pytest.warns(dl.errors.DelassusWarning) as said:
+    with pytest.warns(dl.errors.DelassusWarning, match="1 shapes .* not touched: stair"):
         dl.Simulation(robot)
-    sentences = [str(warning.message) for warning in said]
-    assert any("not touched: stair" in s for s in sentences) and any("height=-0.5" in s for s in sentences)
-    with pytest.warns(dl.errors.DelassusWarning) as said:
-        dl.Simulation(robot, dl.Ground(height=-0.5))
-    assert len(said) == 1
 
 
 # --- controllers ------------------------------------------------------------------------------------------------------

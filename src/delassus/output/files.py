@@ -10,14 +10,14 @@ import numpy as np
 
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.compiler.graph.parameters import PARAMETERS
-from delassus.step.marks import Mark
-from delassus.output.status import MotionStatus
+from delassus.errors import BadArgument
 from delassus.output.checks import ARRAYS, MEASURES
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
-from delassus.output.trajectory import Trajectory
-from delassus.errors import BadArgument
 from delassus.output.run_record import RunRecord
+from delassus.output.status import MotionStatus
+from delassus.output.trajectory import Trajectory
+from delassus.step.marks import Mark
 
 _EVENT: Final = "event "
 _CONTACTS: Final = "contacts "

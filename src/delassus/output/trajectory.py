@@ -1,11 +1,9 @@
 """`Trajectory`: motions as they were simulated, states at some times, of one item or a batch, and what follows."""
 
 from __future__ import annotations
-from collections.abc import Iterable
-from delassus.common.types import Objects
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,14 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.frozen import read_only
 from delassus.common.outcomes import members_of, sentence_with_count, worst_of
+from delassus.common.types import Objects
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import short
 from delassus.model.links import links_of
 from delassus.model.model import sample_of
-from delassus.step.marks import Mark, described
-from delassus.output.status import MotionStatus
 from delassus.output.between import between
 from delassus.output.checks import ARRAYS, checked_parts
 from delassus.output.choices import check_items, moments
@@ -30,6 +27,8 @@ from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NoSuchTime, NotRecorded, TrajectoryError
 from delassus.output.measures import mechanical_energy, velocity_error
 from delassus.output.run_record import RunRecord
+from delassus.output.status import MotionStatus
+from delassus.step.marks import Mark, described
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -282,7 +281,13 @@ class Trajectory:
         return plot(self, what, item, ax)
 
     def draw(
-        self, times: int | ArrayLike = 6, item: int = 0, *, turn: float = -0.9, rise: float = 0.25, axes: Objects | None = None
+        self,
+        times: int | ArrayLike = 6,
+        item: int = 0,
+        *,
+        turn: float = -0.9,
+        rise: float = 0.25,
+        axes: Objects | None = None,
     ) -> Objects:
         """Drawings of a robot at several times, side by side, with ground and contact forces; with matplotlib.
 
@@ -299,7 +304,9 @@ class Trajectory:
 
         return draw(self, times, item, turn, rise, axes)
 
-    def save_html(self, path: str | os.PathLike[str], items: Iterable[int] | None = None, frames_per_second: float = 50.0) -> None:
+    def save_html(
+        self, path: str | os.PathLike[str], items: Iterable[int] | None = None, frames_per_second: float = 50.0
+    ) -> None:
         """Write one file that plays the robots in any browser, offline: shapes, ground and contact forces.
 
         Args:

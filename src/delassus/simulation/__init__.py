@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
     from delassus.simulation.pushes import Push
+    from delassus.simulation.scenery import ground_of
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
+    from delassus.step.actuators.actuator_forces import actuator_forces
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos
     from delassus.step.marks import Mark
 
@@ -29,6 +31,8 @@ __all__ = [
     "Simulation",
     "State",
     "StepSolver",
+    "actuator_forces",
+    "ground_of",
     "motors",
     "position_servos",
     "velocity_servos",
@@ -39,10 +43,12 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
+            "step.actuators.actuator_forces": "actuator_forces",
             "step.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
             "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
+            "simulation.scenery": "ground_of",
             "simulation.pushes": "Push",
             "simulation.sensors.readout": "Sensor",
             "simulation.sensors.sensors": "Sensors",

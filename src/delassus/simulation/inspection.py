@@ -20,7 +20,7 @@ from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
 from delassus.step.scene import ParametricScene
 from delassus.step.stages.friction import contact_coefficients
-from delassus.step.stages.kernels import assemble_step, candidate_geometry
+from delassus.step.stages.kernels import assemble_step, candidate_geometry, contact_candidates
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import GroundShape, SolverLimits, StepInputs, StepState
 
@@ -135,6 +135,5 @@ class Inspection(Setup):
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
-            gap = candidate_geometry(self.plain_scene, state.q, ground=self.ground.shape)[0]
-            number = np.sort(np.argsort(gap, -1)[..., : scene.slots], -1)
+            number = contact_candidates(self.plain_scene, state.q, ground=self.ground.shape)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))

@@ -22,6 +22,8 @@ class ContactSelection(Options):
         touching: Names or patterns of the collision shapes that may touch the ground.
         colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
             restitution that the ground is given: of one robot, of several, or of the world.
+        self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
+            what is fixed to the world is touched as the file says, too.
         max_contacts: How many contacts a state has at most; the nearest are solved for.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
@@ -29,12 +31,14 @@ class ContactSelection(Options):
 
     touching: str | Iterable[str] = "*"
     colliding: Iterable[tuple[str, str]] = ()
+    self_collision: bool = True
     max_contacts: int = 8
     max_limits: int = 4
     joint_friction: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "joint_friction", boolean("joint_friction", self.joint_friction))
+        for name in ("joint_friction", "self_collision"):
+            object.__setattr__(self, name, boolean(name, getattr(self, name)))
         for name in ("max_contacts", "max_limits"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
 
@@ -44,7 +48,10 @@ class StepSolver(Options):
     """How the contacts of a step are solved.
 
     Attributes:
-        method: "auto", Newton's method on the motions of bodies, or a method of `ContactProblem.solve` on the Delassus
+        method: "auto" takes the cheaper of the next two. "dual" is Newton's method on impulses, by the Delassus matrix
+            of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
+            recursion: for robots with dry friction in many joints, servos that saturate and limits; trees without
+            closed loops, tendons and contacts between bodies. Or a method of `ContactProblem.solve` on the Delassus
             matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.
     """

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +27,7 @@ from delassus.simulation.ground import structures
 from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
+from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import has_impulse_outside
@@ -63,7 +64,7 @@ class Runner:
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         self.alone = not state.q.shape[:-1] and plain and not sim.nparameters
-        self._thorough: Callable[[], None] | None = None
+        self._bound_rescues: dict[Scene, Callable[[], None]] = {}
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
         self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
@@ -133,11 +134,24 @@ class Runner:
         self.time, self.log_time, self.made = self.time + self._period, self.log_time + self._period, self.made + 1
         self.consistent = True
 
+    @cached_property
+    def _rescues(self) -> tuple[tuple[float, Scene], ...]:
+        """With which scene an item is solved again that has a flag, one after the other."""
+        reduced, full = self.sim.reduced_scene, self.sim.scene
+        if reduced.method != ARTICULATED:
+            return ((NEEDS_FULL_SET, full),)
+        first, last = ((NEEDS_ITERATIONS, self.sim.fallback(scene)) for scene in (reduced, full))
+        return first, (NEEDS_FULL_SET, full), last
+
     def _look_again(self) -> None:
         """Handle flags: a step that needs the full contact set, or an item that ends here."""
-        if self.status.item() == NEEDS_FULL_SET:
-            self._thorough = self._thorough or self._bound(self.sim.scene, MAX_ITERATIONS)
-            self._thorough()
+        for flag, scene in self._rescues:
+            if self.status.item() == flag:
+                tick = self._bound_rescues.get(scene)
+                if tick is None:
+                    most = LONGER if scene.method == ARTICULATED else MAX_ITERATIONS
+                    tick = self._bound_rescues[scene] = self._bound(scene, most)
+                tick()
         if int(self.status) & _FROZEN:
             self.alive[...] = 0.0
 
@@ -182,12 +196,15 @@ class Runner:
 
     def _call(self, given: tuple[Any, ...]) -> None:
         reduced, full, lying = self.sim.reduced_scene, self.sim.scene, self._needs_full_set()
-        schedule = (
+        by_tree = reduced.method == ARTICULATED
+        schedule = [
             (_NEW, reduced, QUICKLY),
             (NEEDS_ITERATIONS, reduced, LONGER),
-            (NEEDS_ITERATIONS, reduced, MAX_ITERATIONS),
-            (NEEDS_FULL_SET, full, MAX_ITERATIONS),
-        )
+            (NEEDS_ITERATIONS, self.sim.fallback(reduced), MAX_ITERATIONS),
+            (NEEDS_FULL_SET, full, QUICKLY if by_tree else MAX_ITERATIONS),
+        ]
+        if by_tree:
+            schedule += [(NEEDS_ITERATIONS, full, LONGER), (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)]
         attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in schedule]
         before = None
         if lying is not None:
@@ -247,7 +264,8 @@ class Runner:
         self._given, self._step = np.zeros(self.sim.scene.control_size), np.array(self.sim.time_step)
         self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
-        return self._bound(self.sim.reduced_scene, MAX_ITERATIONS)
+        most = LONGER if self.sim.reduced_scene.method == ARTICULATED else MAX_ITERATIONS
+        return self._bound(self.sim.reduced_scene, most)
 
     def _bound(self, scene: Scene, patience: float) -> Callable[[], None]:
         moving, (names, numbers) = self.moving, self.packed(patience)

@@ -19,12 +19,11 @@ from delassus.common.checks import (
 )
 from delassus.common.options import Shortcuts
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.contact.solvers.registry import find_solver
-from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import Model, ParametricModel
+from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError
@@ -32,12 +31,14 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
+from delassus.simulation.meeting import Meeting, meeting_shapes
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
-from delassus.simulation.shapes import colliding as shapes_colliding
-from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
+from delassus.simulation.scenery import choose_ground, warn_of_scenery
+from delassus.simulation.setup import step_method
+from delassus.simulation.shapes import shapes_of, warn_of_ridges
 from delassus.simulation.starting import (
     are_admissible_for,
     check_parameters,
@@ -49,8 +50,10 @@ from delassus.simulation.starting import (
 )
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
+from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
+from delassus.step.sources.limits import with_tendon_limits
 from delassus.step.stages.kernels import simulate
 
 if TYPE_CHECKING:
@@ -90,15 +93,16 @@ class Simulation(Inspection):
         Args:
             robot: A model, whose own constraints close its loops, or a mechanism. One with parameters, such as
                 robot.parametric("mass:trunk", "servo"), has them per item (`start`).
-            ground: What it stands on; None for `Ground()`.
+            ground: What it stands on; None for the planes of the model's file. A file that describes a world without a
+                plane has no ground; a robot alone (URDF) stands on `Ground()`, level and at height zero.
             time_step: Of one step of time [s].
             substeps: Steps of time in a control period.
             actuators: What the controls drive; by default those of the model. Without any, controls are torques of all
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, max_contacts, max_limits, joint_friction (contacts); method, tolerance
-                (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction (contacts);
+                method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
@@ -110,12 +114,10 @@ class Simulation(Inspection):
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
-        meeting = shapes_colliding(robot.model, contacts.colliding) if max_contacts else ()
+        meeting = meeting_shapes(robot.model, contacts) if max_contacts else Meeting()
         if max_contacts:
-            met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
-            warn_of_scenery(robot.model, ground is not None, met)
-        ground = Ground() if ground is None else ground
-        expect("the ground", ground, Ground, "Ground(friction=0.7)")
+            warn_of_scenery(robot.model, ground is not None, meeting.geometries)
+        ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
         substeps = whole_number("substeps", substeps)
         model = robot.model
@@ -127,18 +129,21 @@ class Simulation(Inspection):
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_parameters(robot, chosen)
         check_actuators(model, chosen)
+        chosen = limited_by_joints(model, chosen)
+        robot = with_tendon_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
         shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
-        self.scene = Scene(
+        scene = Scene(
             robot,
             max_limits=contacts.max_limits,
             joint_friction=contacts.joint_friction,
             shapes=shapes,
-            collisions=meeting,
+            collisions=meeting.collisions,
+            pair_classes=meeting.classes,
             field=ground.field,
             max_contacts=max_contacts,
             contact_rows=friction.rows,
@@ -146,9 +151,21 @@ class Simulation(Inspection):
             bounces=bool(np.any(ground.restitution)),
             actuators=chosen,
             substeps=substeps,
-            method=find_solver(how.method, COMPILED).name,
         )
+        self.scene = replace(scene, method=step_method(scene, how.method))
         self.freeze()
+
+    @classmethod
+    def from_file(cls, source: Any, **options: Any) -> Simulation:
+        """The simulation that a file describes: its time step, actuators and ground, its first keyframe as the start.
+
+            log = dl.Simulation.from_file("scene.xml").run(steps=1000)
+
+        `options` are those of `Simulation`, in place of the file's.
+        """
+        model = load(source)
+        options = {"time_step": model.time_step} | options if model.time_step else options
+        return cls(model, **options)
 
     def __repr__(self) -> str:
         scene = self.scene
@@ -161,10 +178,10 @@ class Simulation(Inspection):
 
     def start(
         self,
-        q0: Any,
+        q0: Any = None,
         v0: Any = None,
         *,
-        time: float = 0.0,
+        time: float | None = None,
         seed: int = 0,
         repair: bool = True,
         activation: Any = None,
@@ -173,9 +190,9 @@ class Simulation(Inspection):
         """The state of one item or a batch to begin with.
 
         Args:
-            q0: (…, nq) configurations [rad, m]; quaternions are normalised.
+            q0: (…, nq) configurations [rad, m]; quaternions are normalised. None for `keyframe`, all of it.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
-            time: [s], at which constraints that move in time are met.
+            time: [s], at which constraints that move in time are met; by default zero.
             seed: Of random numbers.
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
@@ -183,7 +200,13 @@ class Simulation(Inspection):
             parameters: (…, nparameters) of a robot that has some, as `robot.pack` gives them; by default its own
                 numbers. An item whose parameters no robot can have is frozen.
         """
-        scene, time = self.scene, number_in_range("time", time, FINITE)
+        scene = self.scene
+        if q0 is None:
+            key = self.keyframe
+            q0, v0, time = key.q, key.v if v0 is None else v0, key.time if time is None else time
+            activation = key.activation if activation is None and len(key.activation) == scene.na else activation
+        time = 0.0 if time is None else time
+        time = number_in_range("time", time, FINITE)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
         v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
         p = parameter_array(self.parametric, parameters)
@@ -303,7 +326,7 @@ class Simulation(Inspection):
 
     def run(
         self,
-        q0: Any,
+        q0: Any = None,
         v0: Any = None,
         control: Any = None,
         steps: int | None = None,
@@ -318,7 +341,8 @@ class Simulation(Inspection):
         Ctrl-C ends it; what was simulated is given, and its last state has `Mark.INTERRUPTED`.
 
         Args:
-            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
+            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with; None for `keyframe`, with its
+                control where none is given.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
                 be one for each item; a function control(time, q, v) of the whole batch, times (…); or a kernel
@@ -341,6 +365,8 @@ class Simulation(Inspection):
             raise SimulationError(
                 "v0 is given with a State, which has velocities of its own: leave v0 out.", code="conflicting-arguments"
             )
+        if q0 is None and control is None and len(self.keyframe.control) == self.nu:
+            control = self.keyframe.control
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self.check(state, None)
         if push is not None and not callable(push):

@@ -16,10 +16,11 @@ from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechan
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.errors import warn
 from delassus.model.joints import Free
-from delassus.model.model import ParametricModel
+from delassus.model.model import Model, ParametricModel
+from delassus.model.of_model import Keyframe
 from delassus.model.parameter_names import ACTUATOR_KINDS
 from delassus.model.parametric import are_admissible
-from delassus.model.transmission import Actuator
+from delassus.model.transmission import STATELESS, Actuator
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, take_out
@@ -31,6 +32,17 @@ _LIFTS = 5
 
 _STEEP = 0.2
 """The upward part of a normal below which ground is a wall, out of which robots are moved aside."""
+
+
+def first_keyframe(model: Model) -> Keyframe:
+    """Where a simulation starts unless it is told: the first keyframe of the model's file, else its reference
+    configuration "qpos0", else its first posture, else the neutral configuration, at rest."""
+    names = [posture.name for posture in model.postures]
+    keys = [name for name in names if name != "qpos0"]
+    if names:
+        return model.keyframe(next(iter(keys or names)))
+    none = np.zeros(sum(actuator.dynamics != STATELESS for actuator in model.actuators))
+    return Keyframe(model.neutral(), np.zeros(model.nv), none, np.zeros(model.nu), 0.0)
 
 
 def repaired(scene: Scene, ground: Ground, q: Any, v: Any, repair: bool, time: float) -> tuple[Any, Any]:

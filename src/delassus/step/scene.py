@@ -28,12 +28,13 @@ from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNega
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.candidates import Shape
+from delassus.geometry.classes import PairClass
 from delassus.geometry.collisions import Collision
 from delassus.geometry.fields import Field
 from delassus.model.of_model import OfModel
+from delassus.model.parameter_names import ACTUATOR_KINDS
 from delassus.model.transmission import Actuator
 from delassus.step.actuators.activation import count_activations
-from delassus.step.actuators.checks import driven_velocities
 from delassus.step.sources.contact import Contact
 from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
@@ -51,7 +52,8 @@ class Scene(OfModel):
         joint_friction: Whether joints have their dry friction.
         as_in_mujoco: Whether bodies touch halfway between their surfaces, and welds are quaternions, as in MuJoCo.
         shapes: Shapes that may touch the ground.
-        collisions: Pairs of shapes that may touch each other.
+        collisions: Pairs of shapes that may touch each other, each with code of its own.
+        pair_classes: Further pairs, in classes that are looked through by loops.
         field: The grid of a height field; None for a plane.
         max_contacts: Slots for contacts of shapes.
         contact_rows: Rows of a contact slot: 3, 4 with torsional friction, 6 with rolling friction.
@@ -73,6 +75,7 @@ class Scene(OfModel):
     as_in_mujoco: bool = False
     shapes: tuple[Shape, ...] = ()
     collisions: tuple[Collision, ...] = ()
+    pair_classes: tuple[PairClass, ...] = ()
     field: Field | None = None
     max_contacts: int = 0
     contact_rows: int = 3
@@ -134,9 +137,24 @@ class Scene(OfModel):
         return sum(shape.count for shape in self.shapes)
 
     @cached_property
-    def candidates(self) -> int:
-        """Places that may touch."""
+    def fixed_candidates(self) -> int:
+        """Places that are looked at in every state, each at its own number."""
         return self.ground_candidates + sum(collision.count for collision in self.collisions)
+
+    @cached_property
+    def candidates(self) -> int:
+        """Places that may touch: on the ground, of collisions, of classes of pairs, in the order of their numbers."""
+        return self.fixed_candidates + sum(pairs.count for pairs in self.pair_classes)
+
+    @cached_property
+    def state_candidates(self) -> int:
+        """Places that are looked at in a state: of classes of pairs, those of the nearest pairs."""
+        return self.fixed_candidates + sum(pairs.slot_count for pairs in self.pair_classes)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether shapes may touch each other."""
+        return bool(self.collisions or self.pair_classes)
 
     @property
     def slots(self) -> int:
@@ -146,7 +164,7 @@ class Scene(OfModel):
     @property
     def full_slots(self) -> int:
         """Contacts of the full set."""
-        return min(self.candidates, self.max_contacts)
+        return min(self.state_candidates, self.max_contacts)
 
     @property
     def has_fixed_slots(self) -> bool:
@@ -167,6 +185,8 @@ class Scene(OfModel):
             candidates += [(shape, None, shape.geometry.name)] * shape.count
         for collision in self.collisions:
             candidates += [(collision.shape, collision.other, collision.name)] * collision.count
+        for pairs in self.pair_classes:
+            candidates += pairs.place_shapes()
         return tuple(candidates)
 
     # --- other sources ------------------------------------------------------------------------------------------------
@@ -301,7 +321,7 @@ class Scene(OfModel):
     @property
     def nu(self) -> int:
         """The number of controls."""
-        return len(self.actuators) or len(driven_velocities(self.model))
+        return len(self.actuators) or len(self.model.driven_velocities)
 
     @cached_property
     def na(self) -> int:
@@ -347,8 +367,13 @@ class ParametricScene(Scene, ParametricComposite):
         """The scene with these parameters (nparameters,)."""
         options = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "mechanism"}
         mechanism = self.parametric_part.with_parameters(parameters)
-        if self.actuators == self.model.actuators:
-            options["actuators"] = mechanism.model.actuators
+        actuators, changed = list(self.actuators), mechanism.model.actuators
+        for part in self.parametric_part.parametric_part.parts:
+            if part.kind in ACTUATOR_KINDS:  # in the order of the model's
+                fields = ("gain", "bias") if part.kind == "servo" else ("force_range",)
+                numbers = {name: getattr(changed[part.index], name) for name in fields}
+                actuators[part.index] = replace(actuators[part.index], **numbers)
+        options["actuators"] = tuple(actuators)
         return Scene(mechanism, **options)
 
     @property

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias, get_args
 
 from delassus.common.checks import one_of
 from delassus.errors import short
+from delassus.model.contact_rules import ContactRules
 from delassus.model.formats import register_format
 from delassus.model.joints import Free, JointKind
 from delassus.model.model import Model
@@ -187,6 +188,7 @@ class _Builder:
             tuple(joints),
             tuple(self.frames),
             geometries=tuple(self.geometries),
+            contact_rules=ContactRules(world_is_parent=True),
             base_inertia=self.base,
             warnings=tuple(self.warnings),
         )

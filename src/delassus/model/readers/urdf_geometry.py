@@ -74,7 +74,7 @@ class Shapes:
             if min(size) < 0.0:
                 raise shape.error(f"the size {min(size):g} m is negative; lengths are not.", code="out-of-range")
         at, color = placement * origin(element), self._color(element)
-        return Geometry(name, joint, at, shape.tag, size, element.tag, mesh, color)
+        return Geometry(name, joint, at, shape.tag, size, element.tag, mesh, color, conaffinity=1)
 
     def _color(self, element: Element) -> tuple[float, ...]:
         material = element.child("material")

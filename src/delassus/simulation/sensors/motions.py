@@ -11,8 +11,8 @@ from delassus.dynamics.tree.recursion import joint_motions, link_velocities, mom
 from delassus.model.links import links_of
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
 from delassus.spatial.quaternions import quaternion_from_rotation
-from delassus.step.actuators.checks import driving_terms
 from delassus.step.actuators.force_law import clipped_force
+from delassus.step.actuators.transmissions import transmission
 
 _WORLD_AXES = "LOCAL_WORLD_ALIGNED"
 
@@ -97,12 +97,8 @@ def joint_velocity(now: Readout, sensor: Sensor) -> Any:
 def _actuator(now: Readout, sensor: Sensor) -> tuple[Any, int, Any, Any]:
     """An actuator, its number, the length of what it drives, and its rate."""
     k = next(k for k, one in enumerate(now.scene.actuators) if one.name == sensor.target)
-    actuator, model = now.scene.actuators[k], now.model
-    length = rate = np.array(0.0)
-    for name, factor in driving_terms(model, actuator):
-        length = length + factor * now.q[model.q_slice(name).start]
-        rate = rate + factor * now.v[model.v_slice(name).start]
-    return actuator, k, length, rate
+    line = transmission(now.model, now.scene.actuators[k], now.q, now.v)
+    return now.scene.actuators[k], k, np.array(line.length), np.array(line.rate)
 
 
 @register_sensor("actuatorpos", "actuator", 1)

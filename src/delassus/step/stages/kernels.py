@@ -131,7 +131,7 @@ def assemble_step(
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     g = system.g
     if scene.bounces:
-        fraction = solve_contacts_without_gain(scene, contacts, system, inputs).restitution_fraction
+        fraction = solve_contacts_without_gain(scene, state, kinematics, contacts, system, inputs).restitution_fraction
         g = g - (1.0 - fraction) * system.rebound
     return system.delassus(), g
 
@@ -140,5 +140,12 @@ def assemble_step(
 def candidate_geometry(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
     shape = ground._replace(normal=np.array(ground.normal))
-    gap, point, normal = find_candidates(scene, compute_kinematics(scene, q), shape)
-    return gap, point, normal
+    candidates = find_candidates(scene, compute_kinematics(scene, q), shape, every=True)
+    return candidates.gap, candidates.point, candidates.normal
+
+
+@kernel("(nq)->(slot_size)", inputs={"ground": GROUND})
+def contact_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> Floats:
+    """The candidates (slots,) that the slots of a step from a configuration have."""
+    shape = ground._replace(normal=np.array(ground.normal))
+    return collide(scene, compute_kinematics(scene, q), shape).candidate
