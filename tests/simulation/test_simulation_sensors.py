@@ -35,11 +35,11 @@ ARM = """
   </actuator>
   <sensor>
     <framepos objtype="site" objname="hand"/><framelinvel objtype="site" objname="hand"/>
-    <frameangvel objtype="site" objname="hand"/><gyro site="imu"/><velocimeter site="imu"/>
+    <frameangvel objtype="site" objname="hand"/><gyro name="turning" site="imu"/><velocimeter site="imu"/>
     <framelinacc objtype="site" objname="hand"/><frameangacc objtype="site" objname="hand"/><accelerometer site="imu"/>
     <jointpos joint="elbow"/><jointvel joint="shoulder"/>
     <actuatorpos actuator="lift"/><actuatorvel actuator="lift"/><actuatorfrc actuator="bend"/>
-    <subtreecom body="upper"/><subtreelinvel body="upper"/><subtreeangmom body="upper"/>
+    <subtreecom name="middle" body="upper"/><subtreelinvel body="upper"/><subtreeangmom body="upper"/>
     <framequat objtype="site" objname="hand"/>
   </sensor>
 </mujoco>
@@ -105,6 +105,12 @@ def test_a_reading_is_mujocos(name):
     if name.startswith("framequat"):  # theirs has w first, and either sign
         theirs = np.roll(theirs, -1, -1) * np.sign(np.sum(np.roll(theirs, -1, -1) * HERE[name], -1, keepdims=True))
     np.testing.assert_allclose(HERE[name], theirs, atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("turning", "gyro:imu"), ("middle", "subtreecom:upper")])
+def test_sensors_of_the_file_are_read_by_their_names(name, kind):
+    state = FLYING.start(ROBOT.random_configuration(RNG), RNG.normal(size=ROBOT.nv))
+    np.testing.assert_array_equal(FLYING.sensors(name)(state)[name], FLYING.sensors(kind)(state)[kind])
 
 
 def test_the_feet_of_a_standing_robot_carry_its_weight():

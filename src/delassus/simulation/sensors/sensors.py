@@ -247,7 +247,8 @@ def _expanded(sim: Setup, given: Any) -> list[Sensor]:
         sensor = given
     elif isinstance(given, str):
         kind, _, target = given.partition(":")
-        sensor = Sensor(kind, target)
+        own = {one.name: Sensor(one.kind, one.target, name=one.name) for one in sim.model.sensors}
+        sensor = own.get(given, Sensor(kind, target))
     else:
         raise SimulationError(
             f'a sensor is {short(repr(given))}; it is a name such as "gyro:trunk", or a Sensor.', code="wrong-type"
