@@ -127,6 +127,7 @@ EXAMPLES = {
     "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
     "FrameTask": dl.control.FrameTask("tool", rows="x y"),
     "CenterOfMassTask": dl.control.CenterOfMassTask(priority=1),
+    "Delayed": dl.simulation.Delayed(None, 2),
     "Push": dl.simulation.Push({"trunk": (0.0, 50.0, 0.0, 0.0, 0.0, 0.0)}),
     "Sensor": dl.simulation.Sensor("gyro", "trunk"),
     "MomentumTask": dl.control.MomentumTask(weight=2.0),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.actuator_forces import actuator_forces
-    from delassus.step.actuators.servos import motors, position_servos, velocity_servos
+    from delassus.step.actuators.servos import motors, position_servos, velocity_servos, with_lag
     from delassus.step.marks import Mark
 
 __all__ = [
     "ContactSelection",
+    "Delayed",
     "Ground",
     "GroundContacts",
     "GroundPlane",
@@ -36,6 +38,7 @@ __all__ = [
     "motors",
     "position_servos",
     "velocity_servos",
+    "with_lag",
 ]
 
 if not TYPE_CHECKING:
@@ -44,7 +47,8 @@ if not TYPE_CHECKING:
         __all__,
         {
             "step.actuators.actuator_forces": "actuator_forces",
-            "step.actuators.servos": "motors position_servos velocity_servos",
+            "step.actuators.servos": "motors position_servos velocity_servos with_lag",
+            "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
             "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",

@@ -345,8 +345,8 @@ class Simulation(Inspection):
                 control where none is given.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
-                be one for each item; a function control(time, q, v) of the whole batch, times (…); or a kernel
-                (model, time, q, v) -> (nu,), compiled into the step.
+                be one for each item; a function control(time, q, v) of the whole batch, times (…); one of these
+                `Delayed`; or a kernel (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
             every: Of so many states one is kept, the first and the last among them.
             repair: As for `start`.
