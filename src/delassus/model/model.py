@@ -27,7 +27,7 @@ from delassus.model.contact_rules import ContactRules
 from delassus.model.of_model import Description, OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.parametric import PLAIN, TRACED, default_parameters, replaced_fields, with_some_inertia
-from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Posture, is_world
+from delassus.model.parts import WORLD, WORLD_FRAME, FileSensor, Frame, Geometry, Joint, Posture, is_world
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
 from delassus.model.transmission import Actuator, Tendon
 
@@ -54,6 +54,7 @@ class Model(Description):
     actuators: tuple[Actuator, ...] = ()
     tendons: tuple[Tendon, ...] = ()
     postures: tuple[Posture, ...] = field(default=(), metadata=UNREAD)
+    sensors: tuple[FileSensor, ...] = field(default=(), metadata=UNREAD)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     omissions: tuple[str, ...] = field(default=(), compare=False)
     describes_world: bool = field(default=False, metadata=UNREAD)

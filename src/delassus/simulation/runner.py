@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
@@ -62,7 +63,7 @@ class Runner:
         self._rows, self._places = some(state.rows), some(state.contact)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
-        self.alone = not state.q.shape[:-1] and plain
+        self.alone = not state.q.shape[:-1] and plain and not sim.nparameters
         self._bound_rescues: dict[Scene, Callable[[], None]] = {}
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
         self._tick = self._alone() if self.alone and bound and pushes is None else None
@@ -125,8 +126,7 @@ class Runner:
         frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
         self._pushed = frames
         if kick is not None:
-            state = kicked(self.state(), kick)
-            self.v, self.status = state.v, state.status
+            self.v, self.status = kicked(self.v, self.status, kick)
             if isinstance(self._pushes, Push):  # that of a run has its kick once
                 self._pushes = replace(self._pushes, kick=None)
 
@@ -234,7 +234,9 @@ class Runner:
             inputs["control"] = some(control[0])
         if self._wrench is not None:
             inputs["wrench"] = self._wrench
-        vectors = {*moving, "control", "normal"}
+        if self.sim.nparameters:
+            inputs[PARAMETERS] = self._first.parameters
+        vectors = {*moving, "control", "normal", PARAMETERS}
         cores = {name: np.ndim(x) if name == "heights" else int(name in vectors) for name, x in inputs.items()}
         cores["wrench"] = 2
         return Batch(self.q.shape[:-1], inputs, cores)

@@ -28,7 +28,7 @@ from delassus.model.placement import vector
 from delassus.model.readers.mjcf_contact import contact_rules
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
-from delassus.model.readers.mjcf_parts import actuators, equalities, shapes, tendons
+from delassus.model.readers.mjcf_parts import actuators, equalities, sensors, shapes, tendons
 from delassus.model.readers.mjcf_places import Places, check_assets
 from delassus.model.readers.mjcf_refusals import one_line, refused
 from delassus.model.readers.mjcf_support import unsupported
@@ -128,6 +128,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         tree.base_inertia,
         actuators=driven,
         tendons=tendons(m, names, springs=springs, dampers=dampers),
+        sensors=sensors(mujoco, m, names),
         postures=_postures(m, names, driven),
         warnings=(*notes, *omissions),
         omissions=omissions,
