@@ -68,7 +68,7 @@ def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = 
     """The seven stages of one step; `modes` as in `Forces`, None for those of the step's beginning."""
     h = inputs.time_step
     kinematics = compute_kinematics(scene, state.q)
-    contacts = collide(scene, kinematics, inputs.ground)
+    contacts = collide(scene, kinematics, inputs.ground, state.v, h)
     forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     impulses = solve_contacts_without_gain(scene, contacts, system, inputs)
