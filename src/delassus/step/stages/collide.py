@@ -161,9 +161,10 @@ def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts,
         for limit in scene.joint_limits:
             row = limit.joints(motions)[0]
             rates.append((limit.gap(motions), row.factor * v[row.v]))
-    if not rates:
-        return np.array(False)
-    return np.min(np.stack([np.array(gap + time_step * np.minimum(rate, 0.0)) for gap, rate in rates])) < -SLOP
+    gaps = [np.array(gap + time_step * np.minimum(rate, 0.0)) for gap, rate in rates]
+    if scene.reduced is not None:
+        gaps += _predicted_gaps_of_classes(scene, kinematics, contacts, v, time_step)
+    return np.min(np.stack(gaps)) < -SLOP if gaps else np.array(False)
 
 
 def _rates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts, v: Any) -> list[tuple[Any, Any]]:
@@ -178,22 +179,35 @@ def _rates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts, v: 
     def rate(k: int) -> Any:
         return reach.speed(twists[body[k]] - twists[other[k]], candidates.point[k], candidates.normal[k])
 
-    rates = [(candidates.gap[k], rate(k)) for k in outside]
-    if scene.pair_classes:
-        some = slice(scene.fixed_candidates, None)
-        number = candidates.number[some]
-        twist = np.stack([reach.twist(link, v) for link in range(len(kinematics.tree.links) + 1)])
+    return [(candidates.gap[k], rate(k)) for k in outside]
 
-        def rate_of_place(number: Any, point: Any, normal: Any) -> Any:
-            first, second = (np.take(twist, np.take(numpy.array(x, float), number), axis=0) for x in (body, other))
-            return reach.speed(first - second, point, normal)
 
-        def rate_of_near(gap: Any, number: Any, point: Any, normal: Any) -> Any:
-            return cond(gap < ABSENT, rate_of_place, np.array(0.0), number, point, normal)
+def _predicted_gaps_of_classes(
+    scene: Scene, kinematics: Kinematics, contacts: Contacts, v: Any, time_step: Any
+) -> list[Any]:
+    """Of each class of pairs the least gap before and after a step with the velocity v (nv,)."""
+    reach, (gap, point, normal, number, _) = kinematics.reach, contacts.candidates
+    if reach is None or not scene.pair_classes:
+        return []
+    links = [numpy.array(some, float) for some in candidate_links(scene, kinematics.tree)]
+    twist = np.stack([reach.twist(link, v) for link in range(len(kinematics.tree.links) + 1)])
 
-        speeds = map_stacks(rate_of_near, candidates.gap[some], number, candidates.point[some], candidates.normal[some])
-        rates += zip(candidates.gap[some], speeds, strict=True)
-    return rates
+    def predict(gap: Any, point: Any, normal: Any, number: Any) -> Any:
+        first, second = (np.take(twist, np.take(some, number), axis=0) for some in links)
+        return gap + time_step * np.minimum(reach.speed(first - second, point, normal), 0.0)
+
+    def predict_near(gap: Any, *place: Any) -> Any:
+        return cond(gap < ABSENT, predict, gap, gap, *place)
+
+    def predict_all(*places: Any) -> Any:
+        return np.min(map_stacks(predict_near, *places))
+
+    gaps, start = [], scene.fixed_candidates
+    for pairs in scene.pair_classes:
+        places = [x[start : start + pairs.slot_count] for x in (gap, point, normal, number)]
+        gaps.append(cond(np.min(places[0]) < ABSENT, predict_all, np.array(ABSENT), *places))
+        start += pairs.slot_count
+    return gaps
 
 
 def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:
