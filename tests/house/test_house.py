@@ -103,7 +103,10 @@ INNER = {
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
-    "step": ["actuators", "sources", "", "scheme", "points", "impacts", "laws", "stages", "compliant", "contact"],
+    "step": [
+        *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
+        *("articulated", "stages", "compliant", "contact"),
+    ],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }

@@ -15,7 +15,6 @@ import delassus as dl
 from bodies import BALL, BRICK
 from delassus.model.parts import Geometry
 from delassus.model.placement import HERE
-from delassus.model.readers.meshes import hull_triangles
 from delassus.output.strip import outline
 from refusals import refuses
 
@@ -61,15 +60,6 @@ def test_a_film_shows_meshes_by_their_hulls(tmp_path):
     assert [s["kind"] for s in film["shapes"]] == ["mesh"]
     triangles = np.reshape(film["shapes"][0]["triangles"], (-1, 3, 3))
     np.testing.assert_allclose(np.ptp(triangles.reshape(-1, 3), axis=0), (0.1, 0.2, 0.3), atol=1e-12)
-
-
-def test_triangles_of_a_hull_face_outwards_and_close_it():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(20, 3))
-    a, b, c = np.moveaxis(hull_triangles(tuple(map(tuple, x))), 1, 0)
-    normal = np.cross(b - a, c - a)
-    assert np.all(np.einsum("tk,tpk->tp", normal, x[None] - a[:, None]) < 1e-9)
-    np.testing.assert_allclose(normal.sum(0), 0.0, atol=1e-9)  # areas of a closed surface
 
 
 def test_items_and_rates_that_cannot_be_are_refused(log, tmp_path):

@@ -80,8 +80,9 @@ def meshed(path) -> dl.Model:
 def test_a_mesh_touches_with_the_corners_of_its_hull(tmp_path):
     write_cube(tmp_path / "cube.stl", 0.25)
     found = dl.Simulation(meshed(tmp_path / "cube.stl")).contacts(np.array([0, 0, 1.0, 0, 0, 0, 1.0]))
-    assert len(found.gap) == 8 and found.gap.min() == 1.0 - 0.125
-    assert np.ptp(found.point[:, 0]) == 0.5  # scaled
+    near = found.gap < 1.0
+    assert near.sum() == 4 and found.gap.min() == 1.0 - 0.125
+    assert np.ptp(found.point[near, 0]) == 0.5  # scaled
 
 
 def test_meshes_that_are_missing_or_unknown_are_named(tmp_path):

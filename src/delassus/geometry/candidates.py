@@ -7,9 +7,10 @@ lead to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from delassus.compiler.graph.digest import UNREAD
 from delassus.dynamics.tree.poses import Pair
 from delassus.geometry.shapes.registry import SHAPES, Placed, ShapeKind, Touch
 from delassus.geometry.surfaces import Surface
@@ -22,13 +23,14 @@ from delassus.model.placement import Vector
 class Shape:
     """What is compiled of a collision shape: its joint, its placement there, its kind, its lengths; vertices of a mesh.
 
-    `on_field` if it may touch a height field, where a ball has several contacts. `name` is that of the geometry;
-    kernels do not read it.
+    `on_field` if it may touch a height field, where a ball has several contacts. `hull_error` [m] is the Hausdorff
+    distance of those vertices to all of the mesh's hull; kernels do not read it.
     """
 
     geometry: Geometry
     vertices: tuple[Vector, ...] = ()
     on_field: bool = False
+    hull_error: float = field(default=0.0, metadata=UNREAD)
 
     @property
     def kind(self) -> ShapeKind:

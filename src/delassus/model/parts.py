@@ -28,6 +28,9 @@ class Joint:
     one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
     `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
     `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
+    The generalised forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
+    (lower, upper). `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
+    carries the weight of so much.
     """
 
     name: str
@@ -45,6 +48,8 @@ class Joint:
     stiffness: tuple[float, ...] = ()
     rest: tuple[float, ...] = ()
     mimic: Mimic | None = None
+    actuator_force_range: tuple[float, ...] = ()
+    gravity_compensation: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,13 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Posture:
-    """A configuration q (nq,) that a model's file names."""
+    """A configuration q (nq,) that a model's file names; a keyframe may have more: velocities v (nv,), activations of
+    actuators that have a state, controls, and a time [s]. What is empty is zero.
+    """
 
     name: str
     q: tuple[float, ...]
+    v: tuple[float, ...] = ()
+    activation: tuple[float, ...] = ()
+    control: tuple[float, ...] = ()
+    time: float = 0.0

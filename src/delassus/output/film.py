@@ -19,10 +19,11 @@ from delassus.common.archives import write
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
+from delassus.geometry.hulls.meshes import mesh_hull
 from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Model
 from delassus.model.parts import Geometry
-from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
+from delassus.model.readers.meshes import MeshError
 from delassus.output.choices import item_numbers, real
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
 
@@ -122,7 +123,8 @@ def drawn_shapes(model: Model) -> list[tuple[Geometry, Any]]:
                 drawn.append((g, None))
             elif g.shape == "mesh":
                 try:
-                    drawn.append((g, hull_triangles(hull_points(g))))
+                    hull = mesh_hull(g)
+                    drawn.append((g, hull.points[hull.triangles]))
                 except MeshError:  # it is not here: what touches is shown
                     continue
     return drawn

@@ -48,7 +48,10 @@ class StepSolver(Options):
     """How the contacts of a step are solved.
 
     Attributes:
-        method: "auto", Newton's method on the motions of bodies, or a method of `ContactProblem.solve` on the Delassus
+        method: "auto" takes the cheaper of the next two. "dual" is Newton's method on impulses, by the Delassus matrix
+            of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
+            recursion: for robots with dry friction in many joints, servos that saturate and limits; trees without
+            closed loops, tendons and contacts between bodies. Or a method of `ContactProblem.solve` on the Delassus
             matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.
     """

@@ -12,7 +12,8 @@ item does never depends on the others.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -22,8 +23,10 @@ from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
+from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
+from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import has_impulse_outside
@@ -45,21 +48,26 @@ class Runner:
     """The present state of a run, by the names of `State`; bound arrays change with every step.
 
     Attributes:
+        made: How many control periods the run has made.
+        log_time: The time [s] of all items; where theirs differ, that since the run's beginning.
         consistent: Whether arrays, time and count are those of one state: Ctrl-C may come in the middle of a step.
     """
 
-    def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True) -> None:
+    def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True, pushes: Any = None) -> None:
         self.sim, self.control = sim, control
-        self.time, self.count, self.seed = state.time, state.count, state.seed
+        self.time, self._first, self.made = state.time, state, 0
+        times = np.ravel(state.time)
+        self.log_time = float(times[0]) if times.size and (times == times[0]).all() else 0.0
         self.q, self.v = state.q, state.v
         self._rows, self._places = some(state.rows), some(state.contact)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         self.alone = not state.q.shape[:-1] and plain
-        self._thorough: Callable[[], None] | None = None
+        self._bound_rescues: dict[Scene, Callable[[], None]] = {}
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
-        self._tick = self._alone() if self.alone and bound else None
+        self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
+        self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
 
     @property
     def moving(self) -> tuple[Any, ...]:
@@ -89,15 +97,17 @@ class Runner:
     def step(self, k: int) -> None:
         """Make the k-th control period."""
         q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may write to theirs
-        given = self.control.at(k, self.time, q, v)
+        time = self.time.copy() if self.control.asks and np.ndim(self.time) else self.time
+        given = self.control.at(k, time, q, v)
         if self._tick is not None:
             if given:
                 self._own[:] = given[0]
             self._advance()
             return
+        if self._pushes is not None:
+            self._push()
         self._call(given)
-        self.time, self.count = self.time + self._period, self.count + 1
-        self.consistent = True
+        self._count_period()
 
     def _advance(self) -> None:
         """One period of the bound arrays."""
@@ -107,14 +117,41 @@ class Runner:
             self._tick()
         if self.status.item():
             self._look_again()
-        self.time, self.count = self.time + self._period, self.count + 1
+        self._count_period()
+
+    def _push(self) -> None:
+        """Change the velocity by the kick of the period, and keep its wrenches."""
+        push = push_at(self._pushes, *(np.array(x)[()] for x in (self.time, self.q, self.v)))
+        frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
+        self._pushed = frames
+        if kick is not None:
+            state = kicked(self.state(), kick)
+            self.v, self.status = state.v, state.status
+            if isinstance(self._pushes, Push):  # that of a run has its kick once
+                self._pushes = replace(self._pushes, kick=None)
+
+    def _count_period(self) -> None:
+        self.time, self.log_time, self.made = self.time + self._period, self.log_time + self._period, self.made + 1
         self.consistent = True
+
+    @cached_property
+    def _rescues(self) -> tuple[tuple[float, Scene], ...]:
+        """With which scene an item is solved again that has a flag, one after the other."""
+        reduced, full = self.sim.reduced_scene, self.sim.scene
+        if reduced.method != ARTICULATED:
+            return ((NEEDS_FULL_SET, full),)
+        first, last = ((NEEDS_ITERATIONS, self.sim.fallback(scene)) for scene in (reduced, full))
+        return first, (NEEDS_FULL_SET, full), last
 
     def _look_again(self) -> None:
         """Handle flags: a step that needs the full contact set, or an item that ends here."""
-        if self.status.item() == NEEDS_FULL_SET:
-            self._thorough = self._thorough or self._bound(self.sim.scene, MAX_ITERATIONS)
-            self._thorough()
+        for flag, scene in self._rescues:
+            if self.status.item() == flag:
+                tick = self._bound_rescues.get(scene)
+                if tick is None:
+                    most = LONGER if scene.method == ARTICULATED else MAX_ITERATIONS
+                    tick = self._bound_rescues[scene] = self._bound(scene, most)
+                tick()
         if int(self.status) & _FROZEN:
             self.alive[...] = 0.0
 
@@ -134,14 +171,14 @@ class Runner:
         """The state after one control period of one item; the runner is bound, and its controls are not asked."""
         self.q[:], self.v[:] = state.q, state.v
         self.impulse[:], self.contact[:], self.activation[:] = state.impulse, state.contact, state.activation
-        self.time, self.count, self.seed = state.time, state.count, state.seed
+        self.time, self._first, self.made = state.time, state, 0
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
         self._own[:] = control
         self._advance()
         return self.state()
 
     def state(self) -> State:
-        """A copy of the present state."""
+        """The present state, with arrays of its own."""
         return State.unchecked(
             q=self.q.copy(),
             v=self.v.copy(),
@@ -150,19 +187,24 @@ class Runner:
             contact=self.contact.copy(),
             residual=self.residual.copy(),
             status=self.status.astype(np.int64),
-            count=self.count,
-            seed=self.seed,
+            count=self._first.count + self.made,
+            seed=self._first.seed,
             activation=self.activation.copy(),
+            stream=self._first.stream,
+            parameters=self._first.parameters,
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
         reduced, full, lying = self.sim.reduced_scene, self.sim.scene, self._needs_full_set()
-        schedule = (
+        by_tree = reduced.method == ARTICULATED
+        schedule = [
             (_NEW, reduced, QUICKLY),
             (NEEDS_ITERATIONS, reduced, LONGER),
-            (NEEDS_ITERATIONS, reduced, MAX_ITERATIONS),
-            (NEEDS_FULL_SET, full, MAX_ITERATIONS),
-        )
+            (NEEDS_ITERATIONS, self.sim.fallback(reduced), MAX_ITERATIONS),
+            (NEEDS_FULL_SET, full, QUICKLY if by_tree else MAX_ITERATIONS),
+        ]
+        if by_tree:
+            schedule += [(NEEDS_ITERATIONS, full, LONGER), (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)]
         attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in schedule]
         before = None
         if lying is not None:
@@ -187,11 +229,14 @@ class Runner:
     def _batch(self, control: tuple[Any, ...]) -> Batch:
         """The inputs of the kernel that differ from item to item."""
         moving = dict(zip(("q", "v", "rows", "places"), self.moving, strict=True))
-        inputs = {**moving, "alive": is_alive(self.status), **self.sim.ground.inputs}
+        inputs = {**moving, "time": self.time, "alive": is_alive(self.status), **self.sim.ground.inputs}
         if control:
             inputs["control"] = some(control[0])
+        if self._wrench is not None:
+            inputs["wrench"] = self._wrench
         vectors = {*moving, "control", "normal"}
         cores = {name: np.ndim(x) if name == "heights" else int(name in vectors) for name, x in inputs.items()}
+        cores["wrench"] = 2
         return Batch(self.q.shape[:-1], inputs, cores)
 
     def _solve(
@@ -199,10 +244,14 @@ class Runner:
     ) -> tuple[Any, ...]:
         """One period of all items or of some."""
         moving = [inputs.pop(name) for name in ("q", "v", "rows", "places")]
-        alive, control = inputs.pop("alive"), [inputs.pop(name) for name in ("control",) if name in inputs]
+        time, alive, control = (
+            inputs.pop("time"),
+            inputs.pop("alive"),
+            [inputs.pop(name) for name in ("control",) if name in inputs],
+        )
         structured = {**structures(inputs), "limits": SolverLimits(self.sim.tolerance, iterations)}
         found: tuple[Any, ...] = self.control.kernel(
-            scene, *moving, self.time, alive, *control, self.sim.time_step, **structured
+            self.sim.pushed_scene(scene, self._pushed), *moving, time, alive, *control, self.sim.time_step, **structured
         )
         return found
 
@@ -213,7 +262,8 @@ class Runner:
         self._given, self._step = np.zeros(self.sim.scene.control_size), np.array(self.sim.time_step)
         self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
-        return self._bound(self.sim.reduced_scene, MAX_ITERATIONS)
+        most = LONGER if self.sim.reduced_scene.method == ARTICULATED else MAX_ITERATIONS
+        return self._bound(self.sim.reduced_scene, most)
 
     def _bound(self, scene: Scene, patience: float) -> Callable[[], None]:
         moving, (names, numbers) = self.moving, self.packed(patience)
@@ -250,7 +300,7 @@ def report_progress(progress: Callable[[int, State], None], k: int, runner: Runn
     try:
         progress(k, runner.state())
     except Exception as error:
-        time = runner.time
+        time = runner.log_time
         raise RunError(
             f"progress failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
         ) from error

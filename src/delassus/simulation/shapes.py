@@ -14,12 +14,12 @@ from delassus.errors import warn
 from delassus.geometry.candidates import Shape
 from delassus.geometry.collisions import collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
+from delassus.geometry.hulls.meshes import mesh_hull
 from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.contact_rules import touching_pairs
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
-from delassus.model.readers.meshes import hull_points
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 
@@ -109,29 +109,6 @@ def _matches(geometry: Geometry, pattern: str) -> bool:
     return geometry.name == pattern if geometry.shape == "plane" else bool(matching(pattern, [geometry]))
 
 
-def warn_of_scenery(model: Model, ground_given: bool, touched: frozenset[Geometry]) -> None:
-    """Say which shapes of a model's world robots will pass through."""
-    fixed = [g for g in model.geometries if g.role == "collision" and g.joint == WORLD]
-    others = [g.name for g in fixed if g.shape != "plane" and g not in touched]
-    if others:
-        warn(
-            f"shapes that are fixed to the world are not touched: {', '.join(others[:5])}"
-            f"{', …' if len(others) > 5 else ''}. Name what touches them by colliding=, or give Ground(heights=…)."
-        )
-    for g in fixed:
-        height, normal = g.placement.p[2], g.placement.R[:, 2]
-        if (
-            g.shape == "plane"
-            and g not in touched
-            and not ground_given
-            and (abs(height) > 1e-9 or normal[2] < 1.0 - 1e-12)
-        ):
-            warn(
-                f"the plane {g.name!r} of the model is not the ground, which is at height 0: give ground="
-                f"Ground(normal={tuple(normal.round(6).tolist())}, height={float(normal @ g.placement.p):.6g})."
-            )
-
-
 def warn_of_ridges(shapes: Iterable[Shape], ground: Ground) -> None:
     """Say which shapes the ridges of a height field may enter between the places that they touch with."""
     if ground.field is None:
@@ -180,7 +157,8 @@ def shape_of(geometry: Geometry, on_field: bool = False) -> Shape:
             code="not-supported",
         )
     if geometry.shape == "mesh":
-        return Shape(geometry, hull_points(geometry), on_field)
+        hull = mesh_hull(geometry)
+        return Shape(geometry, tuple(map(tuple, hull.points.tolist())), on_field, hull_error=hull.error)
     lengths = kind.positive_lengths(geometry.size)
     if not all(math.isfinite(x) and x > 0.0 for x in lengths):
         raise SimulationError(

@@ -11,6 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.simulation.runner import Runner
+from delassus.step.articulated.qualification import ARTICULATED
+from delassus.step.stages.solve import LONGER
 from delassus.step.stages.types import MAX_ITERATIONS
 
 LONGEST: Final = 64
@@ -34,7 +36,8 @@ class Stretch:
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
         self._given = np.zeros((LONGEST, sim.scene.control_size))
-        names, numbers = runner.packed(MAX_ITERATIONS)
+        most = LONGER if sim.reduced_scene.method == ARTICULATED else MAX_ITERATIONS
+        names, numbers = runner.packed(most)
         inputs = (
             *(x[:-1] for x in self._moving),
             self.time[:-1],
@@ -82,7 +85,8 @@ class Stretch:
             x[...] = rows[made]
         if made:
             runner.residual[...], runner.status[...] = self.residual[made - 1], 0.0
-        runner.time, runner.count = float(self.time[made]), runner.count + made
+        runner.time = runner.log_time = float(self.time[made])
+        runner.made += made
         runner.consistent = True
         return made
 
@@ -92,7 +96,7 @@ class Stretch:
         scene = self.runner.sim.scene
         before = slice(some.start - 1, some.stop - 1, some.step)
         return {
-            "time": self.time[some],
+            "log_time": self.time[some],
             "q": q,
             "v": v,
             "impulse": impulse[:, : scene.m],

@@ -34,7 +34,6 @@ from delassus.geometry.fields import Field
 from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
 from delassus.step.actuators.activation import count_activations
-from delassus.step.actuators.checks import driven_velocities
 from delassus.step.sources.contact import Contact
 from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
@@ -63,6 +62,7 @@ class Scene(OfModel):
         actuators: What the controls drive; without any, the joints themselves.
         substeps: Time steps in a control period.
         method: The contact solver of slots, by its name.
+        pushed: Frames that wrenches act on from outside.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
     """
@@ -83,6 +83,7 @@ class Scene(OfModel):
     actuators: tuple[Actuator, ...] = ()
     substeps: int = 1
     method: str = "auto"
+    pushed: tuple[str, ...] = ()
     reduced: tuple[int, ...] | None = None
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
@@ -319,7 +320,7 @@ class Scene(OfModel):
     @property
     def nu(self) -> int:
         """The number of controls."""
-        return len(self.actuators) or len(driven_velocities(self.model))
+        return len(self.actuators) or len(self.model.driven_velocities)
 
     @cached_property
     def na(self) -> int:
@@ -340,6 +341,11 @@ class Scene(OfModel):
     def control_size(self) -> int:
         """Elements of arrays of controls."""
         return max(self.nu, 1)
+
+    @property
+    def pushes(self) -> int:
+        """The number of wrenches from outside."""
+        return max(len(self.pushed), 1)
 
     @property
     def field_rows(self) -> int:

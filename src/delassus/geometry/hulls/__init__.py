@@ -1,1 +1,1 @@
-"""Convex hulls of vertices: their faces and the tables that kernels read."""
+"""Convex hulls of meshes: simplified to a bound, with tables of their faces, and how they touch a plane."""

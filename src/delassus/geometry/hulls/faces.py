@@ -32,8 +32,8 @@ class Face(NamedTuple):
 def hull_faces(vertices: Any, angle: float = 1e-6, distance: float = 1e-9) -> tuple[Face, ...]:
     """The faces of the convex hull of vertices (n, 3) [m], the largest first.
 
-    A triangle belongs to a face if its normal differs from that of the face's largest triangle by at most `angle` [rad],
-    and its corners from that plane by at most `distance`, as a share of the extent of the vertices.
+    A triangle belongs to a face if its normal differs from that of the face's largest triangle by at most `angle`
+    [rad], and its corners from that plane by at most `distance`, as a share of the extent of the vertices.
 
     Cost: that of Qhull, and one pass over its triangles for each face.
     """

@@ -67,7 +67,9 @@ class Hull(NamedTuple):
             normal, quad, number = face
             cosine = normal @ direction
             better = cosine > best[0]
-            return tuple(np.where(better, x, y) for x, y in zip((cosine, normal, quad, number), best, strict=True)), None
+            return tuple(
+                np.where(better, x, y) for x, y in zip((cosine, normal, quad, number), best, strict=True)
+            ), None
 
         numbers = numpy.arange(float(len(self.normals)))
         none = (np.array(-2.0), np.zeros(3), np.zeros((4, 3)), np.array(0.0))

@@ -6,8 +6,7 @@ ellipsoids touch with one point, capsules with two, all others with up to four.
 
 from __future__ import annotations
 
-from typing import Any, Final
-
+from typing import Final
 
 import delassus.numpy as np
 from delassus.geometry.pairs.patches import patch_touches

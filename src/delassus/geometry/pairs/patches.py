@@ -1,13 +1,13 @@
 """Contact patches: what the facets of two bodies have in common, seen along the normal, as up to four points.
 
-Both facets are convex polygons, or segments. Their intersection across the normal has three kinds of corners: corners of
-one that are within the other, and crossings of two edges. At each of them the gap is the difference of the heights of
-both facets along the normal, which is nowhere less than the gap of the bodies.
+Both facets are convex polygons, or segments. Their intersection across the normal has three kinds of corners: corners
+of one that are within the other, and crossings of two edges. At each of them the gap is the difference of the heights
+of both facets along the normal, which is nowhere less than the gap of the bodies.
 
 Of these corners a slot keeps the one that is farthest in the slot's direction, which turns with the first facet:
 (1, 0.8) and its quarter turns, in units of the facets' widths. Corners of rectangles and of rhombi are apart in these
-directions, so that a slot keeps its corner under small motions. Depth counts as well: on tilted facets, slots are on the
-lower side. The point of the bodies' least gap takes the place of the nearest slot if no slot is as deep.
+directions, so that a slot keeps its corner under small motions. Depth counts as well: on tilted facets, slots are on
+the lower side. The bodies' least gap is given to the nearest slot if no slot has it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ from delassus.geometry.shapes.registry import Facet, Touch
 
 _SAME: Final = 1e-6
 """Of the facets' widths: what is nearer counts as one point, and what is so little outside as within."""
+
+_MOVED: Final = 1e-4
+"""Of the facets' widths: how much less the least gap is than all others where its point takes a slot."""
+
+_REPEATED: Final = 1e-9
+"""Of the facets' widths: slots that are nearer to each other have the same corner."""
 
 _PARALLEL: Final = 1e-9
 """The sine of the angle between edges that do not cross."""
@@ -42,7 +48,7 @@ _DIRECTIONS: Final = {
 
 
 class _Polygon(NamedTuple):
-    """A facet across the normal: corners (k, 3) with their heights last, its normal (3,), and whether it has an area."""
+    """A facet across the normal: corners (k, 3), heights last, its normal (3,), and whether it has an area."""
 
     corners: Any
     normal: Any
@@ -56,14 +62,17 @@ class _Polygon(NamedTuple):
 
     def contains(self, y: Any, small: Any) -> Any:
         """Whether a place (2,) is within it, or so little outside."""
-        least, most = np.array(0.0), np.array(0.0)
-        for k in range(len(self.corners)):
-            a, b = self.corners[k - 1], self.corners[k]
+
+        def visit(bounds: tuple[Any, Any], edge: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
+            a, b = edge
             way = b[:2] - a[:2]
             size = np.sqrt(way @ way)
             side = (way[0] * (y[1] - a[1]) - way[1] * (y[0] - a[0])) / np.where(size > small, size, 1.0)
             side = np.where(size > small, side, 0.0)
-            least, most = np.minimum(least, side), np.maximum(most, side)
+            return (np.minimum(bounds[0], side), np.maximum(bounds[1], side)), None
+
+        ends = np.concatenate([self.corners[1:], self.corners[:1]])
+        (least, most), _ = scan(visit, (np.array(0.0), np.array(0.0)), (self.corners, ends))
         return self.is_flat & ((least >= -small) | (most <= small))
 
 
@@ -119,34 +128,40 @@ def patch_touches(deepest: Separation, one: Facet, other: Facet, slots: int) -> 
     best, _ = scan(corner_of_first, best, first.corners)
     best, _ = scan(corner_of_second, best, second.corners)
     best, _ = scan(crossing, best, _edge_pairs(len(first.corners), len(second.corners)))
-    return _with_deepest(best, deepest, axes, small, (one.number * _FACETS + other.number) * 4.0 + 1.0)
+    return _with_deepest(best, deepest, axes, size, (one.number * _FACETS + other.number) * 4.0 + 1.0)
 
 
-def _with_deepest(best: _Slots, deepest: Separation, axes: Any, small: Any, feature: Any) -> list[Touch]:
-    """The slots as touches, the deepest point among them; slots that repeat another one are far away."""
-    slots = len(best.gap)
+def _with_deepest(best: _Slots, deepest: Separation, axes: Any, size: Any, feature: Any) -> list[Touch]:
+    """The slots as touches, the least gap among them; slots that repeat another one are far away.
+
+    Where no slot has the least gap, the nearest one gets it, and its place as well if the gap is much less.
+    """
     empty = best.score < -1e299
     distance = np.where(empty, 1e200, best.place[:, 0] ** 2 + best.place[:, 1] ** 2)
-    nearest = np.argmin(distance)
-    missing = np.min(best.gap) > deepest.gap + small
-    touches, places = [], []
-    for k in range(slots):
-        replaced = missing & (nearest == float(k))
-        place = np.where(replaced, 0.0, best.place[k])
-        gap = np.where(replaced, deepest.gap, best.gap[k])
-        repeated = empty[k] & ~replaced
+    nearest, excess = np.argmin(distance), np.min(best.gap) - deepest.gap
+    touches: list[Touch] = []
+    places: list[Any] = []
+    for k in range(len(best.gap)):
+        is_nearest = nearest == float(k)
+        moved = is_nearest & (excess > _MOVED * size)
+        place = np.where(moved, 0.0, best.place[k])
+        # Faces of tables are off by their tolerance: no gap is less than that of the bodies.
+        gap = np.where(is_nearest & (excess > 0.0), deepest.gap, np.maximum(best.gap[k], deepest.gap))
+        repeated = empty[k] & ~moved
         for other in places:
             apart = place[:2] - other[:2]
-            repeated = repeated | (apart @ apart <= small * small)
+            repeated = repeated | (apart @ apart <= (_REPEATED * size) ** 2)
         places.append(np.where(repeated, 1e100, place))
-        gap = np.where(repeated, 1e100, np.maximum(gap, deepest.gap))  # faces of tables are off by their tolerance
-        touches.append(Touch(gap, deepest.point + axes.T @ np.where(repeated, 0.0, place), deepest.normal, feature + k))
+        point = deepest.point + axes.T @ np.where(repeated, 0.0, place)
+        touches.append(Touch(np.where(repeated, 1e100, gap), point, deepest.normal, feature + k))
     return touches
 
 
 def _edge_pairs(k: int, m: int) -> Any:
     """(k m, 4) numbers of the corners of all pairs of edges."""
-    pairs = [(i, (i + 1) % k, j, (j + 1) % m) for i in range(k if k > 2 else k - 1) for j in range(m if m > 2 else m - 1)]
+    pairs = [
+        (i, (i + 1) % k, j, (j + 1) % m) for i in range(k if k > 2 else k - 1) for j in range(m if m > 2 else m - 1)
+    ]
     return numpy.array(pairs, float).reshape(-1, 4)
 
 

@@ -4,13 +4,13 @@ With W the set of all differences a - b, the separation along a unit vector n is
 signed distance is its maximum over all n: positive where the bodies are apart, and else the least translation that
 parts them, with a minus. Every n gives a lower bound.
 
-Bodies that are apart by ε or more: the nearest point v of W to the origin has n = v/|v|, by the algorithm of Gilbert,
+Bodies that are apart: the nearest point v of W to the origin has n = v/|v|, by the algorithm of Gilbert,
 Johnson and Keerthi (GJK). The nearest point of up to four support points is found, and the support point in the
 direction against it is added, until none is nearer.
 
 Bodies that touch: A is moved away along n until they are apart by ε, and v is found there,
 
-    x = n max(0, ε - s(n)),    v = the nearest point of W + x,    n ← v/|v|.
+    x = n (ε - s(n)),    v = the nearest point of W + x,    n ← v/|v|.
 
 Since |v| ≥ ε, s(n) grows with every round, by up to |v| - ε: a maximisation of a convex function over the polar of W by
 linear approximation (Frank and Wolfe). On flat parts of W it ends after one round; on parts with a radius of curvature
@@ -48,6 +48,9 @@ _REFINED: Final = 3
 _ROUNDING: Final = 1e-13
 """Of the bodies' sizes: distances that do not matter."""
 
+_APART: Final = 1e5
+"""Of `_ROUNDING`: from this gap on, n is exact without a shift of A."""
+
 _STANDOFF: Final = 0.3
 """Of the least radius of curvature: ε."""
 
@@ -65,18 +68,18 @@ _SAME: Final = 0.999
 
 
 class Body(NamedTuple):
-    """A convex body for the search: its support function (direction (3,) to point (3,)) and what is known of its core."""
+    """A convex body: its support function, of a direction (3,), and what else is known of its core."""
 
     support: Callable[[Any], Any]
     core: Core
 
 
 class Separation(NamedTuple):
-    """The signed distance [m], the normal (3,) from the second body to the first, and the point (3,) of the first."""
+    """The signed distance [m], the point (3,) [m] of the first body, and the normal (3,) from the second one to it."""
 
     gap: Any
-    normal: Any
     point: Any
+    normal: Any
 
 
 class _Search(NamedTuple):
@@ -102,7 +105,7 @@ class _Starts(NamedTuple):
 
 
 def separation(one: Body, other: Body) -> Separation:
-    """The signed distance of two convex bodies, the normal and the point of the first.
+    """The signed distance of two convex bodies, the point of the first and the normal.
 
     Cost: some 600 operations a support point. Bodies that are apart or touch need 5 to 15 of them, curved ones 20 to
     60; those that are deep in each other some 500.
@@ -131,7 +134,7 @@ def separation(one: Body, other: Body) -> Separation:
         gaps, normals = _insert(last.gaps, last.normals, np.where(is_ray, new.gap, -1e300), new.normal)
         return _Starts(last.number + 1.0, best, gaps, normals)
 
-    none = Separation(np.array(-1e300), first, one.core.center)
+    none = Separation(np.array(-1e300), one.core.center, first)
     begin = _Starts(np.array(0.0), none, np.full(_REFINED, -1e300), np.stack([first] * _REFINED))
     return while_loop(is_open, start, begin, 1 + _RAYS + _REFINED).best
 
@@ -139,12 +142,13 @@ def separation(one: Body, other: Body) -> Separation:
 def _ascend(
     start: Any, is_ray: Any, support: Callable[[Any], tuple[Any, Any]], standoff: Any, small: Any
 ) -> Separation:
-    """The local maximum of s(n) that is reached from a unit vector (3,), or the normal where a ray along it leaves W."""
+    """The local maximum of s(n) that is reached from a unit vector (3,), or n where a ray along it leaves W."""
     point, w = support(start)
     s = start @ w
-    shift = start * np.maximum(standoff - s, 0.0)
+    least_gap = _APART * small
+    shift = start * np.where(s > least_gap, 0.0, standoff - s)
     truth = np.array(True)
-    best = Separation(s, start, point)
+    best = Separation(s, point, start)
     begin = _Search(truth, np.stack([w] * 3), np.stack([point] * 3), shift, w + shift, point, ~truth, best)
 
     def refine(last: _Search) -> _Search:
@@ -152,15 +156,16 @@ def _ascend(
         n = last.nearest / length
         point, w = support(n)
         s = n @ w
-        best = _choose(s > last.best.gap, Separation(s, n, last.witness), last.best)
+        best = _choose(s > last.best.gap, Separation(s, last.witness, n), last.best)
         is_shifted = np.sum(np.abs(last.shift)) > 0.0
         gain = np.where(is_shifted, length - standoff, 0.0)
         is_nearest = last.stalled | (length - (s + n @ last.shift) <= np.maximum(small, _SHARE * gain))
-        apart = np.maximum(standoff - s, 0.0)
+        is_apart = s > least_gap
+        apart = np.where(is_apart, 0.0, standoff - s)
         along = np.where(is_ray, start / np.maximum(n @ start, 0.1), n)
         shift = np.where(is_nearest, apart * along, last.shift)
-        least = np.where(is_ray, _RAY_CHANGE * norm(shift), small)
-        done = is_nearest & (gain <= least) & (is_shifted | (s >= standoff))
+        least_gain = np.where(is_ray, _RAY_CHANGE * norm(shift), small)
+        done = is_nearest & (gain <= least_gain) & (is_shifted != is_apart)
         corners, points = [*last.corners, w], [*last.points, point]
         weights = nearest_weights(corners, -shift)
         nearest = shift + sum(weights[k] * corners[k] for k in range(4))

@@ -30,7 +30,7 @@ Array = NDArray[numpy.float64]
 class Touch(NamedTuple):
     """A gap [m], the point (3,) [m] of the body and the normal (3,) of what it touches, in the world.
 
-    `feature` is a whole number that stays the same while the same features of both shapes touch: warm starts match it.
+    `feature` is a whole number, equal while the same features of both shapes touch: warm starts are matched by it.
     """
 
     gap: Any

@@ -1,24 +1,14 @@
-"""Vertices of meshes, as far as the ground can touch them: those of the convex hull, or some forty of them.
-
-STL (binary or text) and OBJ files are read. A support point is the vertex that is furthest in a direction; directions
-are spread evenly over the sphere, so every part of the hull has some.
-"""
+"""Vertices of meshes, from STL (binary or text) and OBJ files."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import BadArgument
 from delassus.model.parts import Geometry
-from delassus.model.placement import Vector
-
-DIRECTIONS = 42
 
 MAX_COORDINATE = 1e9
 """Of vertices [m]: products of lengths and masses stay far from overflow."""
@@ -33,8 +23,8 @@ class MeshError(BadArgument):
     code = "bad-mesh"
 
 
-def hull_points(geometry: Geometry) -> tuple[Vector, ...]:
-    """Some support points of a mesh [m], in the frame of the shape."""
+def mesh_vertices(geometry: Geometry) -> NDArray[np.float64]:
+    """The vertices (n, 3) of a mesh [m], scaled, in the frame of the shape; they are finite and not all in a line."""
     where = f"the mesh of the shape {geometry.name!r}"
     path = Path(geometry.mesh)
     if not geometry.mesh or not path.is_file():
@@ -60,7 +50,7 @@ def hull_points(geometry: Geometry) -> tuple[Vector, ...]:
             "least three that are not. Correct the file, or leave the shape out by touching=.",
             code="bad-mesh",
         )
-    return support_points(vertices)
+    return vertices
 
 
 def _spans_a_triangle(vertices: NDArray[np.float64]) -> bool:
@@ -71,32 +61,6 @@ def _spans_a_triangle(vertices: NDArray[np.float64]) -> bool:
     if size == 0.0:
         return False
     return bool(np.linalg.norm(np.cross(arms, longest / size), axis=-1).max() > 1e-9 * size)
-
-
-def support_points(vertices: NDArray[np.float64], directions: int = DIRECTIONS) -> tuple[Vector, ...]:
-    """The vertices that are furthest in directions that a spiral spreads over the sphere, and along the axes."""
-    k = np.arange(directions) + 0.5
-    z, turn = 1.0 - 2.0 * k / directions, math.pi * (1.0 + math.sqrt(5.0)) * k
-    r = np.sqrt(1.0 - z * z)
-    spread = np.stack([r * np.cos(turn), r * np.sin(turn), z], 1)
-    every = np.concatenate([np.eye(3), -np.eye(3), spread])
-    chosen = sorted(set(np.argmax(vertices @ every.T, 0).tolist()))
-    points: dict[Any, None] = dict.fromkeys(tuple(vertices[i].tolist()) for i in chosen)
-    return tuple(points)
-
-
-def hull_triangles(points: tuple[Vector, ...]) -> NDArray[np.float64]:
-    """(n, 3, 3) triangles of a few points that have all others on one side, corners against the clock from outside."""
-    x = np.array(points)
-    i, j, k = np.array([*itertools.combinations(range(len(x)), 3)], int).reshape(-1, 3).T
-    normal = np.cross(x[j] - x[i], x[k] - x[i])
-    above = normal @ x.T - np.sum(normal * x[i], -1)[:, None]
-    slack = 1e-9 * np.ptp(x, axis=0).max() * np.linalg.norm(normal, axis=-1)[:, None]
-    outside, inside = np.all(above <= slack, -1), np.all(above >= -slack, -1)
-    flat = np.linalg.norm(normal, axis=-1) <= 1e-12 * np.ptp(x, axis=0).max() ** 2
-    outward, inward = outside & ~flat, inside & ~outside & ~flat
-    faces = np.concatenate([np.stack([i, j, k], -1)[outward], np.stack([i, k, j], -1)[inward]])
-    return x[faces]
 
 
 def _vertices(path: Path, where: str) -> NDArray[np.float64]:

@@ -25,9 +25,10 @@ class LimitedServos(NamedTuple):
         pull: (servos,) the force at the velocity of the step's beginning [N·m, N].
         slope: (servos,) its derivative by the rate.
         rate: (servos,) of the joint or tendon as the step begins [rad/s, m/s].
-        moment_arms: (servos, nv) r.
+        moment_arms: Of each servo r (nv,).
         lower: (servos,) the least force.
         upper: (servos,) the largest one.
+        dofs: Of each servo the velocities that r is of.
     """
 
     pull: Any
@@ -36,6 +37,7 @@ class LimitedServos(NamedTuple):
     moment_arms: Any
     lower: Any
     upper: Any
+    dofs: Any
 
 
 class Forces(NamedTuple):
@@ -74,9 +76,22 @@ def servo_modes(forces: Forces, v: Any) -> Any:
         return np.zeros(0)
     modes = []
     for k, arms in enumerate(servos.moment_arms):
-        rate = sum(arms[j] * v[j] for j in numpy.flatnonzero(arms))
+        rate = sum(arms[j] * v[j] for j in servos.dofs[k])
         pull = servos.pull[k] + servos.slope[k] * (rate - servos.rate[k])
         modes.append(force_mode(pull, servos.lower[k], servos.upper[k]))
+    return np.stack(modes)
+
+
+def predict_servo_modes(servos: LimitedServos, M: Any, h: Any) -> Any:
+    """The modes (servos,) that servos of single joints will have at the end of a step h [s], by their own inertia.
+
+    With the inertia m = M_jj, a servo that begins with the force f ends with f m / (m - h c² slope).
+    """
+    modes = []
+    for k, arms in enumerate(servos.moment_arms):
+        j = int(numpy.flatnonzero(arms)[0])
+        stiff = np.maximum(-h * arms[j] * arms[j] * servos.slope[k], 0.0)
+        modes.append(force_mode(servos.pull[k] * (M[j, j] / (M[j, j] + stiff)), servos.lower[k], servos.upper[k]))
     return np.stack(modes)
 
 

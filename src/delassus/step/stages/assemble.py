@@ -18,12 +18,13 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
+from delassus.constrained.elimination.tree_factor import TreeFactor, eliminate_rows_of, tree_factor
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.linalg.products import mirror
 from delassus.step.actuators.forces import Forces
+from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components
@@ -45,7 +46,7 @@ class StepSystem(NamedTuple):
     Attributes:
         rows: J, and what rows share.
         factor: Of M̂.
-        S: (motions, motions) the response of the motions.
+        S: (motions, motions) the response of the motions; None where the articulated-body recursion solves the step.
         g: (m,) velocities of rows without impulses, less those that they must not fall below.
         rebound: (m,) the part of g that restitution has.
         before: (m,) velocities of rows as contacts meet.
@@ -84,7 +85,7 @@ class StepSystem(NamedTuple):
 
     def respond(self, impulse: Any) -> Any:
         """M̂⁻¹ Jᵀ λ (nv,) of impulses (m,) of the rows."""
-        return _respond(self.factor, self.rows, impulse)
+        return _respond(self.factor, self.rows, impulse, self.S is not None)
 
     def velocities(self, v: Any) -> Any:
         """J v (m,) of velocities (nv,)."""
@@ -92,10 +93,16 @@ class StepSystem(NamedTuple):
 
     def delassus(self, count: int | None = None) -> Any:
         """G (count, count) of the first rows, all by default."""
-        return self.rows.delassus(self.S, count)
+        S = self.S
+        if S is None:
+            factor = self.factor
+            S = mirror(eliminate_rows_of(factor.above, factor.U, factor.D, self.rows.J)[1])
+        return self.rows.delassus(S, count)
 
     def delassus_times(self, impulse: Any) -> Any:
         """G λ (m,) of impulses (m,) of the rows, without G."""
+        if self.S is None:
+            return self.velocities(self.respond(impulse))
         motion = self.S @ self.rows.motion_impulses(impulse)
         return motion if self.rows.sharing is None else self.rows.sharing.P @ motion
 
@@ -109,7 +116,9 @@ def _solve(factor: TreeFactor, force: Any) -> Any:
     return substitute(factor.above, factor.U, factor.D, force)
 
 
-def _respond(factor: TreeFactor, rows: ConstraintRows, impulse: Any) -> Any:
+def _respond(factor: TreeFactor, rows: ConstraintRows, impulse: Any, by_rows: bool) -> Any:
+    if not by_rows:
+        return _solve(factor, rows.joint_impulses(impulse))
     return forward(factor.above, factor.U, factor.Y.T @ rows.motion_impulses(impulse))
 
 
@@ -119,7 +128,9 @@ def assemble(
     """The system of a step."""
     model, h, q, v = scene.model, inputs.time_step, state.q, state.v
     rows = constraint_rows(scene, state, kinematics, contacts, h)
-    factor = tree_factor(model, q, rows.J, added=forces.added, rank_ones=forces.rank_ones)
+    by_rows = scene.method != ARTICULATED
+    J = rows.J if by_rows else np.zeros((0, scene.nv))
+    factor = tree_factor(model, q, J, added=forces.added, rank_ones=forces.rank_ones)
     start = warm_start(scene, contacts.candidate, state) if scene.m else state.impulse
     if scene.mechanism.m:
         start[scene.bilateral] = np.where(rows.mobile, start[scene.bilateral], 0.0)
@@ -136,7 +147,7 @@ def assemble(
     kick = h * _solve(factor, force)
     change, response, persists = kick, None, np.array(True)
     if scene.m:
-        response = _respond(factor, rows, start)
+        response = _respond(factor, rows, start, by_rows)
         # Impulses of an impact are no guide to the step after it: what they pushed would leave.
         unilateral = scene.unilateral_rows
         apart = np.where(start[unilateral] > 0.0, rows.velocities(v + change + response)[unilateral], 0.0)
@@ -158,7 +169,7 @@ def assemble(
     lead = rolling_velocity(scene, kinematics, contacts, q, v + change, inputs.ground, h)
     lead = np.where(persists, lead, 0.0)
     g, rebound, scale = _row_velocities(scene, rows, contacts, before, after, start, lead, inputs)
-    S = mirror(factor.delassus)
+    S = mirror(factor.delassus) if by_rows else None
     return StepSystem(
         rows, factor, S, g, rebound, before, after, scale, free, start, forces, M, weight, force - acting, kick, parts
     )

@@ -181,17 +181,32 @@ class Carried(NamedTuple):
                 D = slopes[k : k + 1, None]
                 parts.append((slice(k, k + 1), D, size - kept * D))
         parts += [(at, D, size * np.eye(len(D)) - kept * D) for at, D in zip(layout.blocks, jacobians, strict=True)]
-        DP = [solve_without_pivots(B, D) @ self.P[at] for at, D, B in parts]
-        K = sum(self.P[at].T @ part for (at, _, _), part in zip(parts, DP, strict=True))
-        A = np.eye(len(self.S)) + self.S @ K
+        shares = {contact.rows.start: contact.body for some in self.bodies for contact in some}
+        beside = len(self.S) - layout.scalars  # rows that are no contacts are motions, in their order
+        for k in range(layout.scalars):
+            shares[k] = slice(beside + self._rank(k), beside + self._rank(k) + 1)
+        own = [shares[at.start] for at, _, _ in parts]
+        DP = [solve_without_pivots(B, D) @ self.P[at, some] for (at, D, B), some in zip(parts, own, strict=True)]
+        blocks: dict[tuple[int, int], Any] = {}  # of K, one for each body
+        for (at, _, _), some, part in zip(parts, own, DP, strict=True):
+            key = some.start, some.stop
+            blocks[key] = blocks.get(key, 0.0) + self.P[at, some].T @ part
+        A = np.array(np.eye(len(self.S)))
+        for (start, stop), K in blocks.items():
+            A[:, start:stop] = A[:, start:stop] + self.S[:, start:stop] @ K
 
         def solve(r: Any) -> Any:
             alone = np.concatenate([solve_without_pivots(B, r[at]) for at, _, B in parts])
             y = solve_without_pivots(A, self._moved(alone))
-            return alone - np.concatenate([part @ y for part in DP])
+            return alone - np.concatenate([part @ y[some] for some, part in zip(own, DP, strict=True)])
 
         first, near = solve(asked), 0.0 if proximal is None else proximal.near
         # ρ, and what is lost where B is nearly singular, are taken off once more, with the same factors.
         held = self.P @ self._moved(first) - first
         left = asked - first - np.concatenate([D @ held[at] for at, D, _ in parts])
         return first + np.where(rho <= near, solve(left), 0.0)
+
+    def _rank(self, k: int) -> int:
+        """The place of the k-th scalar row, in the solvers' order, among all scalar rows in the order of the step."""
+        order = self.rows.layout.order[: self.rows.layout.scalars]
+        return sorted(order).index(order[k])

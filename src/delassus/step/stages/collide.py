@@ -155,31 +155,46 @@ def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts,
 
     If none is, their impulses are zero, and those of this set solve the full one.
     """
-    rates = _rates_outside(scene, kinematics, contacts, v)
-    if scene.reduced is not None and scene.joint_limits:
+    if scene.reduced is None:
+        return np.array(False)
+    gaps = _predicted_gaps_outside(scene, kinematics, contacts, v, time_step)
+    if scene.joint_limits:
         motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
         for limit in scene.joint_limits:
-            row = limit.joints(motions)[0]
-            rates.append((limit.gap(motions), row.factor * v[row.v]))
-    gaps = [np.array(gap + time_step * np.minimum(rate, 0.0)) for gap, rate in rates]
-    if scene.reduced is not None:
-        gaps += _predicted_gaps_of_classes(scene, kinematics, contacts, v, time_step)
+            row, gap = limit.joints(motions)[0], limit.gap(motions)
+            gaps.append(np.array(gap + time_step * np.minimum(row.factor * v[row.v], 0.0)))
     return np.min(np.stack(gaps)) < -SLOP if gaps else np.array(False)
 
 
-def _rates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts, v: Any) -> list[tuple[Any, Any]]:
-    """Gaps and their rates of candidates outside the reduced contact set, at velocities (nv,)."""
+def _predicted_gaps_outside(
+    scene: Scene, kinematics: Kinematics, contacts: Contacts, v: Any, time_step: Any
+) -> list[Any]:
+    """Gaps of candidates outside the reduced contact set, the smaller of those before and after a step at v (nv,).
+
+    Where all normals are the same n, the gap of a point p of a body with the motion (v_c, ω) about c is affine in p:
+    gap + h n·v_c + h (n × ω)·(p - c), with one vector for each body.
+    """
     reach, candidates = kinematics.reach, contacts.candidates
-    if scene.reduced is None or reach is None:
+    gap = candidates.gap
+    if reach is None:
         return []
     body, other = candidate_links(scene, kinematics.tree)
-    outside = [k for k in range(scene.fixed_candidates) if k not in scene.reduced]
+    outside = [k for k in range(scene.fixed_candidates) if k not in (scene.reduced or ())]
     twists = {link: reach.twist(link, v) for link in sorted({links[k] for k in outside for links in (body, other)})}
-
-    def rate(k: int) -> Any:
-        return reach.speed(twists[body[k]] - twists[other[k]], candidates.point[k], candidates.normal[k])
-
-    return [(candidates.gap[k], rate(k)) for k in outside]
+    if contacts.common_axes is None:
+        rates = [
+            (gap[k], reach.speed(twists[body[k]] - twists[other[k]], candidates.point[k], candidates.normal[k]))
+            for k in outside
+        ]
+        fixed = [np.array(near + time_step * np.minimum(rate, 0.0)) for near, rate in rates]
+        return fixed + _predicted_gaps_of_classes(scene, kinematics, contacts, v, time_step)
+    slopes: dict[int, tuple[Any, Any]] = {}
+    for link in sorted({body[k] for k in outside}):
+        n = candidates.normal[0]
+        slope = time_step * np.cross(n, twists[link][3:])
+        slopes[link] = time_step * (n @ twists[link][:3]) - slope @ reach.center, slope
+    after = [gap[k] + (slopes[body[k]][0] + slopes[body[k]][1] @ candidates.point[k]) for k in outside]
+    return [np.minimum(gap[k], there) for k, there in zip(outside, after, strict=True)]
 
 
 def _predicted_gaps_of_classes(

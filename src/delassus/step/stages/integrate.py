@@ -25,7 +25,7 @@ from delassus.step.stages.close_loops import loop_factors
 from delassus.step.stages.collide import Contacts
 from delassus.step.stages.correction import correct_penetration
 from delassus.step.stages.kinematics import Kinematics
-from delassus.step.stages.types import StepState
+from delassus.step.stages.types import Impulses, StepState
 
 
 class Motion(NamedTuple):
@@ -53,13 +53,13 @@ def integrate(
     contacts: Contacts,
     system: StepSystem,
     v: Any,
-    impulse: Any,
+    impulses: Impulses,
     time_step: Any,
 ) -> Motion:
-    """Where the velocity v (nv,) and the impulses (m,) that solve the system lead."""
-    h = time_step
+    """Where the velocity v (nv,) and the impulses that solve the system lead."""
+    h, impulse = time_step, impulses.impulse
     shift = correct_penetration(scene, contacts, system, v, h)
-    kicked = _kicked_velocity(scene, system, state, impulse)
+    kicked = _kicked_velocity(scene, system, state, impulses)
     kick = Kick(state.v, v, h * system.products, kicked)
     allowances = _allowances(scene, state, kinematics, contacts, system, kick, impulse, shift, h)
     for part, allowance in allowances:
@@ -71,13 +71,15 @@ def integrate(
     return Motion(q, v, allowances, angle, substeps)
 
 
-def _kicked_velocity(scene: Scene, system: StepSystem, state: StepState, impulse: Any) -> Any:
+def _kicked_velocity(scene: Scene, system: StepSystem, state: StepState, impulses: Impulses) -> Any:
     """The velocity (nv,) that forces and joint friction would give without velocity products, loops kept closed."""
-    change, loops = system.kick, scene.bilateral
+    change, loops, impulse = system.kick, scene.bilateral, impulses.impulse
     if scene.friction_rows:
         friction = np.zeros(scene.m)
         friction[scene.friction_rows[0] :] = impulse[scene.friction_rows[0] :]
         change = change + system.respond(friction)
+    if impulses.servo is not None and system.forces.servos is not None:
+        change = change + system.solve(impulses.servo)
     if scene.mechanism.m:
         reaction = np.zeros(scene.m)
         reaction[loops] = -loop_factors(scene, system).solve(system.velocities(change)[loops])

@@ -16,10 +16,13 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.tree.check import check_inertias
 from delassus.step.actuators.activation import activate, count_clipped
 from delassus.step.actuators.drive import drive, limited_servos
-from delassus.step.actuators.forces import Forces, servo_modes
+from delassus.step.actuators.external import push_frames
+from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_modes
+from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
@@ -32,6 +35,7 @@ from delassus.step.stages.friction import contact_coefficients
 from delassus.step.stages.integrate import Motion, integrate
 from delassus.step.stages.kinematics import Kinematics, compute_kinematics
 from delassus.step.stages.solve import Solved, solve_impulses
+from delassus.step.stages.tree_problem import TreeSolution, tree_solver
 from delassus.step.stages.types import MAX_ITERATIONS, Impulses, StepInputs, StepResult, StepState
 
 TURN: Final = 0.2
@@ -70,15 +74,29 @@ def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = 
     kinematics = compute_kinematics(scene, state.q)
     contacts = collide(scene, kinematics, inputs.ground, state.v, h)
     forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
+    if scene.method == ARTICULATED and forces.servos is not None and modes is None:
+        modes = predict_servo_modes(forces.servos, mass_matrix(scene.model, state.q), h)
+        forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
+    if inputs.wrench is not None:
+        forces = push_frames(scene.model, scene.pushed, state.q, inputs.wrench, forces)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
-    impulses = solve_contacts_without_gain(scene, contacts, system, inputs)
-    v = system.free_velocity + system.respond(impulses.impulse) if scene.m else system.free_velocity
-    motion = integrate(scene, state, kinematics, contacts, system, v, impulses.impulse, h)
+    impulses = solve_contacts_without_gain(scene, state, kinematics, contacts, system, inputs)
+    v = impulses.velocity
+    if v is None:
+        v = system.free_velocity + system.respond(impulses.impulse) if scene.m else system.free_velocity
+    motion = integrate(scene, state, kinematics, contacts, system, v, impulses, h)
     q, v_end = close_loops(scene, system, motion.q, motion.v, motion.allowances, state.time + h)
     return Stages(kinematics, contacts, forces, system, impulses, v, motion, q, v_end)
 
 
-def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSystem, inputs: StepInputs) -> Impulses:
+def solve_contacts_without_gain(
+    scene: Scene,
+    state: StepState,
+    kinematics: Kinematics,
+    contacts: Contacts,
+    system: StepSystem,
+    inputs: StepInputs,
+) -> Impulses:
     """Stage 5 of a step: impulses that obey the laws of contact, with as much restitution as adds no energy."""
     if not scene.m:
         zero = np.array(0.0)
@@ -92,7 +110,16 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
         bounds = np.array(scene.friction_bounds) * inputs.time_step
         coefficients |= {"lower": -bounds, "upper": bounds}
 
-    def solve(g: Any, start: Any) -> Solved:
+    zero = np.array(0.0)
+    empty: Any = Solved(system.start, zero, zero, np.array(True))
+    if scene.method == ARTICULATED:
+        h, limits = inputs.time_step, inputs.solver
+        by_tree = tree_solver(scene, state, kinematics, contacts, system, coefficients, h, limits)
+        empty = TreeSolution(system.start, zero, zero, np.array(True), system.free_velocity, np.zeros(scene.nv))
+
+    def solve(g: Any, start: Any) -> Any:
+        if scene.method == ARTICULATED:
+            return by_tree.solve(g, start)
         sharing = system.rows.sharing
         return solve_impulses(
             scene.layout, sharing, system.S, g, coefficients, start, system.scale, inputs.solver, scene.method
@@ -100,9 +127,8 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
 
     if not scene.bounces:
         solution = solve(system.g, system.start)
-        return Impulses(solution.impulse, solution.residual, solution.iterations, solution.done)
+        return _impulses(solution, np.array(1.0))
 
-    zero = np.array(0.0)
     solution, fraction = solve_without_gain(
         solve,
         system.delassus_times,
@@ -110,10 +136,16 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
         np.any(system.rebound != 0.0),
         system.g,
         system.g - system.rebound,
-        Solved(system.start, zero, zero, np.array(True)),
+        empty,
         _GAIN * system.scale,
     )
-    return Impulses(solution.impulse, solution.residual, solution.iterations, solution.done, fraction)
+    return _impulses(solution, fraction)
+
+
+def _impulses(solution: Any, fraction: Any) -> Impulses:
+    """The solution of a solver with the fraction of restitution that it was given."""
+    impulse, residual, iterations, done, *rest = solution
+    return Impulses(impulse, residual, iterations, done, fraction, *rest)
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
@@ -125,11 +157,15 @@ def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = N
     stages = run_stages(scene, state, inputs, modes)
     contacts, forces, motion, impulse = stages.contacts, stages.forces, stages.motion, stages.impulses.impulse
     modes = servo_modes(forces, stages.velocity)
+    clipped = forces.clipped
+    if len(modes) and scene.method == ARTICULATED:
+        clipped = clipped - np.sum(np.abs(forces.modes)) + np.sum(np.abs(modes))
     omitted = penetrates_outside(scene, stages.kinematics, contacts, state.q, stages.velocity, h)
     candidate = contacts.candidate
     if scene.reduced is not None:
         omitted = omitted | has_impulse_outside(scene, state.impulse, state.contact)
-        omitted = omitted | np.any(modes != forces.modes) if len(modes) else omitted
+        if len(modes) and scene.method != ARTICULATED:
+            omitted = omitted | np.any(modes != forces.modes)
         full_impulse = np.zeros(scene.full.m)
         full_impulse[list(scene.rows_in_full)] = impulse
         impulse, candidate = full_impulse, numpy.array(scene.slot_candidates, float)
@@ -140,7 +176,7 @@ def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = N
         last.overflow | contacts.overflow | stages.system.rows.overflow,
         last.unsolved | ~stages.impulses.converged,
         last.omitted | omitted,
-        last.clipped | (forces.clipped > 0.0),
+        last.clipped | (clipped > 0.0),
         motion.angle,
         last.too_long | (motion.angle > LONGEST_TURN) | (motion.substeps > SUBSTEPS),
         last.energy_limited | (stages.impulses.restitution_fraction < 1.0),
@@ -163,7 +199,7 @@ def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
     Which servos are at their limits is known at its end alone. With the reduced contact set, a step that has guessed
     wrong is left to the full one, which tries again with what it has found.
     """
-    if scene.reduced is not None or not limited_servos(scene.actuators):
+    if scene.reduced is not None or scene.method == ARTICULATED or not limited_servos(scene.actuators):
         return _try_step(scene, last, inputs)[0]
 
     def try_again(guess: _ServoGuess) -> _ServoGuess:
@@ -291,7 +327,7 @@ def take_period(
             scene.substeps,
         ).result
     state = last.state
-    too_few = last.unsolved & (inputs.solver.iterations < MAX_ITERATIONS)
+    too_few = last.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.method == ARTICULATED))
     finite = np.isfinite(np.sum(state.q) + np.sum(state.v) + np.sum(state.impulse))
     if scene.na:
         finite = finite & np.isfinite(np.sum(state.activation))

@@ -39,13 +39,15 @@ class GroundShape(NamedTuple):
 
 
 class StepInputs(NamedTuple):
-    """What is the same in all steps of a control period: control (nu,), h [s], the ground, and solver limits."""
+    """What is the same in all steps of a control period: control (nu,), h [s], the ground, solver limits, and wrenches
+    (pushes, 6) on the frames that the scene names."""
 
     control: Any
     time_step: Any
     ground: GroundShape
     contact: ContactParameters
     solver: SolverLimits = SolverLimits()
+    wrench: Any = None
 
 
 class StepState(NamedTuple):
@@ -70,13 +72,19 @@ class StepState(NamedTuple):
 
 class Impulses(NamedTuple):
     """Impulses (m,) [N·s], the largest residual [m/s], iterations, whether the tolerance was met, and the fraction of
-    restitution that adds no energy."""
+    restitution that adds no energy.
+
+    Solvers of the whole step give its velocity (nv,) too, and the impulses (nv,) of servos with limits beyond those
+    that are in the system of the step; None for those of contacts.
+    """
 
     impulse: Any
     residual: Any
     iterations: Any
     converged: Any
     restitution_fraction: Any = 1.0
+    velocity: Any = None
+    servo: Any = None
 
 
 class StepResult(NamedTuple):

@@ -1,0 +1,123 @@
+"""Tables of a hull for its contacts with a plane: faces as four of their vertices.
+
+Triangles that are coplanar within 3° and 2 mm (or 1 % of the hull's diagonal, if that is less) are merged into faces,
+from the largest on. A face has the four of its vertices that span the largest area: under small tilts, these and the
+lowest vertex of the hull carry nearly all of the true patch of contact.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from delassus.geometry.hulls.quickhull import Array, Hull, Indices, convex_hull
+
+MERGE_COSINE: Final = math.cos(math.radians(3.0))
+"""Of the angle between the normals of triangles of one face, at least."""
+
+MERGE_HEIGHT: Final = 2e-3
+"""How far [m] the vertices of a face are from the plane of its largest triangle at most."""
+
+_MERGE_SHARE: Final = 0.01
+"""The same as a share of the hull's diagonal."""
+
+_MOST_CORNERS: Final = 24
+"""Of a merged face among which the best four are searched: support points in so many directions of its plane."""
+
+
+_MOST_FACES: Final = 8
+"""Around a vertex, the largest: 99 % of vertices have fewer."""
+
+
+class HullTables(NamedTuple):
+    """A hull as kernels read it; arrays may be traced.
+
+    Attributes:
+        vertices: (n, 3) [m].
+        normals: (n, d, 3) outward normals of the faces around each vertex; those with fewer than d faces repeat some.
+        corners: (n, d, 4) numbers of four vertices of each of these faces; -1 where a face has but three.
+        extent: The diagonal [m] of the box around it.
+    """
+
+    vertices: Any
+    normals: Any
+    corners: Any
+    extent: Any
+
+
+@functools.lru_cache(maxsize=512)
+def hull_tables(vertices: tuple[tuple[float, float, float], ...]) -> HullTables:
+    """The tables of a hull with these vertices."""
+    points = np.array(vertices, float)
+    extent = float(np.linalg.norm(np.ptp(points, axis=0)))
+    hull = convex_hull(points)
+    names = [int(np.argmin(np.sum((points - x) ** 2, 1))) for x in hull.points]  # quickhull sorts its points
+    faces, around = [], [[] for _ in points]  # type: ignore[var-annotated]
+    for normal, members in merged_faces(hull, min(MERGE_HEIGHT, _MERGE_SHARE * extent)):
+        four = [names[k] for k in _largest_four(hull.points, members, normal)]
+        for k in members.tolist():
+            around[names[k]].append(len(faces))
+        faces.append((normal, four + [-1] * (4 - len(four))))
+    width = min(max(map(len, around)), _MOST_FACES)
+    chosen = [(some * width or [0] * width)[:width] for some in around]
+    normals = np.array([[faces[k][0] for k in some] for some in chosen])
+    corners = np.array([[faces[k][1] for k in some] for some in chosen], float)
+    return HullTables(points, normals, corners, extent)
+
+
+def merged_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
+    """Faces of a hull, coplanar triangles merged, from those with the largest triangle on: outward normals (3,) and
+    the numbers of their vertices."""
+    x = hull.points[hull.triangles]
+    weighted = 0.5 * np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
+    areas = np.linalg.norm(weighted, axis=1)
+    normals = weighted / areas[:, None]
+    beside: dict[tuple[int, int], list[int]] = {}
+    for k, (a, b, c) in enumerate(hull.triangles.tolist()):
+        for edge in ((a, b), (b, c), (c, a)):
+            beside.setdefault(edge, []).append(k)
+    free, faces = np.ones(len(areas), bool), []
+    for seed in np.argsort(-areas, kind="stable").tolist():
+        if not free[seed]:
+            continue
+        far = np.abs((x - x[seed, 0]) @ normals[seed]).max(1)
+        joins = free & (normals @ normals[seed] >= MERGE_COSINE) & (far <= height)
+        joins[seed] = True
+        members, border = {seed}, [seed]
+        while border:
+            a, b, c = hull.triangles[border.pop()].tolist()
+            for edge in ((b, a), (c, b), (a, c)):
+                new = [k for k in beside.get(edge, ()) if joins[k] and k not in members]
+                members.update(new)
+                border += new
+        rows = sorted(members)
+        free[rows] = False
+        mean = weighted[rows].sum(0)
+        faces.append((mean / np.linalg.norm(mean), np.unique(hull.triangles[rows])))
+    return faces
+
+
+def _largest_four(points: Array, members: Indices, normal: Array) -> list[int]:
+    """The three or four of a face's vertices that span the largest area, in the order around it."""
+    u = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    u = np.cross(normal, u)
+    u /= np.linalg.norm(u)
+    plane = points[members] @ np.stack([u, np.cross(normal, u)], 1)
+    if len(members) > _MOST_CORNERS:
+        turn = 2.0 * math.pi * np.arange(_MOST_CORNERS) / _MOST_CORNERS
+        far = np.unique(np.argmax(plane @ np.stack([np.cos(turn), np.sin(turn)]), 0))
+        members, plane = members[far], plane[far]
+    arm = plane - plane.mean(0)
+    around = np.argsort(np.arctan2(arm[:, 1], arm[:, 0]), kind="stable")
+    members, plane = members[around], plane[around]
+    if len(members) < 4:
+        return [int(k) for k in members]
+    fours = np.array(list(itertools.combinations(range(len(members)), 4)))
+    a, b, c, d = (plane[fours[:, k]] for k in range(4))
+    one, two = c - a, d - b
+    areas = 0.5 * np.abs(one[:, 0] * two[:, 1] - one[:, 1] * two[:, 0])
+    return [int(k) for k in members[fours[int(np.argmax(areas))]]]

@@ -1,0 +1,55 @@
+"""The convex hulls of meshes, simplified when they are loaded.
+
+By default, the Hausdorff error is at most 5 mm or 1 % of the diagonal of the box around the mesh, whichever is smaller,
+as far as 64 vertices reach. Meshes of CAD files have thousands of vertices, of which contact needs a few dozens.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from delassus.geometry.hulls.quickhull import Hull, convex_hull
+from delassus.model.parts import Geometry
+from delassus.model.readers.meshes import mesh_vertices
+
+HULL_ERROR: Final = 5e-3
+"""The error [m] of simplified hulls at most."""
+
+HULL_SHARE: Final = 0.01
+"""The error of simplified hulls at most, as a share of the diagonal of the box around them."""
+
+MOST_VERTICES: Final = 64
+"""Of a simplified hull."""
+
+
+def mesh_hull(geometry: Geometry, hull_error: float | None = None) -> Hull:
+    """The simplified hull of a mesh, in the frame of the shape; `Hull.error` [m] is the error that it has.
+
+    Args:
+        geometry: A shape with the file of a mesh, STL or OBJ.
+        hull_error: The Hausdorff error [m] to simplify to; None for the default. The hull has at most 64 vertices
+            either way.
+    """
+    try:
+        status = Path(geometry.mesh).stat()
+    except (OSError, ValueError):
+        mesh_vertices(geometry)  # says that the file is missing
+        raise
+    return _simplified(geometry, hull_error, (status.st_mtime_ns, status.st_size))
+
+
+@functools.lru_cache(maxsize=256)
+def _simplified(geometry: Geometry, hull_error: float | None, version: tuple[int, int]) -> Hull:
+    """The same, once for each version of a file."""
+    vertices = mesh_vertices(geometry)
+    bound = hull_error
+    if bound is None:
+        bound = min(HULL_ERROR, HULL_SHARE * float(np.linalg.norm(np.ptp(vertices, axis=0))))
+    hull = convex_hull(vertices, bound, MOST_VERTICES)
+    for array in hull[:2]:
+        array.flags.writeable = False
+    return hull

@@ -1,0 +1,251 @@
+"""Convex hulls of points, complete or simplified to a bound on the error.
+
+Quickhull (Barber, Dobkin, Huhdanpaa 1996) in the order of a greedy selection: a polytope grows by the point that is
+highest above one of its faces, the support point in the direction of the face's normal n,
+
+    x⁺ = argmax over points x and faces (n, d) of n · x - d,
+
+which replaces the faces that it is above. The height is the error of the support function in that direction. Selection
+ends at a bound on the Hausdorff distance, max over points x of the distance to the polytope, or at a number of points.
+The polytope is within the hull, and each of its vertices is one of the hull. Large flat sides that face along an axis,
+such as soles, are selected first, so that they stay flat.
+
+Cost: for each selected point the heights of the remaining points above some six new faces; points inside are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+RESOLUTION: Final = 1e-7
+"""As a share of the extent of all points: those that are less outside count as inside. STL files have float32."""
+
+_FLAT: Final = 1e-4
+"""The same for points of a flat side."""
+
+_LARGE: Final = 0.05
+"""The area of a flat side that stays flat, as a share of the rectangle around all points, seen along its normal."""
+
+_ROUNDING: Final = 1e-13
+"""The same for faces that a selected point is above: a face that stays though the point is above it is concave."""
+
+
+class Hull(NamedTuple):
+    """A convex polytope.
+
+    Attributes:
+        points: (n, 3) its vertices [m].
+        triangles: (m, 3) numbers of vertices, against the clock from outside; those of a flat hull are on both sides.
+        error: How far [m] points of the complete hull are outside of it at most, the Hausdorff distance.
+    """
+
+    points: Array
+    triangles: Indices
+    error: float
+
+
+class _Faces(NamedTuple):
+    """Triangles (m, 3) of a polytope with their planes, normals (m, 3) · x = offsets (m,)."""
+
+    corners: Indices
+    normals: Array
+    offsets: Array
+
+    @classmethod
+    def through(cls, points: Array, corners: Indices) -> _Faces:
+        a, b, c = (points[corners[:, k]] for k in range(3))
+        normals = np.cross(b - a, c - a)
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+        return cls(corners, normals, np.sum(normals * a, 1))
+
+    def heights(self, x: Array) -> Array:
+        """(points, faces)."""
+        return x @ self.normals.T - self.offsets
+
+
+def convex_hull(points: Array, bound: float = 0.0, most: int | None = None) -> Hull:
+    """The convex hull of points (n, 3) [m] that are not all in a line, simplified to an error `bound` [m].
+
+    Args:
+        points: (n, 3) finite [m].
+        bound: The largest Hausdorff distance [m] that is accepted; 0 for all vertices.
+        most: How many vertices it has at most, 4 or more; the error is larger than `bound` if they do not suffice.
+    """
+    points = np.unique(np.asarray(points, float), axis=0)
+    extent = float(np.linalg.norm(np.ptp(points, axis=0)))
+    seed, is_flat = _seed(points, RESOLUTION * extent)
+    limit, bound = len(points) if most is None else most, max(bound, RESOLUTION * extent)
+    return _flat_hull(points, seed, bound, limit) if is_flat else _solid_hull(points, seed, bound, limit, extent)
+
+
+def _seed(points: Array, resolution: float) -> tuple[Indices, bool]:
+    """Four points (4,) that span a tetrahedron, positively oriented; three and True if all points are in a plane."""
+    axis = int(np.argmax(np.ptp(points, axis=0)))
+    first = int(np.argmin(points[:, axis]))
+    second = int(np.argmax(np.linalg.norm(points - points[first], axis=1)))
+    along = points[second] - points[first]
+    across = np.cross(points - points[first], along / np.linalg.norm(along))
+    third = int(np.argmax(np.linalg.norm(across, axis=1)))
+    normal = np.cross(along, points[third] - points[first])
+    height = (points - points[first]) @ (normal / np.linalg.norm(normal))
+    fourth = int(np.argmax(np.abs(height)))
+    if abs(height[fourth]) <= 10.0 * resolution:
+        return np.array([first, second, third]), True
+    second, third = (third, second) if height[fourth] > 0.0 else (second, third)
+    return np.array([first, second, third, fourth]), False
+
+
+# --- solid hulls ------------------------------------------------------------------------------------------------------
+
+
+def _solid_hull(points: Array, seed: Indices, bound: float, most: int, extent: float) -> Hull:
+    a, b, c, d = seed.tolist()
+    faces = _Faces.through(points, np.array([(a, b, c), (a, c, d), (a, d, b), (b, d, c)]))
+    remaining = np.setdiff1d(np.arange(len(points)), seed)
+    heights = faces.heights(points[remaining])
+    vertices, error, sides = len(seed), 0.0, _flat_sides(points, extent)
+    while len(remaining):
+        outside = np.any(heights > RESOLUTION * extent, axis=1)
+        remaining, heights = remaining[outside], heights[outside]
+        if not len(remaining):
+            break
+        sides = [k for k in sides if k in remaining]
+        row, face = divmod(int(np.argmax(heights)), heights.shape[1])
+        if sides and vertices < most:
+            row = int(np.searchsorted(remaining, sides[0]))
+            face = int(np.argmax(heights[row]))
+        elif heights[row, face] <= bound or vertices >= most:
+            distances = _distances(points[remaining], heights, points[faces.corners])
+            row = int(np.argmax(distances))
+            error = float(distances[row])
+            if error <= bound or vertices >= most:
+                break
+            face = int(np.argmax(heights[row]))
+        grown = _with_point(faces, heights[row], face, int(remaining[row]), _ROUNDING * extent)
+        if grown is not None:
+            kept, corners = grown
+            added = _Faces.through(points, corners)
+            faces = _Faces(*(np.concatenate([old[kept], new]) for old, new in zip(faces, added, strict=True)))
+            heights = np.concatenate([heights[:, kept], added.heights(points[remaining])], axis=1)
+            vertices += 1
+        remaining, heights = np.delete(remaining, row), np.delete(heights, row, axis=0)
+    names = np.unique(faces.corners)  # a vertex may have been covered by later ones, but for rounding
+    return Hull(points[names], np.searchsorted(names, faces.corners), error)
+
+
+def _flat_sides(points: Array, extent: float) -> list[int]:
+    """Four corners of each large flat side that faces along an axis: its farthest points along the diagonals."""
+    corners: dict[int, None] = {}
+    directions = np.array([(0.7, -0.7, -0.7, 0.7), (0.71, 0.71, -0.71, -0.71)])  # against the clock
+    for axis in range(3):
+        plane = np.delete(points, axis, axis=1)
+        for height in (points[:, axis], -points[:, axis]):
+            side = np.flatnonzero(height >= height.max() - _FLAT * extent)
+            far = side[np.argmax(plane[side] @ directions, axis=0)]
+            x, y = plane[far].T
+            area = 0.5 * abs(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))
+            if area > _LARGE * np.prod(np.ptp(plane, axis=0)):
+                corners |= dict.fromkeys(far.tolist())
+    return list(corners)
+
+
+def _with_point(faces: _Faces, heights: Array, face: int, point: int, rounding: float) -> tuple[Any, Indices] | None:
+    """The faces that remain and the corners of new ones when a point is added that is above `face`.
+
+    Its heights above all faces are given. None if rounding leaves no closed surface: the point is nearly in the planes
+    of several faces, and is left out.
+    """
+    neighbours: dict[tuple[int, int], int] = {}
+    for k, (a, b, c) in enumerate(faces.corners.tolist()):
+        neighbours |= {(a, b): k, (b, c): k, (c, a): k}
+    visible, border, horizon = {face}, [face], []
+    while border:
+        a, b, c = faces.corners[border.pop()].tolist()
+        for edge in ((a, b), (b, c), (c, a)):
+            other = neighbours[edge[::-1]]
+            if other not in visible and heights[other] > rounding:
+                visible.add(other)
+                border.append(other)
+    for k in visible:
+        a, b, c = faces.corners[k].tolist()
+        horizon += [edge for edge in ((a, b), (b, c), (c, a)) if neighbours[edge[::-1]] not in visible]
+    starts = [edge[0] for edge in horizon]
+    if len(set(starts)) != len(starts) or not _is_one_loop(dict(horizon)):
+        return None
+    kept = np.array([k for k in range(len(faces.corners)) if k not in visible], int)
+    return kept, np.array([(a, b, point) for a, b in horizon])
+
+
+def _is_one_loop(following: dict[int, int]) -> bool:
+    """Whether edges from each vertex to the following one make one closed polygon."""
+    start = at = next(iter(following))
+    for count in range(1, len(following) + 1):
+        at = following.get(at, -1)
+        if at == start:
+            return count == len(following)
+    return False
+
+
+def _distances(x: Array, heights: Array, triangles: Array) -> Array:
+    """Distances (n,) of points (n, 3) outside of a polytope to its triangles (m, 3, 3).
+
+    The nearest point is on a face that the point is above: others are not looked at.
+    """
+    rows, columns = np.nonzero(heights > 0.0)
+    nearest = _distances_to_triangles(x[rows], triangles[columns])
+    distances = np.full(len(x), np.inf)
+    np.minimum.at(distances, rows, nearest)
+    return distances
+
+
+def _distances_to_triangles(x: Array, triangles: Array) -> Array:
+    """Of points (n, 3), one triangle (n, 3, 3) each: to the plane where the foot is inside, else to the edges."""
+    a, b, c = (triangles[:, k] for k in range(3))
+    normal = np.cross(b - a, c - a)
+    height = np.einsum("ij,ij->i", x - a, normal) / np.linalg.norm(normal, axis=1)
+    inside, nearest = np.ones(len(x), bool), np.full(len(x), np.inf)
+    for start, end in ((a, b), (b, c), (c, a)):
+        along, arm = end - start, x - start
+        inside &= np.einsum("ij,ij->i", np.cross(normal, along), arm) >= 0.0
+        share = np.clip(np.einsum("ij,ij->i", along, arm) / np.einsum("ij,ij->i", along, along), 0.0, 1.0)
+        nearest = np.minimum(nearest, np.linalg.norm(arm - share[:, None] * along, axis=1))
+    return np.where(inside, np.abs(height), nearest)
+
+
+# --- flat hulls -------------------------------------------------------------------------------------------------------
+
+
+def _flat_hull(points: Array, seed: Indices, bound: float, most: int) -> Hull:
+    """The same of points in a plane: a polygon grows by the point that is furthest beyond one of its edges."""
+    a, b, c = points[seed]
+    along = (b - a) / np.linalg.norm(b - a)
+    normal = np.cross(b - a, c - a)
+    across = np.cross(normal / np.linalg.norm(normal), along)
+    x = (points - a) @ np.stack([along, across], 1)
+    loop, error = seed.tolist(), 0.0
+    while True:
+        start, end = x[loop], x[loop[1:] + loop[:1]]
+        way = (end - start) / np.linalg.norm(end - start, axis=1, keepdims=True)
+        outward = np.stack([way[:, 1], -way[:, 0]], 1)
+        beyond = x @ outward.T - np.sum(outward * start, 1)
+        nearest = np.where(beyond > 0.0, _distances_to_edges(x, start, end), np.inf).min(1)
+        error = float(np.where(np.isfinite(nearest), nearest, 0.0).max())
+        if error <= bound or len(loop) >= most:
+            break
+        point, edge = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
+        loop.insert(int(edge) + 1, int(point))
+    fan = np.array([(0, k, k + 1) for k in range(1, len(loop) - 1)])
+    return Hull(points[loop], np.concatenate([fan, fan[:, ::-1]]), error)
+
+
+def _distances_to_edges(x: Array, start: Array, end: Array) -> Array:
+    """(points, edges) of points (n, 2) in a plane."""
+    along, arm = end - start, x[:, None] - start
+    share = np.clip(np.sum(arm * along, -1) / np.sum(along * along, -1), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(arm - share[..., None] * along, axis=-1))

@@ -1,0 +1,131 @@
+"""`Inspection`: what a simulation tells about a state without moving it: contacts, stages, contact problems."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.checks import FINITE, array_of_shape, number_in_range
+from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.problems.problem import ContactProblem
+from delassus.model.parts import WORLD
+from delassus.simulation.checks import SimulationError, fits
+from delassus.simulation.ground import COEFFICIENTS, structures
+from delassus.simulation.runner import some
+from delassus.simulation.setup import Setup
+from delassus.simulation.state import State, check_state
+from delassus.step.actuators.activation import activate
+from delassus.step.stages.friction import contact_coefficients
+from delassus.step.stages.kernels import assemble_step, candidate_geometry, contact_candidates
+from delassus.step.stages.pipeline import Stages, run_stages
+from delassus.step.stages.types import GroundShape, SolverLimits, StepInputs, StepState
+
+Array = NDArray[np.float64]
+
+
+class GroundContacts(NamedTuple):
+    """Where a robot may touch the ground, of one configuration or a batch.
+
+    Attributes:
+        gap: (…, candidates) [m], negative where they penetrate.
+        point: (…, candidates, 3) points of the body in the world [m].
+        normal: (…, candidates, 3) of the ground there, towards the robot.
+        body: The names of the joints whose bodies they are on.
+        shape: The names of the shapes.
+    """
+
+    gap: Array
+    point: Array
+    normal: Array
+    body: tuple[str, ...]
+    shape: tuple[str, ...]
+
+
+class Inspection(Setup):
+    """A simulation as one looks into it."""
+
+    def check(self, state: Any, control: Any = None) -> Array:
+        """The control (…, nu) of a period; refuses states and controls of another simulation or of other items."""
+        state, scene = check_state(state), self.scene
+        parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots, "activation": scene.na}
+        if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
+            raise SimulationError(
+                f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
+                f"{state.impulse.shape}; here they have {scene.nq} and {scene.m} elements.",
+                code="other-system",
+            )
+        batch = state.batch
+        number_in_range("the state's time", np.max(np.abs(state.time), initial=0.0), FINITE)
+        if not fits(self.ground.batch, batch):
+            raise SimulationError(
+                f"the ground is one of items {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
+            )
+        u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))
+        if not fits(u.shape[:-1], batch):
+            raise SimulationError(f"the control is {u.shape}, and there are items {batch}.", code="batch-mismatch")
+        return u
+
+    def contacts(self, q: Any) -> GroundContacts:
+        """Where the robot may touch the ground in configurations (…, nq), all candidates."""
+        if not self.scene.candidates:
+            raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
+        q = array_of_shape("q", q, (..., self.scene.nq), "the coordinates of the robot")
+        gap, point, normal = candidate_geometry(self.scene, q, ground=self.ground.shape)
+        joints = self.model.joints
+        on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
+        bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
+        return GroundContacts(gap, point, normal, bodies, self.candidates)
+
+    def stages(self, state: State, control: Any = None) -> Stages:
+        """What each stage of the next time step gives, for one item: kinematics, contacts, forces, the system of the
+        step, impulses, and where it leads.
+
+        These are the functions that the kernel is made of, called on numbers with the full contact set: slow, and
+        meant for looking inside. `stages.system` has J, S and g, `stages.contacts` gaps, points and bodies.
+        """
+        u = self.check(state, control)
+        if state.q.ndim != 1 or self.ground.batch:
+            raise SimulationError(
+                f"stages shows one item; the state has {state.q.shape[:-1] or self.ground.batch} of them. Start one "
+                "item of the batch, such as sim.start(state.q[0], state.v[0]).",
+                code="wrong-shape",
+            )
+        given = self.ground.inputs
+        coefficients = ContactParameters(*(given.get(name, 0.0) for name in (*COEFFICIENTS, "restitution")))
+        normal, height = np.asarray(self.ground.normal), np.asarray(self.ground.height)
+        ground = GroundShape(normal, height, self.ground.heights)
+        signals, _ = activate(self.scene.actuators, state.activation, u, self.time_step)
+        inputs = StepInputs(signals, self.time_step, ground, coefficients, SolverLimits(self.tolerance))
+        now = StepState(state.q, state.v, state.impulse, state.contact, np.asarray(state.time), state.activation)
+        return run_stages(self.scene, now, inputs)
+
+    def problem(self, state: State, control: Any = None) -> ContactProblem:
+        """The contact problem of the next step of time; rows as in `State.impulse`.
+
+        It is the one that the step solves: where restitution would add energy, with the share of it that does not.
+        """
+        scene = self.scene
+        if not scene.m:
+            raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
+        u = self.check(state, control)
+        rows, places = some(state.rows), some(state.contact)
+        ground = structures(self.ground.inputs)
+        G, g = assemble_step(scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **ground)
+        numbers: dict[str, Any] = {}
+        if scene.slots:
+            numbers |= self._friction(state)
+        if scene.friction_bounds:
+            bounds = self.time_step * np.array(scene.friction_bounds)
+            numbers |= {"lower": -bounds, "upper": bounds}
+        return ContactProblem(G, g, scene.layout.cones, **numbers, check=False)
+
+    def _friction(self, state: State) -> dict[str, Any]:
+        """Coefficients (…, slots) of the contacts that the next step solves for."""
+        scene, given = self.scene, self.ground.inputs
+        ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
+        number = None
+        if scene.own_friction and not scene.has_fixed_slots:
+            number = contact_candidates(scene, state.q, state.v, self.time_step, ground=self.ground.shape)
+        return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))

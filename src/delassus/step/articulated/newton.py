@@ -1,0 +1,199 @@
+"""Newton's method on the velocities of joints and the impulses of contacts together.
+
+Unknown are x (nv,), which says velocity and impulse of each joint (see `joint_laws`), and impulses λ of contacts:
+
+    F(x, λ) = M v - rhs - p - Jᵀ λ = 0,    v = φ(x),  p = ρ φ(x) - x
+    y(x, λ) = P(λ - R⁻¹ (J v + offset)) - λ = 0.
+
+An iteration eliminates dλ contact by contact (see `contact_steps`) and dx joint by joint; what is left is one pass of
+the articulated-body recursion (see `tree_solve`),
+
+    (M + diag(b) + Jᵀ C J) dv = -F + Jᵀ B⁻¹ y,   dx = (ρ + b) dv, or the force that holds a locked joint,
+
+so that neither a Delassus matrix nor a row for each joint is formed: O(n) operations for a robot of n joints, whatever
+touches. The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
+proximal ε grows, which holds impulses near what they are.
+
+Choose it for trees with dry friction, limits and servos that saturate; a few contacts on a robot without joint laws
+cost less by their Delassus matrix (`stages.solve`), and that is also what solves what ends here unsolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
+from delassus.model.links import Links
+from delassus.step.articulated.contact_steps import contact_step, project
+from delassus.step.articulated.joint_laws import JointLaws
+from delassus.step.articulated.tree_solve import factor_supported_tree
+
+_NEAR: Final = 1e-7
+"""ε while steps go all the way: for the numbers alone."""
+
+_FIRST: Final = 1e-4
+"""ε after the first step that goes less than a quarter of its way; each further one multiplies it by `_GROWTH`."""
+
+_GROWTH: Final = 30.0
+_FAR: Final = 0.1
+"""The largest ε."""
+
+_SHORTEST: Final = 1.0 / 32.0
+"""Of a step, as a share of the whole of it."""
+
+_DECREASE: Final = 0.1
+"""The share of a step by which the merit has to fall at least."""
+
+_PATIENCE: Final = 2.5
+"""Short steps in a row, after which a whole one is made."""
+
+
+class TreeProblem(NamedTuple):
+    """The equations of a step.
+
+    Attributes:
+        tree: Of the robot.
+        V: Of each velocity its motion (6,) about a centre, in the world's axes.
+        inertias: (6, 6) of the links there.
+        diagonal: (nv,) what M has beside them on its diagonal: rotors, dampers, servos without limits.
+        M: (nv, nv) with `diagonal`.
+        rhs: (nv,) M v_free.
+        laws: Of the joints.
+        J: Of each contact (k + 1, nv), k tangents first, the normal last.
+        rows: Of each contact (k + 1, 6), the same for the motion of its body.
+        shares: Of each contact, by links that it may be on, 1.0 or a traced share: 1 of its own link, 0 of others.
+        offset: Of each contact (k + 1,) [m/s].
+        friction: (contacts,) coefficients.
+        R: (contacts, k + 1) [1/kg], about the response of a contact's rows.
+    """
+
+    tree: Links
+    V: list[Any]
+    inertias: list[Any]
+    diagonal: Any
+    M: Any
+    rhs: Any
+    laws: JointLaws
+    J: list[Any]
+    rows: list[Any]
+    shares: list[dict[int, Any]]
+    offset: list[Any]
+    friction: Any
+    R: Any
+
+    def supports(self, stiffness: list[Any]) -> dict[int, Any]:
+        """K (6, 6) of links, from those of the contacts (k + 1, k + 1)."""
+        result: dict[int, Any] = {}
+        for rows, shares, C in zip(self.rows, self.shares, stiffness, strict=True):
+            K = rows.T @ (C @ rows)
+            for link, share in shares.items():
+                part = K if isinstance(share, float) else share * K
+                result[link] = result[link] + part if link in result else part
+        return result
+
+
+class Residuals(NamedTuple):
+    """F (nv,), of each contact z and y (contacts, k + 1), the merit, and the largest error of a velocity [m/s]."""
+
+    F: Any
+    z: Any
+    y: Any
+    merit: Any
+    error: Any
+
+
+def evaluate(problem: TreeProblem, x: Any, impulse: Any) -> Residuals:
+    """The residuals at x (nv,) and impulses (contacts, k + 1)."""
+    v, p = problem.laws.evaluate(x)
+    F = problem.M @ v - problem.rhs - p
+    weight = 1.0 / problem.laws.rho
+    merit, error = np.array(0.0), np.array(0.0)
+    z, y = np.array(impulse), np.array(impulse)
+    for k, J in enumerate(problem.J):
+        F = F - J.T @ impulse[k]
+        R = problem.R[k]
+        z[k] = impulse[k] - (J @ v + problem.offset[k]) * (1.0 / R)
+        y[k] = project(z[k], R, problem.friction[k]) - impulse[k]
+        merit = merit + np.sum(y[k] * y[k] * R)
+        error = np.maximum(error, np.max(np.abs(y[k]) * R))
+    merit = merit + np.sum(F * F * weight)
+    return Residuals(F, z, y, merit, np.maximum(error, np.max(np.abs(F) * weight)))
+
+
+def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> tuple[Any, Any]:
+    """dx (nv,) and dλ (contacts, k + 1)."""
+    modes, rho = problem.laws.modes(x), problem.laws.rho
+    steps = [
+        contact_step(now.z[k], now.y[k], problem.R[k], problem.friction[k], epsilon) for k in range(len(problem.J))
+    ]
+    slopes = np.stack([np.array(0.0 if mode.slope is None else mode.slope) for mode in modes])
+    locked = [mode.locked for mode in modes]
+    factors = factor_supported_tree(
+        problem.tree,
+        problem.V,
+        problem.inertias,
+        problem.supports([step.C for step in steps]),
+        problem.diagonal + slopes,
+        locked,
+    )
+    tau = -now.F
+    for J, step in zip(problem.J, steps, strict=True):
+        tau = tau + J.T @ step.alone
+    dv, force = factors.solve(tau)
+    dx = (rho + slopes) * dv
+    for k, held in enumerate(locked):
+        if held is not None:
+            dx[k] = np.where(held, force[k], dx[k])
+    change = [step.alone - step.C @ (J @ dv) for J, step in zip(problem.J, steps, strict=True)]
+    return dx, np.stack(change) if change else np.zeros((0, 3))
+
+
+class NewtonState(NamedTuple):
+    """x (nv,), impulses (contacts, k + 1), their residuals, ε, short steps in a row, and iterations."""
+
+    x: Any
+    impulse: Any
+    now: Residuals
+    epsilon: Any
+    short: Any
+    count: Any
+
+
+class _Trial(NamedTuple):
+    """A point on the way of a step: the share of it, x, impulses, residuals, and whether the merit fell enough."""
+
+    share: Any
+    x: Any
+    impulse: Any
+    now: Residuals
+    good: Any
+
+
+def iterate(problem: TreeProblem, x: Any, impulse: Any, should_continue: Callable[[NewtonState], Any]) -> NewtonState:
+    """Iterations from x (nv,) and impulses (contacts, k + 1)."""
+
+    def step(last: NewtonState) -> NewtonState:
+        dx, change = newton_step(problem, last.x, last.now, last.epsilon)
+        whole = last.short > _PATIENCE
+
+        def shorten(trial: _Trial) -> _Trial:
+            share = 0.5 * trial.share
+            x, impulse = last.x + share * dx, last.impulse + share * change
+            now = evaluate(problem, x, impulse)
+            good = (now.merit <= (1.0 - _DECREASE * share) * last.now.merit) | whole
+            return _Trial(share, x, impulse, now, good)
+
+        start = _Trial(np.array(2.0), last.x, last.impulse, last.now, np.array(False))
+        trial = while_loop(lambda trial: ~trial.good & (trial.share > _SHORTEST), shorten, start, UNBOUNDED)
+        keep = trial.good | (trial.now.merit < last.now.merit)
+        x, impulse = np.where(keep, trial.x, last.x), np.where(keep, trial.impulse, last.impulse)
+        now = Residuals(*(np.where(keep, a, b) for a, b in zip(trial.now, last.now, strict=True)))
+        short = trial.share < 0.2
+        epsilon = np.where(short, np.clip(_GROWTH * last.epsilon, _FIRST, _FAR), _NEAR)
+        return NewtonState(x, impulse, now, epsilon, np.where(short, last.short + 1.0, 0.0), last.count + 1.0)
+
+    start = NewtonState(x, impulse, evaluate(problem, x, impulse), np.array(_NEAR), np.array(0.0), np.array(0.0))
+    last: NewtonState = while_loop(should_continue, step, start, UNBOUNDED)
+    return last

@@ -1,0 +1,118 @@
+"""Which scenes can be solved inside the articulated-body recursion, and the inertia that their contacts feel."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.host.definition import plainly
+from delassus.dynamics.kinematics.kinematics import world_poses
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.mass.factor import ancestors
+from delassus.geometry.candidates import touches
+from delassus.geometry.reach import Reach
+from delassus.geometry.surfaces import plane_surface
+from delassus.model.links import links_of
+from delassus.model.parts import WORLD
+from delassus.step.actuators.checks import driving_terms
+from delassus.step.actuators.drive import limited_servos
+from delassus.step.scene import Scene
+
+ARTICULATED: Final = "articulated"
+"""The name of the method."""
+
+_POINTS: Final = 4
+"""Contacts of a robot that stands, as far as the choice of a method counts them."""
+
+_MARGIN: Final = 1.3
+"""How many times cheaper the recursion has to be."""
+
+_LIGHTEST: Final = 1e-9
+"""Responses of contacts as a share of the largest one, at least."""
+
+
+def reason_against(scene: Scene) -> str | None:
+    """Why a scene cannot be solved so, in words; None if it can.
+
+    The recursion takes one tree whose velocities belong to one link each, contacts with the world alone, and one law
+    a joint.
+    """
+    model = scene.model
+    tree = links_of(model)
+    if isinstance(model, Parametric):
+        return "the model has parameters"
+    if tree.mimics:
+        return "joints mimic others"
+    if scene.mechanism.m:
+        return "constraints close loops"
+    if scene.one_sided:
+        return "there are one-sided constraints"
+    if sum(link.parent == WORLD for link in tree.links) != 1:
+        return "there are several robots or free bodies"
+    if scene.collisions:
+        return "shapes may touch each other"
+    if scene.contacts:
+        return "there are named contact points"
+    if model.tendons:
+        return "there are tendons"
+    driven = [driving_terms(model, actuator) for actuator in scene.actuators if actuator.drives != "site"]
+    if any(len(terms) != 1 for terms in driven):
+        return "actuators pull tendons"
+    names = [driving_terms(model, scene.actuators[k])[0][0] for k in limited_servos(scene.actuators)]
+    if len(set(names)) < len(names):
+        return "a joint has several servos with limits"
+    if not scene.m:
+        return "nothing is to be solved for"
+    return None
+
+
+def prefers_recursion(scene: Scene) -> bool:
+    """Whether the recursion takes fewer operations than the Delassus matrix, for a robot that stands on four points.
+
+    Multiply-adds of both, measured to within a third: rows n, velocities nv, ancestors of all velocities a;
+    2.5 iterations of Newton's method with the matrix, 3 with the recursion, and a margin for its retries.
+    """
+    if reason_against(scene) is not None:
+        return False
+    nv, above = scene.model.nv, sum(map(len, ancestors(scene.model)))
+    n = _POINTS * scene.contact_rows * bool(scene.slots) + len(scene.friction_dofs)
+    matrix = n * n * nv / 2 + n * above + 2.5 * (n**3 / 3 + 2 * n * n)
+    recursion = 3.0 * (120 * nv + _POINTS * (200 + 6 * nv) + 2 * above)
+    return _MARGIN * recursion < matrix
+
+
+@lru_cache(maxsize=64)
+def _responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    model = scene.model
+    names = [posture.name for posture in model.postures]
+    name = "home" if "home" in names else names[0] if names else None
+    q = np.asarray(model.neutral() if name is None else model.posture(name), float)
+    tree = links_of(model)
+    poses = world_poses(tree, q)
+    reach = Reach.of(tree, model.nv, poses)
+    surface = plane_surface(np.array([0.0, 0.0, 1.0]), 0.0)
+    inverse = np.linalg.inv(np.asarray(mass_matrix(model, q)))
+    responses: list[Any] = []
+    for shape in scene.shapes:
+        link = tree.place(shape.geometry.joint, shape.geometry.placement)[0]
+        for touch in touches(shape, tree, poses, surface):
+            if link == WORLD:
+                responses.append((0.0, 0.0))
+                continue
+            J = np.asarray(reach.rows(link, frozenset({link}), np.asarray(touch[1]), np.eye(3), 6))
+            responses.append(tuple(np.trace(rows @ inverse @ rows.T) / 3.0 for rows in (J[:3], J[3:])))
+    moves, turns = np.array(responses).T if responses else np.ones((2, 0))
+    return tuple(np.maximum(x, _LIGHTEST * x.max(initial=0.0)) for x in (moves, turns))
+
+
+def candidate_responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """tr(J M⁻¹ Jᵀ)/3 of candidates for contact, moving [1/kg] and turning [1/(kg·m²)], in the posture of the start.
+
+    It scales contacts in iterations; what they lead to does not depend on it.
+    """
+    with plainly():
+        return _responses(scene.full)

@@ -1,0 +1,192 @@
+"""Steps inside the articulated-body recursion: laws of joints, the recursion, and whole steps against their laws."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import delassus as dl
+from delassus.dynamics.kinematics.kinematics import world_poses
+from delassus.geometry.reach import Reach
+from delassus.model.links import links_of
+from delassus.simulation import position_servos
+from delassus.step.articulated.joint_laws import JointLaw, ServoLaw, joint_mode
+from delassus.step.articulated.tree_solve import factor_supported_tree, world_inertias
+from refusals import refuses
+
+H = 2e-3
+TOUCHING = ("*_calf_1", "trunk_0")
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        JointLaw(friction=0.3),
+        JointLaw(limits=(-0.2, 0.5)),
+        JointLaw(servo=ServoLaw(0.4, 2.0, -0.5, 0.7)),
+        JointLaw(0.3, (-0.2, 0.5), ServoLaw(0.4, 2.0, -0.5, 0.7)),
+        JointLaw(0.3, (0.0, np.inf), ServoLaw(-0.1, 0.0, -0.5, 0.7)),
+    ],
+)
+def test_velocity_and_impulse_of_a_joint_obey_its_laws(law):
+    rho = 1.7
+    for x in np.linspace(-4.0, 4.0, 401):
+        v = float(joint_mode(law, rho, x).v)
+        left = x - rho * v  # -p, less what servo and friction have of it
+        if law.servo is not None:
+            left -= np.clip(law.servo.B * v - law.servo.A, law.servo.lower, law.servo.upper)
+        c = law.friction or 0.0
+        lo, hi = law.limits or (-np.inf, np.inf)
+        assert lo <= v <= hi
+        least = c if v > 0.0 else -c
+        most = -c if v < 0.0 else c
+        least, most = (-np.inf if v == lo else least), (np.inf if v == hi else most)
+        assert least - 1e-12 <= left <= most + 1e-12
+
+
+def test_modes_tell_the_slope_of_the_law():
+    law, rho = JointLaw(0.3, (-0.2, 0.5), ServoLaw(0.4, 2.0, -0.5, 0.7)), 1.7
+    for x in np.random.default_rng(0).uniform(-3.0, 3.0, 200):
+        mode, step = joint_mode(law, rho, x), 1e-7
+        slope = float(joint_mode(law, rho, x + step).v - joint_mode(law, rho, x - step).v) / (2.0 * step)
+        expected = 0.0 if mode.locked else 1.0 / (rho + mode.slope)
+        assert slope == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["quadruped", "humanoid"])
+def test_the_recursion_solves_the_dense_equations_with_supports_and_locked_joints(name):
+    model, rng = dl.load(name), np.random.default_rng(1)
+    tree, nv = links_of(model), model.nv
+    q = np.asarray(dl.integrate(model, model.neutral(), rng.normal(size=nv)))
+    poses = world_poses(tree, q)
+    reach = Reach.of(tree, nv, poses)
+    V = [np.asarray(column) for column in reach.columns]
+    touching = [len(tree.links) - 1, len(tree.links) // 2]
+    supports = {link: 1e3 * rng.normal(size=(6, 6)) + 5e3 * np.eye(6) for link in touching}
+    locked = [None if k < 6 else bool(rng.integers(2)) for k in range(nv)]
+    added, tau = rng.uniform(size=nv), rng.normal(size=nv)
+    armature = np.array([x for link in tree.links for x in link.armature])
+    factors = factor_supported_tree(
+        tree, V, world_inertias(tree, poses, reach.center), supports, added + armature, locked
+    )
+    dv, force = (np.asarray(x) for x in factors.solve(tau))
+    A = dl.crba(model, q) + np.diag(added)
+    for link, K in supports.items():
+        motion = np.stack([V[k] * reach.carries[link, k] for k in range(nv)], axis=1)
+        A = A + motion.T @ K @ motion
+    free = [k for k in range(nv) if not locked[k]]
+    held = [k for k in range(nv) if locked[k]]
+    np.testing.assert_allclose(dv[free], np.linalg.solve(A[np.ix_(free, free)], tau[free]), rtol=1e-8, atol=1e-10)
+    assert not dv[held].any()
+    np.testing.assert_allclose(force[held], (tau - A @ dv)[held], rtol=1e-7, atol=1e-9)
+
+
+def rough_quadruped(limit: float = np.inf) -> tuple[dl.Model, dict]:
+    """The quadruped with dry friction in all joints and servos, as strong as a limit [N·m]."""
+    model = dl.load("quadruped")
+    rough = {"friction": (0.3,), "effort_limit": (limit,)}
+    joints = (replace(joint, **rough) if joint.kind.nv == 1 else joint for joint in model.joints)
+    model = replace(model, joints=tuple(joints))
+    servos = position_servos(model, 60.0, 1.5)
+    return model, {"actuators": servos, "time_step": H, "ground": dl.Ground(friction=0.6), "touching": TOUCHING}
+
+
+def thrown(model: dl.Model, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Configurations, velocities and targets of servos of robots that fall, some onto their feet."""
+    rng = np.random.default_rng(2)
+    q = np.tile(model.posture("home"), (count, 1))
+    half = count // 2
+    turn = rng.normal(size=(count - half, 4))
+    q[half:, 3:7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    return q, 0.2 * rng.normal(size=(count, model.nv)), q[:, 7:] + 0.4 * rng.normal(size=(count, model.nv - 6))
+
+
+def test_the_recursion_and_the_delassus_matrix_lead_to_the_same_velocities():
+    model, options = rough_quadruped()
+    options["max_limits"] = 0  # at a limit, friction and limit share their impulse in more than one way
+    tree, dual = (dl.Simulation(model, method=method, **options) for method in ("articulated", "dual"))
+    q, v, u = thrown(model, 16)
+    state = tree.start(q, v)
+    for _ in range(50):
+        one, other = tree.step(state, u), dual.step(state, u)
+        scale = 1.0 + np.abs(other.v).max(-1)
+        assert np.max(np.abs(one.v - other.v).max(-1) / scale) < 1e-6
+        assert not (one.status | other.status).any()
+        state = one
+    assert (state.impulse[:, list(tree.scene.friction_rows)] != 0.0).all()
+    assert (state.impulse[:, list(tree.scene.normals)] > 0.0).any(-1).sum() > 5
+
+
+def test_impulses_of_a_step_obey_all_laws_of_contacts_and_joints():
+    model, options = rough_quadruped(limit=8.0)
+    sim = dl.Simulation(model, method="articulated", **options)
+    q, v, u = thrown(model, 16)
+    state = sim.start(q, v)
+    pushed = stuck = saturated = 0
+    for k in range(80):
+        if k % 20 == 19:
+            for i in range(len(q)):
+                part = {name: getattr(state, name)[i] for name in ("q", "v", "impulse", "contact", "status")}
+                one = replace(state, **part, residual=np.zeros(()), activation=np.zeros(0))
+                stages = sim.stages(one, u[i])
+                counts = check_step(sim, one, u[i], stages)
+                pushed, stuck, saturated = pushed + counts[0], stuck + counts[1], saturated + counts[2]
+        state = sim.step(state, u)
+    assert pushed > 20 and stuck > 5 and saturated > 20
+
+
+def check_step(sim: dl.Simulation, state, u, stages) -> tuple[int, int, int]:
+    """Check the equation of motion and every law; how many contacts push, joints stick and servos saturate."""
+    scene, model, v, impulse = sim.scene, sim.model, np.asarray(stages.velocity), np.asarray(stages.impulses.impulse)
+    end, tolerance = scene.contact_end, 1e-6
+    J, gap = np.asarray(stages.system.rows.J), np.asarray(stages.contacts.gap)
+    raw = 60.0 * (u - state.q[7:] - H * v[6:]) - 1.5 * v[6:]
+    torque = np.concatenate([np.zeros(6), np.clip(raw, -8.0, 8.0)])
+    damping = np.array([d for joint in model.joints for d in (joint.damping or (0.0,) * joint.kind.nv)])
+    momentum = dl.crba(model, state.q) @ (v - state.v) - H * (
+        torque - damping * v + np.asarray(stages.system.weight - stages.system.products)
+    )
+    np.testing.assert_allclose(momentum, J.T @ impulse, atol=tolerance)
+    lam, sigma = impulse[:end].reshape(-1, 3), (J[:end] @ v).reshape(-1, 3)
+    closing = sigma[:, 2] + np.maximum(gap, 0.0) / H
+    assert (lam[:, 2] >= 0.0).all() and (np.hypot(*lam[:, :2].T) <= 0.6 * lam[:, 2] + tolerance).all()
+    pushes = lam[:, 2] > tolerance
+    assert (closing > -1e-5).all()
+    slides = pushes & (np.hypot(*lam[:, :2].T) < 0.6 * lam[:, 2] - tolerance)
+    friction = impulse[list(scene.friction_rows)]
+    assert (np.abs(friction) <= 0.3 * H + 1e-12).all()
+    moving = np.abs(v[6:]) > 1e-6
+    np.testing.assert_allclose(friction[moving], -0.3 * H * np.sign(v[6:][moving]), atol=1e-12)
+    assert (impulse[list(scene.limit_rows)] >= 0.0).all()
+    assert (np.abs(sigma[slides][:, :2]) < 1e-4).all()
+    return int(pushes.sum()), int((~moving).sum()), int((np.abs(raw) > 8.0).sum())
+
+
+def test_a_servo_that_saturates_within_a_step_pushes_with_its_limit():
+    """One joint: m v⁺ = m v + h clip(k (u - q - h v⁺) - d v⁺)."""
+    joint = dl.model.Joint(
+        "slide",
+        dl.model.Prismatic((1.0, 0.0, 0.0)),
+        inertia=dl.model.Inertia(mass=0.1),
+        friction=(0.05,),
+        effort_limit=(2.0,),
+    )
+    model = dl.Model("cart", (joint,))
+    sim = dl.Simulation(model, actuators=position_servos(model, 500.0, 1.0), time_step=H, method="articulated")
+    state = sim.start([0.0])
+    for target in (0.001, 0.0045, 0.0075, 0.3):
+        v = np.asarray(sim.step(state, [target]).v)[0]
+        push = np.clip(500.0 * (target - H * v) - v, -2.0, 2.0)
+        assert 0.1 * v == pytest.approx(H * (push - 0.05), rel=1e-9)
+
+
+def test_what_the_recursion_cannot_solve_is_refused_in_words():
+    with refuses("not-supported", "loops"):
+        dl.Simulation(dl.load("four_bar"), method="articulated")
+
+
+def test_the_cheaper_method_is_chosen():
+    model, options = rough_quadruped()
+    assert dl.Simulation(model, **options).scene.method == "articulated"
+    assert dl.Simulation(dl.load("quadruped"), time_step=H).scene.method == "auto"
+    assert dl.Simulation(model, method="dual", **options).scene.method == "auto"
