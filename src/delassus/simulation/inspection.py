@@ -147,5 +147,5 @@ class Inspection(Setup):
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
-            number = contact_candidates(self.plain_scene, state.q, ground=self.ground.shape)
+            number = contact_candidates(self.plain_scene, state.q, state.v, self.time_step, ground=self.ground.shape)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
