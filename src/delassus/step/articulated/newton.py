@@ -11,7 +11,12 @@ the articulated-body recursion (see `tree_solve`),
     (M + diag(b) + Jᵀ C J) dv = -F + Jᵀ B⁻¹ y,   dx = (ρ + b) dv, or the force that holds a locked joint,
 
 so that neither a Delassus matrix nor a row for each joint is formed: O(n) operations for a robot of n joints, whatever
-touches. The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
+touches. Contacts between bodies join two branches of the tree; where some push, their rows Jₚ are added by Woodbury's
+formula, with the recursion as the inner inverse T⁻¹:
+
+    dv = dv₀ - T⁻¹ Jₚᵀ μ,   (I + Cₚ Jₚ T⁻¹ Jₚᵀ) μ = Cₚ Jₚ dv₀.
+
+The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
 proximal ε grows, which holds impulses near what they are.
 
 Choose it for trees with dry friction, limits and servos that saturate; a few contacts on a robot without joint laws
@@ -24,11 +29,14 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
+from delassus.compiler.tracing.flow.control import map as map_rows
+from delassus.linalg.lu import solve_without_pivots
 from delassus.model.links import Links
 from delassus.step.articulated.contact_steps import contact_step, project
 from delassus.step.articulated.joint_laws import JointLaws
-from delassus.step.articulated.tree_solve import factor_supported_tree
+from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
 
 _NEAR: Final = 1e-7
 """ε while steps go all the way: for the numbers alone."""
@@ -64,6 +72,7 @@ class TreeProblem(NamedTuple):
         J: Of each contact (k + 1, nv), k tangents first, the normal last.
         rows: Of each contact (k + 1, 6), the same for the motion of its body.
         shares: Of each contact, by links that it may be on, 1.0 or a traced share: 1 of its own link, 0 of others.
+        between: Of each contact whether it is between two bodies: False, True, or traced.
         offset: Of each contact (k + 1,) [m/s].
         friction: (contacts,) coefficients.
         R: (contacts, k + 1) [1/kg], about the response of a contact's rows.
@@ -79,6 +88,7 @@ class TreeProblem(NamedTuple):
     J: list[Any]
     rows: list[Any]
     shares: list[dict[int, Any]]
+    between: list[Any]
     offset: list[Any]
     friction: Any
     R: Any
@@ -142,12 +152,36 @@ def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> t
     for J, step in zip(problem.J, steps, strict=True):
         tau = tau + J.T @ step.alone
     dv, force = factors.solve(tau)
+    if any(between is not False for between in problem.between):
+        dv, force = _join_branches(problem, factors, [step.C for step in steps], now.z, dv, force)
     dx = (rho + slopes) * dv
     for k, held in enumerate(locked):
         if held is not None:
             dx[k] = np.where(held, force[k], dx[k])
     change = [step.alone - step.C @ (J @ dv) for J, step in zip(problem.J, steps, strict=True)]
     return dx, np.stack(change) if change else np.zeros((0, 3))
+
+
+def _join_branches(
+    problem: TreeProblem, factors: TreeFactors, stiffness: list[Any], z: Any, dv: Any, force: Any
+) -> tuple[Any, Any]:
+    """dv and the forces (nv,) of locked joints, with contacts between bodies."""
+    some = [k for k, between in enumerate(problem.between) if between is not False]
+    joins = [np.array(problem.between[k]) for k in some]
+    J = np.concatenate([problem.J[k] for k in some])
+    C = [np.where(joined, stiffness[k], 0.0) for k, joined in zip(some, joins, strict=True)]
+    pushes = np.any(np.stack([joined & (z[k, -1] > 0.0) for k, joined in zip(some, joins, strict=True)]))
+    n = len(J) // len(some)
+
+    def by_blocks(x: Any) -> Any:
+        return np.concatenate([block @ x[n * i : n * (i + 1)] for i, block in enumerate(C)])
+
+    def join(dv: Any, force: Any) -> tuple[Any, Any]:
+        motions, forces = map_rows(factors.solve, J)
+        mu = solve_without_pivots(np.eye(len(J)) + by_blocks(J @ motions.T), by_blocks(J @ dv))
+        return dv - motions.T @ mu, force - forces.T @ mu
+
+    return cond(pushes, join, (dv, force), dv, force)
 
 
 class NewtonState(NamedTuple):
