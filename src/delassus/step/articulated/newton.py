@@ -17,7 +17,7 @@ formula, with the recursion as the inner inverse T⁻¹:
     dv = dv₀ - T⁻¹ Jₚᵀ μ,   (I + Cₚ Jₚ T⁻¹ Jₚᵀ) μ = Cₚ Jₚ dv₀.
 
 The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
-proximal ε grows, which holds impulses near what they are.
+proximal ε, which holds impulses near what they are, grows.
 
 Choose it for trees with dry friction, limits and servos that saturate; a few contacts on a robot without joint laws
 cost less by their Delassus matrix (`stages.solve`), and that is also what solves what ends here unsolved.
@@ -39,14 +39,23 @@ from delassus.step.articulated.joint_laws import JointLaws
 from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
 
 _NEAR: Final = 1e-7
-"""ε while steps go all the way: for the numbers alone."""
+"""The least ε: for the numbers alone."""
 
-_FIRST: Final = 1e-4
-"""ε after the first step that goes less than a quarter of its way; each further one multiplies it by `_GROWTH`."""
-
-_GROWTH: Final = 30.0
 _FAR: Final = 0.1
 """The largest ε."""
+
+_SHARE: Final = 1e-3
+"""ε as a share of the error relative to the impulses, as in the method of Levenberg and Marquardt: two points of a foot
+that stick are redundant along the line that joins them, and there a step goes as far as the error over ε."""
+
+_GROWTH: Final = 10.0
+"""By what ε is multiplied after a step that goes less than a quarter of its way, and divided after others."""
+
+_GROWN: Final = 1e4
+"""The product of these, at most."""
+
+_SMALL: Final = 1e-12
+"""Energy [J] of impulses that counts as none."""
 
 _SHORTEST: Final = 1.0 / 32.0
 """Of a step, as a share of the whole of it."""
@@ -185,12 +194,13 @@ def _join_branches(
 
 
 class NewtonState(NamedTuple):
-    """x (nv,), impulses (contacts, k + 1), their residuals, ε, short steps in a row, and iterations."""
+    """x (nv,), impulses (contacts, k + 1), their residuals, by what ε has grown, short steps in a row, and
+    iterations."""
 
     x: Any
     impulse: Any
     now: Residuals
-    epsilon: Any
+    growth: Any
     short: Any
     count: Any
 
@@ -209,7 +219,9 @@ def iterate(problem: TreeProblem, x: Any, impulse: Any, should_continue: Callabl
     """Iterations from x (nv,) and impulses (contacts, k + 1)."""
 
     def step(last: NewtonState) -> NewtonState:
-        dx, change = newton_step(problem, last.x, last.now, last.epsilon)
+        size = np.sum(last.impulse * last.impulse * problem.R) + _SMALL
+        epsilon = np.clip(_SHARE * last.growth * np.sqrt(last.now.merit / size), _NEAR, _FAR)
+        dx, change = newton_step(problem, last.x, last.now, epsilon)
         whole = last.short > _PATIENCE
 
         def shorten(trial: _Trial) -> _Trial:
@@ -225,9 +237,9 @@ def iterate(problem: TreeProblem, x: Any, impulse: Any, should_continue: Callabl
         x, impulse = np.where(keep, trial.x, last.x), np.where(keep, trial.impulse, last.impulse)
         now = Residuals(*(np.where(keep, a, b) for a, b in zip(trial.now, last.now, strict=True)))
         short = trial.share < 0.2
-        epsilon = np.where(short, np.clip(_GROWTH * last.epsilon, _FIRST, _FAR), _NEAR)
-        return NewtonState(x, impulse, now, epsilon, np.where(short, last.short + 1.0, 0.0), last.count + 1.0)
+        growth = np.where(short, np.minimum(_GROWTH * last.growth, _GROWN), np.maximum(last.growth / _GROWTH, 1.0))
+        return NewtonState(x, impulse, now, growth, np.where(short, last.short + 1.0, 0.0), last.count + 1.0)
 
-    start = NewtonState(x, impulse, evaluate(problem, x, impulse), np.array(_NEAR), np.array(0.0), np.array(0.0))
+    start = NewtonState(x, impulse, evaluate(problem, x, impulse), np.array(1.0), np.array(0.0), np.array(0.0))
     last: NewtonState = while_loop(should_continue, step, start, UNBOUNDED)
     return last

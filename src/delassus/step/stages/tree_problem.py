@@ -29,6 +29,10 @@ from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.solve import WANTED
 from delassus.step.stages.types import SolverLimits, StepState
 
+_SOFTER: Final = 0.3
+"""R as a share of the response of a contact alone on a limp robot: other contacts and servos hold it. Measured on feet
+of four points: a third of it takes a sixth fewer iterations than all of it, ten times more or less a third more."""
+
 _LEAST: Final = 1e-8
 """Responses of rows as a share of the normal's, at least: a coefficient of zero leaves a row without any."""
 
@@ -144,7 +148,7 @@ def tree_solver(
 def _responses(scene: Scene, contacts: Contacts, factors: Any) -> Any:
     """R (slots, rows) of contacts, the normal last: their rows move and turn bodies, in units of a round cone."""
     count, order = scene.contact_rows, [k for k in _ORDER if k < scene.contact_rows]
-    moves, turns = (np.take(np.array(x), contacts.candidate) for x in candidate_responses(scene))
+    moves, turns = (np.take(_SOFTER * np.array(x), contacts.candidate) for x in candidate_responses(scene))
     if count == 3:
         return moves[:, None] + np.zeros((scene.slots, 3))
     shape = factors.reshape(scene.slots, count)
