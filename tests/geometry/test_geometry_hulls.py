@@ -1,5 +1,7 @@
 """Hulls of meshes: quickhull to a bound against SciPy's, tables of faces, and the vertices that touch a plane."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
@@ -59,7 +61,7 @@ def test_the_error_of_a_simplified_hull_is_the_largest_error_of_supports(kind, b
 def test_a_hull_with_too_few_vertices_has_the_error_that_they_leave():
     points = cloud("ball")
     errors = [convex_hull(points, 1e-5, most).error for most in (8, 16, 32, 64)]
-    assert all(later < earlier for earlier, later in zip(errors, errors[1:], strict=False))
+    assert all(later < earlier for earlier, later in itertools.pairwise(errors))
     assert len(convex_hull(points, 1e-5, 16).points) == 16
 
 
@@ -117,8 +119,8 @@ def tables(points: np.ndarray):
 @pytest.mark.parametrize("kind", KINDS[:3])
 def test_the_lowest_vertex_is_among_the_touches_and_none_comes_twice(kind):
     hull, rng = tables(convex_hull(cloud(kind), 3e-3, 64).points), np.random.default_rng(3)
-    for m in rng.normal(size=(50, 3)):
-        m /= np.linalg.norm(m)
+    normals = rng.normal(size=(50, 3))
+    for m in normals / np.linalg.norm(normals, axis=1)[:, None]:
         touches = [t for t in choose_vertices(hull, m, 1.0) if t.gap < 1.0 + hull.extent]
         assert min(float(t.gap) for t in touches) == pytest.approx(1.0 + (hull.vertices @ m).min(), abs=1e-12)
         numbers = [int(t.number) for t in touches]

@@ -9,7 +9,6 @@ import pytest
 
 import delassus as dl
 from delassus.common.options import Options, Shortcuts, UnknownKeyword
-from delassus.compiler.host.kernel import Kernel
 from refusals import refuses
 
 MOST = 8
@@ -33,11 +32,11 @@ DESCRIPTIONS = {"Joint", "Model"}
 
 
 def public():
-    """Functions, constructors and their methods, by name; kernels take arrays, each of which is an input."""
+    """Functions, kernels, constructors and their methods, by name."""
     for space in SPACES:
         for name in space.__all__:
             thing = getattr(space, name)
-            if isinstance(thing, Kernel) or not callable(thing) or name in RESULTS | DESCRIPTIONS:
+            if not callable(thing) or name in RESULTS | DESCRIPTIONS:
                 continue
             yield name, thing
             for method, function in vars(thing).items() if inspect.isclass(thing) else ():

@@ -222,6 +222,8 @@ CHANGES = {
     "actuators": {"actuators": (Actuator("motor", "joint", "shoulder", (1.0, 0.0, 0.0)),)},
     "tendons": {"tendons": (Tendon("cord", (("shoulder", 1.0), ("elbow", -1.0))),)},
     "postures": {"postures": (Posture("home", (0.0, 0.0, 0.0)),)},
+    "describes_world": {"describes_world": True},
+    "time_step": {"time_step": 2e-3},
 }
 JOINT_CHANGES = {
     "name": "hinge",
@@ -232,6 +234,8 @@ JOINT_CHANGES = {
     **dict.fromkeys(("lower", "upper", "velocity_limit", "effort_limit", "armature"), (0.5,)),
     **dict.fromkeys(("damping", "friction", "stiffness", "rest"), (0.5,)),
     "mimic": Mimic(0),
+    "actuator_force_range": (-1.0, 2.0),
+    "gravity_compensation": (1.0, 0.0, 0.0, 0.1),
 }
 
 

@@ -18,7 +18,6 @@ from mjcf_robots import (
     QUADRUPED_FEET,
     QUADRUPED_POSE,
 )
-from refusals import refuses
 
 
 @pytest.fixture(
@@ -79,12 +78,6 @@ DRONE = """
     <general site="right" gear="0 0 1 0 0 -0.02" gainprm="2" biastype="affine" biasprm="0.1 0 -0.3"/>
   </actuator>
 </mujoco>"""
-
-
-def test_actuators_between_sites_are_refused():
-    tied = DRONE.replace('site="left"', 'site="left" refsite="right"')
-    with refuses("not-supported", "'refsite'"):
-        dl.Simulation(dl.load(tied), dl.Ground())
 
 
 def test_thrust_at_sites_moves_a_drone_as_in_mujoco():

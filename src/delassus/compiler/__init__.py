@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from delassus.compiler import random, words
     from delassus.compiler.differentiation.derivatives import grad, jacobian, jvp, vjp
     from delassus.compiler.host.c99 import export_c
-    from delassus.compiler.host.inputs import Group, Input
+    from delassus.compiler.host.inputs import Bundle, Group, Input
     from delassus.compiler.host.kernel import kernel
     from delassus.compiler.host.threads import threads
     from delassus.compiler.host.versions import clear_kernels, kernel_memory
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from delassus.compiler.tracing.flow.custom import custom_tangent
 
 __all__ = [
+    "Bundle",
     "Group",
     "Input",
     "clear_kernels",
@@ -44,7 +45,7 @@ if not TYPE_CHECKING:
         {
             "compiler.differentiation.derivatives": "grad jacobian jvp vjp",
             "compiler.host.c99": "export_c",
-            "compiler.host.inputs": "Group Input",
+            "compiler.host.inputs": "Bundle Group Input",
             "compiler.host.kernel": "kernel",
             "compiler.host.threads": "threads",
             "compiler.host.versions": "clear_kernels kernel_memory",

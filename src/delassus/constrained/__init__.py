@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from delassus.constrained.delassus.proximal import natural_proximal
     from delassus.constrained.projection.assemble import Assembly, assemble
     from delassus.constrained.projection.impact import Impact, impact
-    from delassus.constrained.projection.project import project
+    from delassus.constrained.projection.project import ProjectionGoal, project
+    from delassus.constrained.rows.inputs import ConstraintInputs
     from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
     from delassus.constrained.rows.references import constraint_error
     from delassus.constrained.rows.residual import Residual, constraint_residual
     from delassus.constrained.solvers.caba import caba
-    from delassus.constrained.solvers.dynamics import constrained_dynamics
+    from delassus.constrained.solvers.dynamics import Accuracy, constrained_dynamics
     from delassus.constrained.solvers.kkt import kkt
     from delassus.constrained.solvers.prox_ltl import prox_ltl
     from delassus.constrained.solvers.prox_ltls import prox_ltls
@@ -33,10 +34,13 @@ if TYPE_CHECKING:
     from delassus.constrained.solvers.three_steps import three_steps
 
 __all__ = [
+    "Accuracy",
     "Assembly",
+    "ConstraintInputs",
     "Impact",
     "KktFactors",
     "KktInverse",
+    "ProjectionGoal",
     "Residual",
     "Solution",
     "Status",
@@ -77,12 +81,13 @@ if not TYPE_CHECKING:
             "constrained.delassus.proximal": "natural_proximal",
             "constrained.projection.assemble": "Assembly assemble",
             "constrained.projection.impact": "Impact impact",
-            "constrained.projection.project": "project",
+            "constrained.projection.project": "ProjectionGoal project",
+            "constrained.rows.inputs": "ConstraintInputs",
             "constrained.rows.jacobian": "constraint_bias constraint_jacobian",
             "constrained.rows.references": "constraint_error",
             "constrained.rows.residual": "Residual constraint_residual",
             "constrained.solvers.caba": "caba",
-            "constrained.solvers.dynamics": "constrained_dynamics",
+            "constrained.solvers.dynamics": "Accuracy constrained_dynamics",
             "constrained.solvers.kkt": "kkt",
             "constrained.solvers.prox_ltl": "prox_ltl",
             "constrained.solvers.prox_ltls": "prox_ltls",

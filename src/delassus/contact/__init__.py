@@ -6,7 +6,7 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.contact import cones
-    from delassus.contact.cones.parameters import ContactParameters
+    from delassus.contact.cones.parameters import ContactParameters, RowParameters
     from delassus.contact.problems.data import Bounds
     from delassus.contact.problems.operators import DelassusOperator
     from delassus.contact.problems.problem import ContactProblem
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from delassus.contact.references.primal import primal_impulses
     from delassus.contact.solvers.derivatives import contact_derivatives
     from delassus.contact.solvers.laws import Ccp, Lcp, Ncp
-    from delassus.contact.solvers.options import SolverOptions
+    from delassus.contact.solvers.options import SolverInputs, SolverOptions
     from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
     from delassus.contact.solvers.solve import solve_contacts
     from delassus.step.contact.dynamics import contact_dynamics, contact_problem
@@ -60,9 +60,11 @@ __all__ = [
     "Relaxed",
     "RestThresholds",
     "RowOptions",
+    "RowParameters",
     "RowsOnVelocities",
     "Soft",
     "Softness",
+    "SolverInputs",
     "SolverOptions",
     "cones",
     "contact_derivatives",
@@ -96,9 +98,9 @@ if not TYPE_CHECKING:
             "contact.references.primal": "primal_impulses",
             "contact.solvers.sequential_impulses": "RowsOnVelocities sequential_impulses",
             "contact.solvers.solve": "solve_contacts",
-            "contact.cones.parameters": "ContactParameters",
+            "contact.cones.parameters": "ContactParameters RowParameters",
             "contact.solvers.laws": "Ccp Lcp Ncp",
-            "contact.solvers.options": "SolverOptions",
+            "contact.solvers.options": "SolverInputs SolverOptions",
             "step.contact.options": "ContactInverseOptions ContactOptions ExplanationOptions ProblemOptions "
             "RestThresholds",
             "step.laws.inputs": "ContactPlanes",

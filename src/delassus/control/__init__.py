@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from delassus.control.inverse.equilibrium import Equilibrium, equilibrium, gravity_compensation
     from delassus.control.inverse.options import DistributionOptions, InverseOptions, LinearizationOptions
     from delassus.control.inverse.result import ControlStatus, InverseDynamics
+    from delassus.control.inverse.weights import InverseInputs
     from delassus.control.linear.linearization import Linearization, linearize
     from delassus.control.linear.lqr import Regulator, lqr
     from delassus.control.operational.differential import TaskVelocities, differential_inverse_kinematics
@@ -55,6 +56,7 @@ __all__ = [
     "FrameTask",
     "InequalityRows",
     "InverseDynamics",
+    "InverseInputs",
     "InverseOptions",
     "Linearization",
     "LinearizationOptions",
@@ -114,6 +116,7 @@ if not TYPE_CHECKING:
             "control.inverse.equilibrium": "Equilibrium equilibrium gravity_compensation",
             "control.inverse.options": "DistributionOptions InverseOptions LinearizationOptions",
             "control.inverse.result": "ControlStatus InverseDynamics",
+            "control.inverse.weights": "InverseInputs",
             "control.linear.linearization": "Linearization linearize",
             "control.linear.lqr": "Regulator lqr",
             "control.operational.differential": "TaskVelocities differential_inverse_kinematics",

@@ -13,7 +13,8 @@ from delassus.errors import BadArgument, expect, short
 from delassus.model.parts import Frame, Geometry, Joint
 from delassus.model.placement import Inertia, Placement
 
-_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
+_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit", "actuator_force_range")
+_FIXED_COUNTS = {"actuator_force_range": 2, "gravity_compensation": 4}
 
 
 def is_real(x: Any) -> bool:
@@ -62,7 +63,7 @@ def check_numbers(joint: Joint) -> None:
             )
     nq, nv = joint.kind.nq, joint.kind.nv
     counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
-    for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv}).items():
+    for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv} | _FIXED_COUNTS).items():
         given = getattr(joint, name)
         if not isinstance(given, (tuple, list)) or not all(map(is_real, given)):
             raise BadArgument(

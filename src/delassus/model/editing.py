@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import BadArgument
-from delassus.model.equality import JointCoupling, ends, prefixed
+from delassus.model.equality import JointCoupling, TendonCoupling, ends, prefixed
 from delassus.model.joints import aligned
 from delassus.model.model import Model
 from delassus.model.motions.motion import JointMotion
 from delassus.model.motions.moves import Move, Rotation, Shift
 from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Joint, Mimic
-from delassus.model.placement import HERE, Placement
-from delassus.model.transmission import prefixed_transmissions, transmissions_without
+from delassus.model.placement import HERE, Inertia, Placement
+from delassus.model.transmission import Tendon, prefixed_transmissions, transmissions_without
 
 
 def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefix: str) -> Model:
@@ -116,7 +116,11 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         if parent == WORLD:
             base = base + joint.inertia.moved(placement)
         else:
-            joints[parent] = replace(joints[parent], inertia=joints[parent].inertia + joint.inertia.moved(placement))
+            joints[parent] = replace(
+                joints[parent],
+                inertia=joints[parent].inertia + joint.inertia.moved(placement),
+                gravity_compensation=_joined_compensation(joints[parent], joint, placement),
+            )
 
     def moved(item: Any) -> Any:
         if item.joint == WORLD:
@@ -131,7 +135,7 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         joints=tuple(joints),
         frame_list=tuple(map(moved, model.frame_list)),
         geometries=tuple(map(moved, model.geometries)),
-        constraints=_kept(model, names),
+        constraints=_kept(model, names, tendons),
         base_inertia=base,
         actuators=actuators,
         tendons=tendons,
@@ -139,8 +143,19 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
     )
 
 
-def _kept(model: Model, locked: set[str]) -> tuple[Any, ...]:
-    """The constraints that still make sense: without couplings between joints that are locked both."""
+def _joined_compensation(parent: Joint, joint: Joint, placement: Placement) -> tuple[float, ...]:
+    """The compensated mass of two bodies that are one, and where it is."""
+    shares = [Inertia.of(m[0], m[1:]) for m in (parent.gravity_compensation, joint.gravity_compensation) if m]
+    if not joint.gravity_compensation:
+        return parent.gravity_compensation
+    shares[-1] = shares[-1].moved(placement)
+    whole = shares[0] + shares[1] if len(shares) > 1 else shares[0]
+    return (whole.mass, *whole.com)
+
+
+def _kept(model: Model, locked: set[str], tendons: Sequence[Tendon]) -> tuple[Any, ...]:
+    """The constraints that still make sense: without couplings between joints that are locked both, or
+    of tendons over them."""
     kept = []
     for constraint in model.constraints:
         if isinstance(constraint, JointCoupling):
@@ -153,6 +168,10 @@ def _kept(model: Model, locked: set[str]) -> tuple[Any, ...]:
                     "both or neither.",
                     code="bad-mimicry",
                 )
+        if isinstance(constraint, TendonCoupling):
+            left = {tendon.name for tendon in tendons}
+            if not {constraint.tendon1, constraint.tendon2} - {None} <= left:
+                continue
         kept.append(constraint)
     return tuple(kept)
 

@@ -46,12 +46,24 @@ class JointCoupling:
     reference2: float = 0.0
 
 
-Equality: TypeAlias = Connect | WeldEquality | JointCoupling
+@dataclass(frozen=True)
+class TendonCoupling:
+    """A tendon whose length is a polynomial of that of another: l₁ - r₁ = Σ cₖ (l₂ - r₂)ᵏ; without, r₁ + c₀ [m]."""
+
+    name: str
+    tendon1: str
+    tendon2: str | None
+    coefficients: tuple[float, ...]
+    reference1: float = 0.0
+    reference2: float = 0.0
+
+
+Equality: TypeAlias = Connect | WeldEquality | JointCoupling | TendonCoupling
 
 
 def ends(equality: Equality) -> tuple[str, ...]:
     """The frames that it ties together."""
-    return () if isinstance(equality, JointCoupling) else (equality.frame1, equality.frame2)
+    return (equality.frame1, equality.frame2) if isinstance(equality, Connect | WeldEquality) else ()
 
 
 def prefixed(equality: Equality, prefix: str, world: str) -> Equality:
@@ -59,15 +71,22 @@ def prefixed(equality: Equality, prefix: str, world: str) -> Equality:
     if isinstance(equality, JointCoupling):
         joint2 = None if equality.joint2 is None else prefix + equality.joint2
         return replace(equality, name=prefix + equality.name, joint1=prefix + equality.joint1, joint2=joint2)
+    if isinstance(equality, TendonCoupling):
+        tendon2 = None if equality.tendon2 is None else prefix + equality.tendon2
+        return replace(equality, name=prefix + equality.name, tendon1=prefix + equality.tendon1, tendon2=tendon2)
     frame1, frame2 = (world if frame == WORLD_FRAME.name else prefix + frame for frame in ends(equality))
     return replace(equality, name=prefix + equality.name, frame1=frame1, frame2=frame2)
 
 
 def described(equality: Equality) -> str:
     """One line for people."""
-    if isinstance(equality, JointCoupling):
-        of = "" if equality.joint2 is None else f" by {equality.joint2}"
+    if isinstance(equality, JointCoupling | TendonCoupling):
+        if isinstance(equality, JointCoupling):
+            one, other = equality.joint1, equality.joint2
+        else:
+            one, other = equality.tendon1, equality.tendon2
+        of = "" if other is None else f" by {other}"
         numbers = ", ".join(f"{c:g}" for c in equality.coefficients)
-        return f"{equality.name}: {equality.joint1} is given{of}, coefficients {numbers}"
+        return f"{equality.name}: {one} is given{of}, coefficients {numbers}"
     verb = "is connected to" if isinstance(equality, Connect) else "is welded to"
     return f"{equality.name}: {equality.frame1} {verb} {equality.frame2}"

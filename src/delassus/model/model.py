@@ -38,7 +38,8 @@ class Model(Description):
 
     `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
     `actuators`, `tendons`, `postures` and `contact_rules` are what the model's file says of them. `describes_world` is
-    for files of a whole world, as MJCF is: their planes are the ground, and without one there is none.
+    for files of a whole world, as MJCF is: their planes are the ground, and without one there is none. `time_step`
+    [s] is the file's.
     """
 
     name: str = field(metadata=UNREAD)
@@ -54,6 +55,7 @@ class Model(Description):
     warnings: tuple[str, ...] = field(default=(), compare=False)
     describes_world: bool = field(default=False, metadata=UNREAD)
     contact_rules: ContactRules = field(default=ContactRules(), metadata=UNREAD)
+    time_step: float | None = field(default=None, metadata=UNREAD)
 
     def __post_init__(self) -> None:
         check_parts(self, joints=Joint, frame_list=Frame, geometries=Geometry, postures=Posture)

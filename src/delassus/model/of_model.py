@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +12,28 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.common.names import UnknownName, found_by_pattern
 from delassus.errors import BadArgument, expect
 from delassus.model.coordinates import Coordinates
-from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Joint, Posture
+from delassus.model.joints import Free
+from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Posture
 from delassus.model.placement import HERE, Vector
+from delassus.model.transmission import STATELESS, Actuator
+
+
+class Keyframe(NamedTuple):
+    """A state that a model's file names.
+
+    Attributes:
+        q: (nq,) configuration [rad, m].
+        v: (nv,) velocity [rad/s, m/s].
+        activation: (na,) of the actuators that have a state.
+        control: (nu,) of the actuators.
+        time: [s].
+    """
+
+    q: NDArray[np.float64]
+    v: NDArray[np.float64]
+    activation: NDArray[np.float64]
+    control: NDArray[np.float64]
+    time: float
 
 
 class Description(Coordinates):
@@ -21,6 +42,8 @@ class Description(Coordinates):
     joints: tuple[Joint, ...]
     frame_list: tuple[Frame, ...]
     postures: tuple[Posture, ...]
+    geometries: tuple[Geometry, ...]
+    actuators: tuple[Actuator, ...]
     gravity: Vector
 
     # --- counts -------------------------------------------------------------------------------------------------
@@ -39,6 +62,25 @@ class Description(Coordinates):
     def nframes(self) -> int:
         """Number of named frames."""
         return len(self.frame_list)
+
+    @property
+    def nu(self) -> int:
+        """Number of controls: of the actuators, or, without any, of the velocities of joints, a free base left out."""
+        return len(self.actuators) or len(self.driven_velocities)
+
+    @cached_property
+    def driven_velocities(self) -> tuple[int, ...]:
+        """The velocities that a model without actuators takes a torque for: those of its joints but free ones."""
+        found: list[int] = []
+        for joint, start in zip(self.joints, self.v_starts, strict=True):
+            if joint.mimic is None and not isinstance(joint.kind, Free):
+                found += range(start, start + joint.kind.nv)
+        return tuple(found)
+
+    @property
+    def shapes(self) -> tuple[Geometry, ...]:
+        """The shapes that may touch; `geometries` has those for drawing, too."""
+        return tuple(geometry for geometry in self.geometries if geometry.role == "collision")
 
     @property
     def mass(self) -> float:
@@ -120,11 +162,26 @@ class Description(Coordinates):
 
     def posture(self, name: str) -> NDArray[np.float64]:
         """A configuration (nq,) by the name that the model's file gives it."""
+        return np.array(self._posture(name).q)
+
+    def keyframe(self, name: str) -> Keyframe:
+        """All that the model's file says of a posture: configuration, velocity, activation, control, time."""
+        posture = self._posture(name)
+        activations = sum(actuator.dynamics != STATELESS for actuator in self.actuators)
+        return Keyframe(
+            np.array(posture.q),
+            np.array(posture.v or np.zeros(self.nv)),
+            np.array(posture.activation or np.zeros(activations)),
+            np.array(posture.control or np.zeros(self.nu)),
+            posture.time,
+        )
+
+    def _posture(self, name: str) -> Posture:
         expect("the name of a posture", name, str, '"home"')
         found = [posture for posture in self.postures if posture.name == name]
         if not found:
             raise UnknownName("posture", name, [posture.name for posture in self.postures], code="unknown-posture")
-        return np.array(found[0].q)
+        return found[0]
 
 
 class OfModel:
@@ -215,6 +272,10 @@ class OfModel:
     def posture(self, name: str) -> NDArray[np.float64]:
         """A configuration (nq,) by the name that the model's file gives it."""
         return self.model.posture(name)
+
+    def keyframe(self, name: str) -> Keyframe:
+        """All that the model's file says of a posture: configuration, velocity, activation, control, time."""
+        return self.model.keyframe(name)
 
     def random_configuration(
         self, rng: np.random.Generator, size: int | tuple[int, ...] | None = None

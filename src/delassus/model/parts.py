@@ -28,6 +28,9 @@ class Joint:
     one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
     `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
     `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
+    The generalised forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
+    (lower, upper). `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
+    carries the weight of so much.
     """
 
     name: str
@@ -45,6 +48,8 @@ class Joint:
     stiffness: tuple[float, ...] = ()
     rest: tuple[float, ...] = ()
     mimic: Mimic | None = None
+    actuator_force_range: tuple[float, ...] = ()
+    gravity_compensation: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,9 @@ class Geometry:
     or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale), `mesh` is the
     file of a mesh, `role` is "visual" or "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
     empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
-    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch if
-    the bits of `contype` of one and `conaffinity` of the other meet (see `contact_rules`): by default a shape touches
-    the ground, and no other shape unless a simulation is told to.
+    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
+    if the bits of `contype` of one and of `conaffinity` of the other meet (see `contact_rules`): by default a shape
+    touches the ground, and no other shape unless a simulation is told to.
     """
 
     name: str
@@ -94,7 +99,13 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Posture:
-    """A configuration q (nq,) that a model's file names."""
+    """A configuration q (nq,) that a model's file names; a keyframe may have more: velocities v (nv,), activations of
+    actuators that have a state, controls, and a time [s]. What is empty is zero.
+    """
 
     name: str
     q: tuple[float, ...]
+    v: tuple[float, ...] = ()
+    activation: tuple[float, ...] = ()
+    control: tuple[float, ...] = ()
+    time: float = 0.0

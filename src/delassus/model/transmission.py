@@ -15,16 +15,25 @@ CARRIED: Final = frozenset({"affine", "integrator", "filter", "filterexact", "mu
 """Words of `Actuator.kind` of which the actuator has all numbers."""
 
 
+PULLEY: Final = "pulley "
+"""What a pulley in the path of a string begins with; its divisor follows."""
+
+WRAP: Final = "around "
+"""What a shape that a string wraps around begins with; its name follows."""
+
+
 @dataclass(frozen=True)
 class Actuator:
     """An actuator: a control u becomes a scalar force, and gears turn that into generalised forces.
 
     The force is gain · u + bias, where gain and bias are affine in the length l of what is driven and its rate:
-    `gain` = (g₀, g₁, g₂) stands for g₀ + g₁ l + g₂ dl/dt, `bias` likewise. `drives` is "joint", "tendon", "site",
-    "body" or "slider-crank", `target` the name of what is driven; `force_gear` and `torque_gear` are the components
-    of the gear, of which a joint with one coordinate and a tendon use the first. `control_range` and `force_range`
-    are empty without limits. `kind` is "affine" where these numbers say all; otherwise it names what is more, such as
-    "filter" or "muscle".
+    `gain` = (g₀, g₁, g₂) stands for g₀ + g₁ l + g₂ dl/dt, `bias` likewise. `drives` is "joint",
+    "joint-in-parent" (with the gear in the axes of the parent, of a spherical or free joint), "tendon", "site", "body"
+    or "slider-crank", `target` the name of what is driven, `reference` that of a site with respect to which a site
+    moves, or along whose z axis a slider does, with a `rod` [m] to the crank pin; `force_gear` and `torque_gear` are
+    the components of the gear, of which a joint with one coordinate and a tendon use the first. `control_range` and
+    `force_range` are empty without limits. `kind` is "affine" where these numbers say all; otherwise it names what is
+    more, such as "filter" or "muscle".
 
     An actuator may have a state, its activation, which takes the place of the control: `dynamics` names how it follows
     the control, with `dynamics_parameters`, and `activation_range` limits it. The force is that of the activation at
@@ -48,6 +57,8 @@ class Actuator:
     early: bool = False
     law: str = "affine"
     law_parameters: tuple[float, ...] = ()
+    reference: str = ""
+    rod: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,8 @@ class Tendon:
     """A tendon: its length is a sum over joints, or that of a string through sites.
 
     `terms` are the joints and their coefficients, empty for a string; `path` names the sites and shapes that a string
-    passes, in order. `stiffness` [N/m] pulls beyond the lengths `rest` (shortest, longest), `damping` [N·s/m] against
+    passes, in order: "pulley 2" is a pulley that divides the branch after it by two, "around ball" a shape.
+    `stiffness` [N/m] pulls beyond the lengths `rest` (shortest, longest), `damping` [N·s/m] against
     the rate; `range` are the limits of the length, empty without.
     """
 
@@ -74,17 +86,26 @@ Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]
 def prefixed_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
     """The same on parts whose names begin with a prefix."""
     return (
-        tuple(replace(a, name=prefix + a.name, target=prefix + a.target) for a in actuators),
+        tuple(
+            replace(a, name=prefix + a.name, target=prefix + a.target, reference=a.reference and prefix + a.reference)
+            for a in actuators
+        ),
         tuple(
             replace(
                 t,
                 name=prefix + t.name,
                 terms=tuple((prefix + joint, factor) for joint, factor in t.terms),
-                path=tuple(p if p.startswith("pulley ") else prefix + p for p in t.path),
+                path=tuple(_prefixed_place(place, prefix) for place in t.path),
             )
             for t in tendons
         ),
     )
+
+
+def _prefixed_place(place: str, prefix: str) -> str:
+    if place.startswith(PULLEY):
+        return place
+    return f"{WRAP}{prefix}{place.removeprefix(WRAP)}" if place.startswith(WRAP) else prefix + place
 
 
 def transmissions_without(actuators: Sequence[Actuator], tendons: Sequence[Tendon], locked: set[str]) -> Transmissions:

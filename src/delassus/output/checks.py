@@ -13,8 +13,7 @@ from delassus.common.checks import real_array
 from delassus.common.frozen import read_only
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import NotANumber, expect, short
-from delassus.model.model import Model
-from delassus.model.model import ParametricModel
+from delassus.model.model import Model, ParametricModel
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError
 
@@ -52,7 +51,9 @@ def checked_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
         parts[name] = np.full(batch, value) if given is None else _numbers(name, given, name in _WHOLE)
         _fits(name, parts[name], batch, *([(len(time), *batch)] if name in _AT_TIMES else []))
     for name, shape in (("events", (len(time) - 1, *batch)), ("measures", (len(time), *batch))):
-        parts[name] = {key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _named(name, fields[name]).items()}
+        parts[name] = {
+            key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _named(name, fields[name]).items()
+        }
     if fields["parameters"] is not None:
         _check_parameters(fields["parameters"], batch)
     parts["mechanism"] = mechanism_of(fields["mechanism"], q.shape[-1], v.shape[-1])

@@ -10,22 +10,18 @@ import numpy as np
 
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.compiler.graph.parameters import PARAMETERS
-from delassus.step.marks import Mark
-from delassus.output.status import MotionStatus
-from delassus.output.checks import ARRAYS, MEASURES
-from delassus.output.contacts import ContactRecord
-from delassus.output.errors import TrajectoryError, TrajectoryFileError
-from delassus.output.trajectory import Trajectory
 from delassus.errors import BadArgument
-from delassus.step.marks import Mark
-from delassus.output.status import MotionStatus
 from delassus.output.checks import ARRAYS, MEASURES
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
+from delassus.output.run_record import RunRecord
+from delassus.output.status import MotionStatus
 from delassus.output.trajectory import Trajectory
+from delassus.step.marks import Mark
 
 _EVENT: Final = "event "
 _CONTACTS: Final = "contacts "
+_RUN: Final = "run "
 _ACTIVATION: Final = "activation"
 
 
@@ -40,6 +36,8 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
         arrays[_ACTIVATION] = np.asarray(log.activation)
     if log.contacts is not None:
         arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
+    if log.run is not None:
+        arrays |= {_RUN + name: x for name, x in log.run.arrays.items()}
     write_arrays("the trajectory", path, arrays, TrajectoryFileError)
 
 
@@ -49,7 +47,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
         raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.", code="other-file")
-    contacts = _named(_CONTACTS, arrays)
+    contacts, run = _named(_CONTACTS, arrays), _named(_RUN, arrays)
     try:
         fields: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
         log = Trajectory(
@@ -59,6 +57,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
             measures={name: arrays[name] for name in MEASURES if name in arrays},
             parameters=arrays.get(PARAMETERS),
             activation=arrays.get(_ACTIVATION),
+            run=RunRecord.of_arrays(run, arrays["q"].shape[:-1]) if run else None,
         )
         _check_status(log)
     except BadArgument as error:

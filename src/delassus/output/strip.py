@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
-from delassus.model.parts import Geometry
 from delassus.geometry.shapes.registry import SHAPES
 from delassus.output.choices import item_number, moments, real
 from delassus.output.errors import TrajectoryError

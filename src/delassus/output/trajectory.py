@@ -1,11 +1,9 @@
 """`Trajectory`: motions as they were simulated, states at some times, of one item or a batch, and what follows."""
 
 from __future__ import annotations
-from collections.abc import Iterable
-from delassus.common.types import Objects
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,20 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.frozen import read_only
 from delassus.common.outcomes import members_of, sentence_with_count, worst_of
+from delassus.common.types import Objects
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import short
 from delassus.model.links import links_of
 from delassus.model.model import sample_of
-from delassus.step.marks import Mark, described
-from delassus.output.status import MotionStatus
 from delassus.output.between import between
 from delassus.output.checks import ARRAYS, checked_parts
 from delassus.output.choices import check_items, moments
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NoSuchTime, NotRecorded, TrajectoryError
 from delassus.output.measures import mechanical_energy, velocity_error
+from delassus.output.run_record import RunRecord
+from delassus.output.status import MotionStatus
+from delassus.step.marks import Mark, described
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,6 +67,7 @@ class Trajectory:
         measures: Energy and drift, as far as a file had them.
         parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
         activation: (times, …, na) of actuators that have a state; None without.
+        run: What a simulation goes on with besides; None if there was none.
     """
 
     time: Floats
@@ -84,6 +85,7 @@ class Trajectory:
     measures: Mapping[str, Floats] = field(default_factory=dict, repr=False)
     parameters: Any = field(default=None, repr=False)
     activation: Any = field(default=None, repr=False)
+    run: RunRecord | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in checked_parts(vars(self)).items():
@@ -98,14 +100,19 @@ class Trajectory:
         items = f", {' × '.join(map(str, batch))} items" if batch else ""
         return f"<Trajectory{name}: {len(self)} times from {self.time[0]:g} to {self.time[-1]:g} s{items}>"
 
-    def __getitem__(self, index: Any) -> Trajectory | Moment:
-        """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`."""
+    def __getitem__(self, index: Any) -> Any:
+        """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`.
+
+        A moment of a simulation's log is the `State` there, from which `run` goes on; else it is a `Moment`.
+        """
         first, *items = index if isinstance(index, tuple) and index else (index,)
         chosen = tuple(items)
         check_items(chosen, self.q.shape[1:-1])
         if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
             if not -len(self) <= first < len(self):
                 raise NoSuchTime(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
+            if self.simulation is not None and self.run is not None and self.contacts is not None:
+                return self.simulation.resume(self, int(first), chosen)
             return Moment(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
         try:
             start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
@@ -132,6 +139,7 @@ class Trajectory:
             measures={name: part(x) for name, x in self.measures.items()},
             parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
             activation=None if self.activation is None else part(self.activation),
+            run=None if self.run is None else self.run.select(first, chosen),
         )
 
     # --- how it went --------------------------------------------------------------------------------------------------
@@ -273,7 +281,13 @@ class Trajectory:
         return plot(self, what, item, ax)
 
     def draw(
-        self, times: int | ArrayLike = 6, item: int = 0, *, turn: float = -0.9, rise: float = 0.25, axes: Objects | None = None
+        self,
+        times: int | ArrayLike = 6,
+        item: int = 0,
+        *,
+        turn: float = -0.9,
+        rise: float = 0.25,
+        axes: Objects | None = None,
     ) -> Objects:
         """Drawings of a robot at several times, side by side, with ground and contact forces; with matplotlib.
 
@@ -290,7 +304,9 @@ class Trajectory:
 
         return draw(self, times, item, turn, rise, axes)
 
-    def save_html(self, path: str | os.PathLike[str], items: Iterable[int] | None = None, frames_per_second: float = 50.0) -> None:
+    def save_html(
+        self, path: str | os.PathLike[str], items: Iterable[int] | None = None, frames_per_second: float = 50.0
+    ) -> None:
         """Write one file that plays the robots in any browser, offline: shapes, ground and contact forces.
 
         Args:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from delassus.errors import BadArgument
+from delassus.errors import BadArgument, DelassusError
 
 
 class SimulationError(BadArgument):
@@ -22,6 +22,18 @@ class RunError(SimulationError):
         super().__init__(sentence, code=code)
         self.time = time
         self.log: Any = None
+
+
+class NoSuchItem(SimulationError, IndexError):
+    """A number of an item beyond those of a state: it ends a loop over one."""
+
+    code = "index-out-of-range"
+
+
+class StateFileError(DelassusError, OSError):
+    """A state that could not be written or read."""
+
+    code = "unreadable-file"
 
 
 def fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:

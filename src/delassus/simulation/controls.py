@@ -35,7 +35,7 @@ class Control:
     Attributes:
         steps: How many.
         kernel: With controls as an array or, if it does not take any, compiled in.
-        at: Controls, in a tuple, of a period by its number, time, configuration and velocity; none if compiled in.
+        at: Controls, in a tuple, of a period by its number, times (…), configuration and velocity; none if compiled in.
         takes: Whether the kernel takes an array of controls.
         asks: Whether a function of the user sees configuration and velocity.
         ahead: Controls (n, nu) or (nu,) of n periods from one on, of one item; None if they are not known.
@@ -43,7 +43,7 @@ class Control:
 
     steps: int
     kernel: Kernel[..., Any]
-    at: Callable[[int, float, Any, Any], tuple[Any, ...]]
+    at: Callable[[int, Any, Any, Any], tuple[Any, ...]]
     takes: bool = True
     asks: bool = False
     ahead: Callable[[int, int], Any] | None = None
@@ -66,26 +66,33 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
 
     nu = sim.nu
 
-    def ask(k: int, time: float, q: Any, v: Any) -> tuple[Any, ...]:
+    def ask(k: int, time: Any, q: Any, v: Any) -> tuple[Any, ...]:
         try:
             u = control(time, q, v)
             if type(u) is np.ndarray and u.shape == (nu,) and u.dtype == np.float64:
                 return (u,)
             u = real_array("what the controller gave", u)
         except Exception as error:
+            now = _latest(time)
             raise ControlError(
-                f"the controller failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
+                f"the controller failed at {now:g} s: {type(error).__name__}, {error}", now, code="function-failed"
             ) from error
         if u.shape[-1:] != (nu,) or not fits(u.shape[:-1], batch):
+            now = _latest(time)
             raise ControlError(
-                f"the controller gave an array of shape {u.shape} at {time:g} s; it is ({nu},) for all items "
+                f"the controller gave an array of shape {u.shape} at {now:g} s; it is ({nu},) for all items "
                 f"or {(*batch, nu)}.",
-                time,
+                now,
                 code="wrong-shape",
             )
         return (u,)
 
     return Control(int(steps), simulate, ask, asks=True)
+
+
+def _latest(time: Any) -> float:
+    """The largest of the items' times (…) [s]."""
+    return float(np.max(time, initial=0.0))
 
 
 def _from_array(sim: Setup, u: Any, steps: int | None, batch: tuple[int, ...]) -> Control:

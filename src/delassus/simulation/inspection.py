@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from delassus.common.checks import FINITE, array_of_shape, number_in_range
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.problem import ContactProblem
-from delassus.errors import expect
 from delassus.model.parts import WORLD
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import COEFFICIENTS, structures
 from delassus.simulation.runner import some
 from delassus.simulation.setup import Setup
-from delassus.simulation.state import State, reject_moment
+from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
 from delassus.step.stages.friction import contact_coefficients
-from delassus.step.stages.kernels import assemble_step, candidate_geometry
+from delassus.step.stages.kernels import assemble_step, candidate_geometry, contact_candidates
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import GroundShape, SolverLimits, StepInputs, StepState
 
@@ -49,8 +48,7 @@ class Inspection(Setup):
 
     def check(self, state: Any, control: Any = None) -> Array:
         """The control (…, nu) of a period; refuses states and controls of another simulation or of other items."""
-        expect("the state", reject_moment(state), State, "sim.start(q0)")
-        scene = self.scene
+        state, scene = check_state(state), self.scene
         parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots, "activation": scene.na}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
             raise SimulationError(
@@ -58,8 +56,8 @@ class Inspection(Setup):
                 f"{state.impulse.shape}; here they have {scene.nq} and {scene.m} elements.",
                 code="other-system",
             )
-        number_in_range("the state's time", state.time, FINITE)
-        batch = state.q.shape[:-1]
+        batch = state.batch
+        number_in_range("the state's time", np.max(np.abs(state.time), initial=0.0), FINITE)
         if not fits(self.ground.batch, batch):
             raise SimulationError(
                 f"the ground is one of items {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
@@ -129,6 +127,5 @@ class Inspection(Setup):
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
-            gap = candidate_geometry(scene, state.q, ground=self.ground.shape)[0]
-            number = np.sort(np.argsort(gap, -1)[..., : scene.slots], -1)
+            number = contact_candidates(scene, state.q, ground=self.ground.shape)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))

@@ -22,6 +22,8 @@ class ContactSelection(Options):
         touching: Names or patterns of the collision shapes that may touch the ground.
         colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
             restitution that the ground is given: of one robot, of several, or of the world.
+        self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
+            what is fixed to the world is touched as the file says, too.
         max_contacts: How many contacts a state has at most; the nearest are solved for.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
@@ -29,12 +31,14 @@ class ContactSelection(Options):
 
     touching: str | Iterable[str] = "*"
     colliding: Iterable[tuple[str, str]] = ()
+    self_collision: bool = True
     max_contacts: int = 8
     max_limits: int = 4
     joint_friction: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "joint_friction", boolean("joint_friction", self.joint_friction))
+        for name in ("joint_friction", "self_collision"):
+            object.__setattr__(self, name, boolean(name, getattr(self, name)))
         for name in ("max_contacts", "max_limits"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
 

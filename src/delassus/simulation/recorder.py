@@ -10,9 +10,11 @@ import numpy as np
 from delassus.common.memory import free_memory
 from delassus.errors import short
 from delassus.output.contacts import ContactRecord
+from delassus.output.run_record import RunRecord
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import RunError, SimulationError
 from delassus.simulation.controls import Control
+from delassus.simulation.pushes import Pushes
 from delassus.simulation.runner import Runner, report_progress
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State
@@ -22,7 +24,7 @@ from delassus.step.marks import Mark
 _LITTLE: Final = 32 * 1024 * 1024
 """Bytes that there always are."""
 
-KEPT: Final = ("time", "q", "v", "impulse", "contact", "activation", "residual", "status")
+KEPT: Final = ("log_time", "q", "v", "impulse", "contact", "activation", "residual", "status")
 
 
 def check_memory(states: int, each: int) -> None:
@@ -42,18 +44,21 @@ def check_memory(states: int, each: int) -> None:
 class Recorder:
     """A log in the making, of at most so many states; the first is that of the start."""
 
-    def __init__(self, start: State, most: int) -> None:
-        values = {name: np.asarray(getattr(start, name)) for name in KEPT}
+    def __init__(self, sim: Setup, start: State, runner: Runner, most: int) -> None:
+        same = np.ndim(start.time) == 0 or bool(np.all(start.time == runner.log_time))
+        values = {name: np.asarray(getattr(runner, name)) for name in (*KEPT, *(() if same else ("time",)))}
         check_memory(most, sum(x.nbytes for x in values.values()))
-        self.arrays = {name: np.empty((most, *x.shape), x.dtype) for name, x in values.items()}
-        self.count, self.first, self.last = 0, start.count, start.count
-        self.keep(start)
+        kinds = {"status": np.int64}
+        self.arrays = {name: np.empty((most, *x.shape), kinds.get(name, float)) for name, x in values.items()}
+        self._sim, self._start, self._begin = sim, start, runner.log_time
+        self.count, self.last = 0, 0
+        self.keep(runner)
 
-    def keep(self, state: State | Runner) -> None:
-        """Copy a state."""
+    def keep(self, runner: Runner) -> None:
+        """Copy the present state."""
         for name, array in self.arrays.items():
-            array[self.count] = getattr(state, name)
-        self.count, self.last = self.count + 1, state.count
+            array[self.count] = getattr(runner, name)
+        self.count, self.last = self.count + 1, runner.made
 
     def keep_stretch(self, stretch: Stretch, k: int, made: int, every: int, steps: int) -> None:
         """Copy those periods of a stretch from the k-th on that are kept of a run of so many steps."""
@@ -62,38 +67,48 @@ class Recorder:
             count = 1 + (made - first) // every
             for name, rows in stretch.rows(slice(first, made + 1, every)).items():
                 self.arrays[name][self.count : self.count + count] = rows
-            self.count, self.last = self.count + count, runner.count - (made - first) % every
+            self.count, self.last = self.count + count, runner.made - (made - first) % every
         if k + made == steps:
             self.keep_last(runner)
 
-    def keep_last(self, state: State | Runner) -> None:
-        """Copy a state unless it has been, as the last of a run."""
-        if state.count != self.last:
-            self.keep(state)
+    def keep_last(self, runner: Runner) -> None:
+        """Copy the present state unless it has been, as the last of a run."""
+        if runner.made != self.last:
+            self.keep(runner)
 
-    def trajectory(self, sim: Setup, interrupted: bool = False) -> Trajectory:
+    def trajectory(self, interrupted: bool = False) -> Trajectory:
         """What has been kept of a run; the last state of one that was interrupted is marked."""
         if interrupted:
             self.arrays["status"][self.count - 1] |= int(Mark.INTERRUPTED)
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
-        impulse, contact = kept.pop("impulse"), kept.pop("contact")
+        impulse, contact, item_time = kept.pop("impulse"), kept.pop("contact"), kept.pop("time", None)
+        sim, start = self._sim, self._start
         if not sim.scene.na:
             del kept["activation"]
+        whole = {name: np.asarray(getattr(start, name)) for name in ("count", "seed", "stream")}
         return Trajectory(
+            time=kept.pop("log_time"),
             **kept,
-            steps=np.full(kept["status"].shape[1:], (self.last - self.first) * sim.scene.substeps),
+            steps=np.full(kept["status"].shape[1:], self.last * sim.scene.substeps),
             mechanism=sim.mechanism,
             contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.scene.contact_rows),
             simulation=sim,
+            run=RunRecord(self._begin, sim.period, **whole, time=item_time),
+            parameters=start.parameters if start.parameters.shape[-1] else None,
         )
 
 
 def record_run(
-    sim: Setup, state: State, control: Control, every: int, progress: Callable[[int, State], None] | None
+    sim: Setup,
+    state: State,
+    control: Control,
+    every: int,
+    progress: Callable[[int, State], None] | None,
+    push: Pushes | None = None,
 ) -> Trajectory:
     """The control periods of a run from a state on; see `Simulation.run`."""
-    log, runner, steps = Recorder(state, 1 + -(-control.steps // every)), Runner(sim, state, control), control.steps
-    stretch = Stretch(runner)
+    runner, steps = Runner(sim, state, control, pushes=push), control.steps
+    log, stretch = Recorder(sim, state, runner, 1 + -(-steps // every)), Stretch(runner)
     try:
         k = 0
         while k < steps:
@@ -111,10 +126,10 @@ def record_run(
     except KeyboardInterrupt:
         if runner.consistent:
             log.keep_last(runner)
-        return log.trajectory(sim, interrupted=True)
+        return log.trajectory(interrupted=True)
     except RunError as error:
         log.keep_last(runner)
-        error.log = log.trajectory(sim, interrupted=True)
+        error.log = log.trajectory(interrupted=True)
         error.add_note("What was simulated until then is the `log` of this error.")
         raise
-    return log.trajectory(sim)
+    return log.trajectory()

@@ -33,11 +33,14 @@ def reduced_scene(scene: Scene) -> Scene:
         return scene
     if scene.candidates == scene.slots:
         return replace(scene, reduced=tuple(range(scene.candidates)))
+    if not scene.fixed_candidates:
+        return scene
     names = [posture.name for posture in scene.model.postures]
     name = "home" if "home" in names else names[0] if names else None
     q = scene.model.neutral() if name is None else scene.model.posture(name)
-    gap = np.asarray(candidate_geometry.python(replace(scene, field=None), np.asarray(q, float))[0])
-    near = [k for k in _first_to_touch(scene, gap) if gap[k] <= gap.min() + NEAR]
+    fixed = replace(scene, field=None, pair_classes=())
+    gap = np.asarray(candidate_geometry.python(fixed, np.asarray(q, float))[0])
+    near = [k for k in _first_to_touch(fixed, gap) if gap[k] <= gap.min() + NEAR]
     lowest = sorted(near, key=lambda k: gap[k])[: scene.slots]
     return replace(scene, reduced=tuple(sorted(lowest)))
 

@@ -12,6 +12,7 @@ item does never depends on the others.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
+from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
 from delassus.step.articulated.qualification import ARTICULATED
@@ -50,12 +52,16 @@ class Runner:
     """The present state of a run, by the names of `State`; bound arrays change with every step.
 
     Attributes:
+        made: How many control periods the run has made.
+        log_time: The time [s] of all items; where theirs differ, that since the run's beginning.
         consistent: Whether arrays, time and count are those of one state: Ctrl-C may come in the middle of a step.
     """
 
-    def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True) -> None:
+    def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True, pushes: Any = None) -> None:
         self.sim, self.control = sim, control
-        self.time, self.count, self.seed = state.time, state.count, state.seed
+        self.time, self._first, self.made = state.time, state, 0
+        times = np.ravel(state.time)
+        self.log_time = float(times[0]) if times.size and (times == times[0]).all() else 0.0
         self.q, self.v = state.q, state.v
         self._rows, self._places = some(state.rows), some(state.contact)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
@@ -63,8 +69,9 @@ class Runner:
         self.alone = not state.q.shape[:-1] and plain
         self._bound_rescues: dict[Scene, Callable[[], None]] = {}
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
-        self._tick = self._alone() if self.alone and bound else None
+        self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
+        self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
 
     @property
     def moving(self) -> tuple[Any, ...]:
@@ -94,15 +101,17 @@ class Runner:
     def step(self, k: int) -> None:
         """Make the k-th control period."""
         q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may write to theirs
-        given = self.control.at(k, self.time, q, v)
+        time = self.time.copy() if self.control.asks and np.ndim(self.time) else self.time
+        given = self.control.at(k, time, q, v)
         if self._tick is not None:
             if given:
                 self._own[:] = given[0]
             self._advance()
             return
+        if self._pushes is not None:
+            self._push()
         self._call(given)
-        self.time, self.count = self.time + self._period, self.count + 1
-        self.consistent = True
+        self._count_period()
 
     def _advance(self) -> None:
         """One period of the bound arrays."""
@@ -112,7 +121,21 @@ class Runner:
             self._tick()
         if self.status.item():
             self._look_again()
-        self.time, self.count = self.time + self._period, self.count + 1
+        self._count_period()
+
+    def _push(self) -> None:
+        """Change the velocity by the kick of the period, and keep its wrenches."""
+        push = push_at(self._pushes, *(np.array(x)[()] for x in (self.time, self.q, self.v)))
+        frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
+        self._pushed = frames
+        if kick is not None:
+            state = kicked(self.state(), kick)
+            self.v, self.status = state.v, state.status
+            if isinstance(self._pushes, Push):  # that of a run has its kick once
+                self._pushes = replace(self._pushes, kick=None)
+
+    def _count_period(self) -> None:
+        self.time, self.log_time, self.made = self.time + self._period, self.log_time + self._period, self.made + 1
         self.consistent = True
 
     @cached_property
@@ -152,14 +175,14 @@ class Runner:
         """The state after one control period of one item; the runner is bound, and its controls are not asked."""
         self.q[:], self.v[:] = state.q, state.v
         self.impulse[:], self.contact[:], self.activation[:] = state.impulse, state.contact, state.activation
-        self.time, self.count, self.seed = state.time, state.count, state.seed
+        self.time, self._first, self.made = state.time, state, 0
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
         self._own[:] = control
         self._advance()
         return self.state()
 
     def state(self) -> State:
-        """A copy of the present state."""
+        """The present state, with arrays of its own."""
         return State.unchecked(
             q=self.q.copy(),
             v=self.v.copy(),
@@ -168,9 +191,11 @@ class Runner:
             contact=self.contact.copy(),
             residual=self.residual.copy(),
             status=self.status.astype(np.int64),
-            count=self.count,
-            seed=self.seed,
+            count=self._first.count + self.made,
+            seed=self._first.seed,
             activation=self.activation.copy(),
+            stream=self._first.stream,
+            parameters=self._first.parameters,
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
@@ -209,11 +234,14 @@ class Runner:
     def _batch(self, control: tuple[Any, ...]) -> Batch:
         """The inputs of the kernel that differ from item to item."""
         moving = dict(zip(("q", "v", "rows", "places"), self.moving, strict=True))
-        inputs = {**moving, "alive": is_alive(self.status), **self.sim.ground.inputs}
+        inputs = {**moving, "time": self.time, "alive": is_alive(self.status), **self.sim.ground.inputs}
         if control:
             inputs["control"] = some(control[0])
+        if self._wrench is not None:
+            inputs["wrench"] = self._wrench
         vectors = {*moving, "control", "normal"}
         cores = {name: np.ndim(x) if name == "heights" else int(name in vectors) for name, x in inputs.items()}
+        cores["wrench"] = 2
         return Batch(self.q.shape[:-1], inputs, cores)
 
     def _solve(
@@ -221,10 +249,14 @@ class Runner:
     ) -> tuple[Any, ...]:
         """One period of all items or of some."""
         moving = [inputs.pop(name) for name in ("q", "v", "rows", "places")]
-        alive, control = inputs.pop("alive"), [inputs.pop(name) for name in ("control",) if name in inputs]
+        time, alive, control = (
+            inputs.pop("time"),
+            inputs.pop("alive"),
+            [inputs.pop(name) for name in ("control",) if name in inputs],
+        )
         structured = {**structures(inputs), "limits": SolverLimits(self.sim.tolerance, iterations)}
         found: tuple[Any, ...] = self.control.kernel(
-            scene, *moving, self.time, alive, *control, self.sim.time_step, **structured
+            self.sim.pushed_scene(scene, self._pushed), *moving, time, alive, *control, self.sim.time_step, **structured
         )
         return found
 
@@ -273,7 +305,7 @@ def report_progress(progress: Callable[[int, State], None], k: int, runner: Runn
     try:
         progress(k, runner.state())
     except Exception as error:
-        time = runner.time
+        time = runner.log_time
         raise RunError(
             f"progress failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
         ) from error

@@ -39,7 +39,7 @@ def ground_plane(model: Model) -> Geometry | None:
     """The plane of a model's file that is its ground: the first level one, else the first one; None without a plane."""
     planes = [g for g in static_shapes(model) if g.shape == "plane"]
     level = [g for g in planes if g.placement.R[2, 2] >= 1.0 - _LEVEL]
-    return (level or planes or [None])[0]
+    return next(iter(level or planes), None)
 
 
 def has_floor(model: Model) -> bool:

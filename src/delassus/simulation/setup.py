@@ -11,9 +11,11 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.model.model import Model
+from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 from delassus.simulation.reduced import reduced_scene
+from delassus.simulation.starting import first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.scene import Scene
 
@@ -57,6 +59,19 @@ class Setup(Frozen):
         """The scene with the reduced contact set, with which steps are tried first."""
         return reduced_scene(self.scene)
 
+    def pushed_scene(self, scene: Scene, frames: tuple[str, ...]) -> Scene:
+        """A scene of this simulation with wrenches on frames; the same object whenever it is asked for."""
+        if not frames:
+            return scene
+        key = (id(scene), frames)
+        if key not in self._pushed_scenes:
+            self._pushed_scenes[key] = scene, replace(scene, pushed=frames)
+        return self._pushed_scenes[key][1]
+
+    @cached_property
+    def _pushed_scenes(self) -> dict[tuple[int, tuple[str, ...]], tuple[Scene, Scene]]:
+        return {}
+
     def fallback(self, scene: Scene) -> Scene:
         """The scene with the method for steps that its own one has left unsolved."""
         return replace(scene, method="auto") if scene.method == ARTICULATED else scene
@@ -66,6 +81,11 @@ class Setup(Frozen):
         """The robot."""
         model: Model = self.scene.model
         return model
+
+    @cached_property
+    def keyframe(self) -> Keyframe:
+        """Where runs start unless they are told: the first keyframe of the model's file, else its first posture."""
+        return first_keyframe(self.model)
 
     @property
     def nu(self) -> int:

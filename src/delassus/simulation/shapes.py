@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from delassus.common.names import UnknownName, matching, name_patterns
 from delassus.errors import warn
 from delassus.geometry.candidates import Shape
-from delassus.geometry.collisions import Collision, collisions_of
+from delassus.geometry.collisions import collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
 from delassus.geometry.hulls.meshes import mesh_hull
 from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
+from delassus.model.contact_rules import touching_pairs
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.checks import SimulationError
@@ -27,19 +28,31 @@ _ENTERED: Final = 0.05
 
 
 def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None = None) -> tuple[Shape, ...]:
-    """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out."""
+    """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out.
+
+    The pattern "*" stands for all shapes that the model's file lets touch the ground; others are taken at their word.
+    """
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
     for pattern in name_patterns("touching", patterns):
         found = matching(pattern, every)
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
+        found = _on_ground(model, found) if pattern == "*" else found
         chosen += [g for g in found if g not in chosen]
-    shapes = tuple(_shape(g, field is not None) for g in every if g in chosen)
+    shapes = tuple(shape_of(g, field is not None) for g in every if g in chosen)
     if field is not None:
         for shape in shapes:
             _check_reach(shape, field)
     return shapes
+
+
+def _on_ground(model: Model, shapes: list[Geometry]) -> list[Geometry]:
+    """The shapes that may touch a plane of the model's world; without a plane, those that may touch anything."""
+    if not any(g.shape == "plane" and g.joint == WORLD and g.role == "collision" for g in model.geometries):
+        return [g for g in shapes if model.contact_rules.enabled and (g.contype or g.conaffinity)]
+    met = {g for pair in touching_pairs(model) for g in pair if any(h.shape == "plane" for h in pair)}
+    return [g for g in shapes if g in met]
 
 
 def _check_reach(shape: Shape, field: Field) -> None:
@@ -54,13 +67,13 @@ def _check_reach(shape: Shape, field: Field) -> None:
         )
 
 
-def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision, ...]:
-    """Ways in which shapes touch each other, by pairs of names or patterns; shapes of one body do not.
+def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
+    """Shapes that touch each other, by pairs of names or patterns; shapes of one body do not.
 
     Patterns match no planes, which are mostly the ground: a plane is named in full.
     """
     every = [g for g in model.geometries if g.role == "collision"]
-    found: dict[Collision, None] = {}
+    found: dict[frozenset[Geometry], tuple[Shape, Shape]] = {}
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise SimulationError(
             f"colliding= is {pairs!r}; it has pairs of names or patterns, such as ('*_hand', 'box').", code="wrong-type"
@@ -79,16 +92,16 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
                     "collision shape that matches", pattern, [g.name for g in every], code="unknown-shape"
                 )
         met = {frozenset((a, b)): (a, b) for a in one for b in two if a.joint != b.joint}
-        for a, b in met.values():
-            ways = collisions_of(_shape(a), _shape(b))
-            if not ways:
+        for key, (a, b) in met.items():
+            shapes = shape_of(a), shape_of(b)
+            if not collisions_of(*shapes):
                 raise SimulationError(
                     f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}. There are these "
                     f"pairs: {describe_pairs()}. Cover one of them with balls.",
                     code="not-supported",
                 )
-            found |= dict.fromkeys(ways)
-    return tuple(found)
+            found.setdefault(key, shapes)
+    return found
 
 
 def _matches(geometry: Geometry, pattern: str) -> bool:
@@ -134,7 +147,7 @@ def highest_ridge(heights: NDArray[np.float64], spacing: float, length: float) -
     return highest
 
 
-def _shape(geometry: Geometry, on_field: bool = False) -> Shape:
+def shape_of(geometry: Geometry, on_field: bool = False) -> Shape:
     """A collision shape as it is compiled, with lengths that make a body."""
     kind = SHAPES.get(geometry.shape)
     if kind is None:

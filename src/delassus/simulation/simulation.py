@@ -24,6 +24,7 @@ from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import Model
+from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError
@@ -31,18 +32,21 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
+from delassus.simulation.meeting import Meeting, meeting_shapes
 from delassus.simulation.options import ContactSelection, StepSolver
+from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.setup import step_method
-from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges
-from delassus.simulation.starting import first_activation, repaired
-from delassus.simulation.state import State, reject_moment
+from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
+from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
+from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
+from delassus.step.sources.limits import with_tendon_limits
 from delassus.step.stages.kernels import simulate
 
 _SHORTCUTS: Final = Shortcuts(
@@ -85,8 +89,8 @@ class Simulation(Inspection):
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, max_contacts, max_limits, joint_friction (contacts); method, tolerance
-                (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction (contacts);
+                method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, Parametric):
@@ -103,10 +107,9 @@ class Simulation(Inspection):
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
-        meeting = shapes_colliding(robot.model, contacts.colliding) if max_contacts else ()
+        meeting = meeting_shapes(robot.model, contacts) if max_contacts else Meeting()
         if max_contacts:
-            met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
-            warn_of_scenery(robot.model, ground is not None, met)
+            warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
         substeps = whole_number("substeps", substeps)
@@ -118,6 +121,8 @@ class Simulation(Inspection):
             )
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
+        chosen = limited_by_joints(model, chosen)
+        robot = with_tendon_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
@@ -129,7 +134,8 @@ class Simulation(Inspection):
             max_limits=contacts.max_limits,
             joint_friction=contacts.joint_friction,
             shapes=shapes,
-            collisions=meeting,
+            collisions=meeting.collisions,
+            pair_classes=meeting.classes,
             field=ground.field,
             max_contacts=max_contacts,
             contact_rows=friction.rows,
@@ -140,6 +146,18 @@ class Simulation(Inspection):
         )
         self.scene = replace(scene, method=step_method(scene, how.method))
         self.freeze()
+
+    @classmethod
+    def from_file(cls, source: Any, **options: Any) -> Simulation:
+        """The simulation that a file describes: its time step, actuators and ground, its first keyframe as the start.
+
+            log = dl.Simulation.from_file("scene.xml").run(steps=1000)
+
+        `options` are those of `Simulation`, in place of the file's.
+        """
+        model = load(source)
+        options = {"time_step": model.time_step} | options if model.time_step else options
+        return cls(model, **options)
 
     def __repr__(self) -> str:
         scene = self.scene
@@ -152,10 +170,10 @@ class Simulation(Inspection):
 
     def start(
         self,
-        q0: Any,
+        q0: Any = None,
         v0: Any = None,
         *,
-        time: float = 0.0,
+        time: float | None = None,
         seed: int = 0,
         repair: bool = True,
         activation: Any = None,
@@ -163,15 +181,20 @@ class Simulation(Inspection):
         """The state of one item or a batch to begin with.
 
         Args:
-            q0: (…, nq) configurations [rad, m]; quaternions are normalised.
+            q0: (…, nq) configurations [rad, m]; quaternions are normalised. None for `keyframe`, all of it.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
-            time: [s], at which constraints that move in time are met.
+            time: [s], at which constraints that move in time are met; by default zero.
             seed: Of random numbers.
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
             activation: (…, na) of the actuators that have a state, by default zero.
         """
-        scene, repair = self.scene, boolean("repair", repair)
+        scene = self.scene
+        if q0 is None:
+            key = self.keyframe
+            q0, v0, time = key.q, key.v if v0 is None else v0, key.time if time is None else time
+            activation = key.activation if activation is None and len(key.activation) == scene.na else activation
+        time = 0.0 if time is None else time
         time = number_in_range("time", time, FINITE)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
         v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
@@ -184,13 +207,21 @@ class Simulation(Inspection):
                 code="batch-mismatch",
             ) from None
         q, v = np.broadcast_to(q, (*batch, scene.nq)), np.broadcast_to(v, (*batch, scene.nv))
+        activation = first_activation(scene.na, activation, batch)
+        return self._begin(
+            self.ground, q, v, activation, time, boolean("repair", repair), whole_number("seed", seed, 0)
+        )
+
+    def _begin(self, ground: Ground, q: Any, v: Any, activation: Any, time: float, repair: bool, seed: Any) -> State:
+        """The first state of items on a ground; all arrays have the axes of the items."""
+        scene, batch = self.scene, q.shape[:-1]
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1)
         q1, v1 = q, v
         if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
-            q1, v1 = repaired(scene, self.ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
+            q1, v1 = repaired(scene, ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
@@ -199,12 +230,62 @@ class Simulation(Inspection):
             contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
-            seed=whole_number("seed", seed, 0),
-            activation=first_activation(scene.na, activation, batch),
+            seed=seed,
+            activation=activation,
         )
 
-    def step(self, state: State, control: Any = None) -> State:
-        """The state after one control period; `control` (…, nu), or None for none."""
+    def reset(
+        self,
+        state: State,
+        items: Any,
+        q: Any,
+        v: Any = None,
+        *,
+        time: float = 0.0,
+        repair: bool = True,
+        activation: Any = None,
+    ) -> State:
+        """A state in which some items start again; the others, and all streams of random numbers, go on.
+
+        Items that were frozen are so no longer, and their impulses are zero.
+
+        Args:
+            state: Of a batch, or of one item.
+            items: A mask (…), or numbers of items.
+            q: (nq,) for all of them, (n, nq) for n items, or (…, nq) for the whole batch [rad, m].
+            v: (nv,), (n, nv) or (…, nv) [rad/s, m/s], by default none.
+            time: Of these items [s].
+            repair: As for `start`.
+            activation: (na,), (n, na) or (…, na), by default zero.
+        """
+        self.check(state)
+        scene, batch, repair = self.scene, state.batch, boolean("repair", repair)
+        numbers, time = item_numbers(items, batch), number_in_range("time", time, FINITE)
+        given = {"q": reject_moment(q), "v": np.zeros(scene.nv) if v is None else v}
+        given["activation"] = np.zeros(scene.na) if activation is None else activation
+        sizes = {"q": scene.nq, "v": scene.nv, "activation": scene.na}
+        values = {name: values_of_items(name, x, batch, numbers, sizes[name]) for name, x in given.items()}
+        if not len(numbers):
+            return state
+        ground, parts = ground_of_items(self.ground, batch, numbers), state.flat()
+        fresh = self._begin(ground, values["q"], values["v"], values["activation"], time, repair, 0).flat()
+        for name in ("q", "v", "time", "impulse", "contact", "residual", "status", "activation"):
+            parts[name] = parts[name].copy()
+            parts[name][numbers] = fresh[name]
+        return State(**{name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()})
+
+    def resume(self, log: Trajectory, k: int, items: tuple[Any, ...] = ()) -> State:
+        """The state at the k-th time of a log, as `log[k]` gives it: `run` goes on from it, to the bit."""
+        return resume(log, k, items)
+
+    def step(self, state: State, control: Any = None, *, push: Push | None = None) -> State:
+        """The state after one control period; `control` (…, nu), or None for none; what a `Push` does besides."""
+        if push is not None:
+            u = self.check(state, control)
+            check_push(self, push, state.batch)
+            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)), pushes=push)
+            runner.step(0)
+            return runner.state()
         own = self.__dict__.get("_alone")
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
@@ -223,7 +304,7 @@ class Simulation(Inspection):
 
     def run(
         self,
-        q0: Any,
+        q0: Any = None,
         v0: Any = None,
         control: Any = None,
         steps: int | None = None,
@@ -231,21 +312,25 @@ class Simulation(Inspection):
         every: int = 1,
         repair: bool = True,
         progress: Callable[[int, State], None] | None = None,
+        push: Pushes | None = None,
     ) -> Trajectory:
         """Simulate some control periods and keep what happened.
 
         Ctrl-C ends it; what was simulated is given, and its last state has `Mark.INTERRUPTED`.
 
         Args:
-            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
+            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with; None for `keyframe`, with its
+                control where none is given.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
-                be one for each item; a function control(time, q, v) of the whole batch; or a kernel
+                be one for each item; a function control(time, q, v) of the whole batch, times (…); or a kernel
                 (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
             every: Of so many states one is kept, the first and the last among them.
             repair: As for `start`.
             progress: Called after each period with its number and the state.
+            push: A `Push`, whose wrenches last for the whole run and whose kick comes first; or a function
+                push(time, q, v) of the whole batch that gives that of a period, or None.
 
         Raises:
             RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
@@ -258,7 +343,11 @@ class Simulation(Inspection):
             raise SimulationError(
                 "v0 is given with a State, which has velocities of its own: leave v0 out.", code="conflicting-arguments"
             )
+        if q0 is None and control is None and len(self.keyframe.control) == self.nu:
+            control = self.keyframe.control
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self.check(state, None)
+        if push is not None and not callable(push):
+            check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        return record_run(self, state, given, whole_number("every", every), progress)
+        return record_run(self, state, given, whole_number("every", every), progress, push)

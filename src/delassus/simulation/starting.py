@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.errors import warn
 from delassus.model.joints import Free
+from delassus.model.model import Model
+from delassus.model.of_model import Keyframe
+from delassus.model.transmission import STATELESS
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, take_out
@@ -25,6 +29,17 @@ _LIFTS = 5
 
 _STEEP = 0.2
 """The upward part of a normal below which ground is a wall, out of which robots are moved aside."""
+
+
+def first_keyframe(model: Model) -> Keyframe:
+    """Where a simulation starts unless it is told: the first keyframe of the model's file, else its reference
+    configuration "qpos0", else its first posture, else the neutral configuration, at rest."""
+    names = [posture.name for posture in model.postures]
+    keys = [name for name in names if name != "qpos0"]
+    if names:
+        return model.keyframe(next(iter(keys or names)))
+    none = np.zeros(sum(actuator.dynamics != STATELESS for actuator in model.actuators))
+    return Keyframe(model.neutral(), np.zeros(model.nv), none, np.zeros(model.nu), 0.0)
 
 
 def repaired(scene: Scene, ground: Ground, q: Any, v: Any, repair: bool, time: float) -> tuple[Any, Any]:
@@ -166,3 +181,37 @@ def first_activation(na: int, given: Any, batch: tuple[int, ...]) -> NDArray[np.
             f"the activation has shape {own.shape}, and there are items {batch}.", code="batch-mismatch"
         )
     return np.broadcast_to(own, (*batch, na)).copy()
+
+
+def ground_of_items(ground: Ground, batch: tuple[int, ...], numbers: NDArray[np.int64]) -> Ground:
+    """The ground of some items of a batch, by their numbers among all."""
+    if not ground.batch:
+        return ground
+    part = copy(ground)
+    for name, core in (
+        ("friction", 0),
+        ("torsional", 0),
+        ("rolling", 0),
+        ("restitution", 0),
+        ("height", 0),
+        ("normal", 1),
+    ):
+        x = getattr(ground, name)
+        if np.ndim(x) > core:
+            end = np.shape(x)[np.ndim(x) - core :]
+            object.__setattr__(part, name, np.broadcast_to(x, (*batch, *end)).reshape(-1, *end)[numbers])
+    return part
+
+
+def values_of_items(name: str, given: Any, batch: tuple[int, ...], numbers: NDArray[np.int64], size: int) -> Any:
+    """Values (n, size) of n items: one (size,) for all of them, (n, size), or (…, size) for the whole batch."""
+    x = array_of_shape(name, given, (..., size))
+    if x.shape[:-1] == batch and batch:
+        return x.reshape(-1, size)[numbers]
+    if x.ndim == 1 or x.shape[:-1] in ((len(numbers),), (1,)):
+        return np.broadcast_to(x, (len(numbers), size))
+    raise SimulationError(
+        f"{name} has shape {x.shape}; for {len(numbers)} items it is ({size},), ({len(numbers)}, {size}) or, of all "
+        f"items, {(*batch, size)}.",
+        code="wrong-shape",
+    )

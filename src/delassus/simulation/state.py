@@ -2,75 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import array_of_shape, real_array, whole_number
-from delassus.errors import short
+from delassus.common.archives import read_arrays, write_arrays
+from delassus.common.checks import real_array
+from delassus.errors import BadArgument, OutOfRange, expect, short
 from delassus.output.trajectory import Moment, Trajectory
-from delassus.simulation.checks import SimulationError
+from delassus.simulation.checks import NoSuchItem, SimulationError, StateFileError, fits
 from delassus.step.marks import Mark, described
 
 Array = NDArray[np.float64]
+
+_VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters")
+"""What an item has several numbers of."""
+
+_NUMBERS: Final = ("residual", "time")
+_WHOLE: Final = ("status", "count", "seed", "stream")
+"""What an item has one of."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
     """One item or a batch of them, at a time.
 
+    `state[3]`, `state[2:8]` and `state[mask]` are some of its items, `State.join([one, other])` those of several
+    states.
+
     Attributes:
         q: (…, nq) configurations [rad, m].
         v: (…, nv) velocities [rad/s, m/s].
-        time: [s].
+        time: (…) of each item since its own start [s].
         impulse: (…, m) impulses of the last step of time [N·s, N·m·s], from which the next solve starts: t1, t2, n of
             each contact slot (and moments about n, t1, t2 where there is torsional or rolling friction), then
             constraints, joint limits, dry friction.
         contact: (…, slots) numbers of the candidates that have the slots.
         residual: (…) the largest residual of a row of the contact problem [m/s].
         status: (…) marks that add up, see `Mark`; zero if all went well.
-        count: How many control periods have been simulated.
-        seed: Of the stream of random numbers, for controllers that draw some: with `count`, they go on where they were.
+        count: (…) control periods that have been simulated, resets included.
+        seed: (…) of the random numbers.
         activation: (…, na) of actuators that have a state, in their order; empty without.
+        stream: (…) which of the seed's streams of random numbers an item has; by default its number in the batch. With
+            `seed` and `count`, an item draws the same numbers in any batch.
+        parameters: (…, nparameters) of a robot that has some; empty without.
     """
 
     q: Array
     v: Array
-    time: float
+    time: Any
     impulse: Array
     contact: Array
     residual: Array
     status: NDArray[np.int64]
-    count: int = 0
-    seed: int = 0
+    count: Any = 0
+    seed: Any = 0
     activation: Array = field(default_factory=lambda: np.zeros(0))
+    stream: Any = None
+    parameters: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         arrays: dict[str, Any] = {}
-        for name in ("q", "v", "impulse", "contact", "residual", "status"):
+        for name in (*_VECTORS, "residual", "status"):
             arrays[name] = real_array(f"{name} of a state", getattr(self, name))
         batch = arrays["q"].shape[:-1]
-        activation = real_array("activation of a state", self.activation)
-        arrays["activation"] = np.zeros((*batch, 0)) if activation.shape == (0,) else activation
+        for name in ("activation", "parameters"):
+            arrays[name] = np.zeros((*batch, 0)) if arrays[name].shape == (0,) else arrays[name]
         for name, array in arrays.items():
-            core = "" if name in ("residual", "status") else f"n_{name}"
+            core = f"n_{name}" if name in _VECTORS else ""
             if (array.shape[:-1] if core else array.shape) != batch or (core and not array.ndim):
                 raise SimulationError(
                     f"{name} of a state has shape {array.shape}, and q has {arrays['q'].shape}: with the items {batch} "
                     f"it is ({', '.join(filter(None, (*map(str, batch), core)))}).",
                     code="wrong-shape",
                 )
-        if np.asarray(self.status).dtype.kind not in "iu":
-            raise SimulationError(
-                f"status of a state is {short(repr(self.status))}; it is whole numbers, see `Mark`.",
-                code="not-a-whole-number",
-            )
-        arrays["status"] = np.asarray(self.status).astype(np.int64, copy=False)
-        arrays["time"] = float(array_of_shape("time of a state", self.time, (), "one number [s]"))
-        for name in ("count", "seed"):
-            arrays[name] = whole_number(f"{name} of a state", getattr(self, name), 0)
+        arrays["time"] = _of_items("time", real_array("time of a state", self.time), batch)
+        streams = np.arange(int(np.prod(batch))).reshape(batch) if self.stream is None else self.stream
+        for name, given in zip(_WHOLE, (self.status, self.count, self.seed, streams), strict=True):
+            arrays[name] = _of_items(name, _whole_numbers(name, given), batch)
+        arrays["status"] = np.asarray(arrays["status"])
         vars(self).update(arrays)
 
     @classmethod
@@ -79,6 +93,17 @@ class State:
         state = cls.__new__(cls)
         vars(state).update(parts)
         return state
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The axes of the items; none for one item."""
+        return self.q.shape[:-1]
+
+    @property
+    def frozen(self) -> NDArray[np.bool_]:
+        """(…) whether items are frozen: `Simulation.reset` lets them go on."""
+        frozen: NDArray[np.bool_] = (np.asarray(self.status) & int(Mark.FROZEN)) != 0
+        return frozen
 
     @property
     def rows(self) -> Array:
@@ -91,10 +116,148 @@ class State:
         """What happened, in a sentence or several."""
         return described(self.status)
 
+    # --- items --------------------------------------------------------------------------------------------------------
 
-def is_alive(status: NDArray[np.int64]) -> Array:
+    def __getitem__(self, items: Any) -> State:
+        """Some items, chosen as from an array with the batch axes: numbers, slices, masks. They are copies."""
+        batch = self.batch
+        if not batch:
+            raise SimulationError("the state is that of one item, which has no number.", code="index-out-of-range")
+        try:
+            numbers = np.arange(int(np.prod(batch))).reshape(batch)[items]
+        except (IndexError, TypeError, ValueError, OverflowError):
+            raise NoSuchItem(
+                f"items are chosen by {short(repr(items))}; those of this state have the axes {batch}."
+            ) from None
+        return State(**{name: x[numbers] for name, x in self.flat().items()})
+
+    def flat(self) -> dict[str, Any]:
+        """All parts with one axis for the items."""
+        parts = {name: np.asarray(getattr(self, name)) for name in (*_VECTORS, *_NUMBERS, *_WHOLE)}
+        count = int(np.prod(self.batch))
+        return {name: x.reshape((count, *x.shape[len(self.batch) :])) for name, x in parts.items()}
+
+    @classmethod
+    def join(cls, states: Iterable[State]) -> State:
+        """The items of several states of one simulation, one after the other along the first axis.
+
+        Items keep their streams of random numbers: start the states with seeds of their own.
+        """
+        parts = tuple(states) if isinstance(states, Iterable) else ()
+        if not parts or not all(isinstance(one, State) for one in parts):
+            raise SimulationError(
+                f"states are {short(repr(states))}; they are several, such as [sim.start(a), sim.start(b)].",
+                code="wrong-type",
+            )
+        joined = {}
+        for name in parts[0].flat():
+            arrays = [np.asarray(getattr(one, name)) for one in parts]
+            arrays = [x if one.batch else x[None] for one, x in zip(parts, arrays, strict=True)]
+            if len({x.shape[1:] for x in arrays}) > 1:
+                raise SimulationError(
+                    f"states are joined whose {name} have the shapes {[x.shape for x in arrays]}: they are of one "
+                    "simulation, and have the same batch axes but the first.",
+                    code="other-system",
+                )
+            joined[name] = np.concatenate(arrays)
+        return cls(**joined)
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file of NumPy (.npz). A file that was there is replaced when all is written."""
+        arrays = {one.name: np.asarray(getattr(self, one.name)) for one in fields(self)}
+        write_arrays("the state", path, arrays, StateFileError)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> State:
+        """Read what `save` wrote, to the bit."""
+        arrays = read_arrays("the state", path, StateFileError)
+        names = [one.name for one in fields(cls)]
+        missing = [name for name in names if name not in arrays]
+        if missing:
+            raise StateFileError(f"{path} is not a state: it has no {', '.join(missing)}.", code="other-file")
+        try:
+            return cls(**{name: arrays[name] for name in names})
+        except BadArgument as error:
+            raise StateFileError(f"{path} is not a state: {error}", code="other-file") from error
+
+
+def _whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
+    array = np.asarray(given)
+    what = "whole numbers, see `Mark`" if name == "status" else "a whole number, zero or more, or one for each item"
+    sentence = f"{name} of a state is {short(repr(given))}; it is {what}."
+    if array.dtype.kind not in "iu":
+        raise SimulationError(sentence, code="not-a-whole-number")
+    if name != "status" and np.any(array < 0):
+        raise OutOfRange(sentence)
+    return array.astype(np.int64, copy=False)
+
+
+def _of_items(name: str, array: Any, batch: tuple[int, ...]) -> Any:
+    """An array with the axes of the items, or the number of one item."""
+    if not fits(array.shape, batch):
+        raise SimulationError(
+            f"{name} of a state has shape {array.shape}; it is one number, or one for each of the items {batch}.",
+            code="wrong-shape",
+        )
+    return np.broadcast_to(array, batch).copy() if batch else array.item()
+
+
+def item_numbers(items: Any, batch: tuple[int, ...]) -> NDArray[np.int64]:
+    """The numbers (n,) among all items of those that a mask (…), a number or some numbers choose, each once."""
+    every = np.arange(int(np.prod(batch)))
+    chosen = np.asarray(items)
+    if chosen.dtype.kind == "b":
+        if chosen.shape != batch:
+            raise SimulationError(
+                f"the mask of items has shape {chosen.shape}; the state has the items {batch}.", code="wrong-shape"
+            )
+        return every[chosen.ravel()]
+    numbers = np.atleast_1d(chosen)
+    whole = numbers.dtype.kind in "iu" and numbers.ndim == 1
+    if not whole or len(batch) > 1:
+        raise SimulationError(
+            f"items are {short(repr(items))}; they are a mask of shape {batch}, or numbers of items of one axis.",
+            code="wrong-type",
+        )
+    unknown = numbers[(numbers < 0) | (numbers >= len(every))]
+    if unknown.size or len(np.unique(numbers)) < len(numbers):
+        wrong = f"there is no item {unknown[0]}" if unknown.size else f"an item comes twice in {short(repr(items))}"
+        raise NoSuchItem(f"{wrong}: the state has {len(every)} items, numbered from 0.")
+    return numbers.astype(np.int64)
+
+
+def is_alive(status: Any) -> Array:
     """(…) 1.0, and 0.0 for items that are frozen."""
     return np.where(status & int(Mark.FROZEN), 0.0, 1.0)
+
+
+def resume(log: Trajectory, k: int, items: tuple[Any, ...]) -> State:
+    """The state at the k-th time of a simulation's log, of all items or some: a run goes on from it, to the bit."""
+    record, contacts, at = log.run, log.contacts, (k, *items)
+    if record is None or contacts is None:
+        raise SimulationError("the log is not one of a simulation.", code="not-recorded")
+    batch = log.q.shape[1:-1]
+    made = record.periods(float(log.time[k]))
+    whole = {name: np.broadcast_to(getattr(record, name), batch)[items] for name in ("count", "seed", "stream")}
+    time = np.broadcast_to(log.time[k], batch)[items] if record.time is None else record.time[at]
+    status = np.broadcast_to(log.status, log.q.shape[:-1])[at] & ~int(Mark.INTERRUPTED)
+    none = np.zeros((*log.q.shape[:-1], 0))
+    return State(
+        q=log.q[at],
+        v=log.v[at],
+        time=time,
+        impulse=contacts.impulse[at],
+        contact=contacts.contact[at],
+        residual=np.broadcast_to(log.residual, log.q.shape[:-1])[at],
+        status=status,
+        count=whole["count"] + made,
+        seed=whole["seed"],
+        activation=(none if log.activation is None else np.asarray(log.activation))[at],
+        stream=whole["stream"],
+        parameters=none[0][items] if log.parameters is None else log.of_items(log.parameters)[items],
+    )
 
 
 def reject_moment(given: Any) -> Any:
@@ -102,8 +265,15 @@ def reject_moment(given: Any) -> Any:
     if isinstance(given, (Moment, Trajectory)):
         what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
         raise SimulationError(
-            f"{what} is given, which has no impulses to go on from. Start again from there: "
-            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time).",
+            f"{what} is given, which has no impulses to go on from: log[-1] of a simulation's log is a state, if the "
+            "log knows its simulation. Else start again: sim.start(moment.q, moment.v, time=moment.time).",
             code="wrong-type",
         )
     return given
+
+
+def check_state(state: Any) -> State:
+    """A state, and nothing else."""
+    expect("the state", reject_moment(state), State, "sim.start(q0)")
+    checked: State = state
+    return checked

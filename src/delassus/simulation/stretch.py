@@ -85,7 +85,8 @@ class Stretch:
             x[...] = rows[made]
         if made:
             runner.residual[...], runner.status[...] = self.residual[made - 1], 0.0
-        runner.time, runner.count = float(self.time[made]), runner.count + made
+        runner.time = runner.log_time = float(self.time[made])
+        runner.made += made
         runner.consistent = True
         return made
 
@@ -95,7 +96,7 @@ class Stretch:
         scene = self.runner.sim.scene
         before = slice(some.start - 1, some.stop - 1, some.step)
         return {
-            "time": self.time[some],
+            "log_time": self.time[some],
             "q": q,
             "v": v,
             "impulse": impulse[:, : scene.m],

@@ -28,12 +28,12 @@ from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNega
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.candidates import Shape
+from delassus.geometry.classes import PairClass
 from delassus.geometry.collisions import Collision
 from delassus.geometry.fields import Field
 from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
 from delassus.step.actuators.activation import count_activations
-from delassus.step.actuators.checks import driven_velocities
 from delassus.step.sources.contact import Contact
 from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
@@ -51,7 +51,8 @@ class Scene(OfModel):
         joint_friction: Whether joints have their dry friction.
         as_in_mujoco: Whether bodies touch halfway between their surfaces, and welds are quaternions, as in MuJoCo.
         shapes: Shapes that may touch the ground.
-        collisions: Pairs of shapes that may touch each other.
+        collisions: Pairs of shapes that may touch each other, each with code of its own.
+        pair_classes: Further pairs, in classes that are looked through by loops.
         field: The grid of a height field; None for a plane.
         max_contacts: Slots for contacts of shapes.
         contact_rows: Rows of a contact slot: 3, 4 with torsional friction, 6 with rolling friction.
@@ -61,6 +62,7 @@ class Scene(OfModel):
         actuators: What the controls drive; without any, the joints themselves.
         substeps: Time steps in a control period.
         method: The contact solver of slots, by its name.
+        pushed: Frames that wrenches act on from outside.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
     """
@@ -72,6 +74,7 @@ class Scene(OfModel):
     as_in_mujoco: bool = False
     shapes: tuple[Shape, ...] = ()
     collisions: tuple[Collision, ...] = ()
+    pair_classes: tuple[PairClass, ...] = ()
     field: Field | None = None
     max_contacts: int = 0
     contact_rows: int = 3
@@ -80,6 +83,7 @@ class Scene(OfModel):
     actuators: tuple[Actuator, ...] = ()
     substeps: int = 1
     method: str = "auto"
+    pushed: tuple[str, ...] = ()
     reduced: tuple[int, ...] | None = None
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
@@ -132,9 +136,24 @@ class Scene(OfModel):
         return sum(shape.count for shape in self.shapes)
 
     @cached_property
-    def candidates(self) -> int:
-        """Places that may touch."""
+    def fixed_candidates(self) -> int:
+        """Places that are looked at in every state, each at its own number."""
         return self.ground_candidates + sum(collision.count for collision in self.collisions)
+
+    @cached_property
+    def candidates(self) -> int:
+        """Places that may touch: on the ground, of collisions, of classes of pairs, in the order of their numbers."""
+        return self.fixed_candidates + sum(pairs.count for pairs in self.pair_classes)
+
+    @cached_property
+    def state_candidates(self) -> int:
+        """Places that are looked at in a state: of classes of pairs, those of the nearest pairs."""
+        return self.fixed_candidates + sum(pairs.slot_count for pairs in self.pair_classes)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether shapes may touch each other."""
+        return bool(self.collisions or self.pair_classes)
 
     @property
     def slots(self) -> int:
@@ -144,7 +163,7 @@ class Scene(OfModel):
     @property
     def full_slots(self) -> int:
         """Contacts of the full set."""
-        return min(self.candidates, self.max_contacts)
+        return min(self.state_candidates, self.max_contacts)
 
     @property
     def has_fixed_slots(self) -> bool:
@@ -165,6 +184,8 @@ class Scene(OfModel):
             candidates += [(shape, None, shape.geometry.name)] * shape.count
         for collision in self.collisions:
             candidates += [(collision.shape, collision.other, collision.name)] * collision.count
+        for pairs in self.pair_classes:
+            candidates += pairs.place_shapes()
         return tuple(candidates)
 
     # --- other sources ------------------------------------------------------------------------------------------------
@@ -299,7 +320,7 @@ class Scene(OfModel):
     @property
     def nu(self) -> int:
         """The number of controls."""
-        return len(self.actuators) or len(driven_velocities(self.model))
+        return len(self.actuators) or len(self.model.driven_velocities)
 
     @cached_property
     def na(self) -> int:
@@ -320,6 +341,11 @@ class Scene(OfModel):
     def control_size(self) -> int:
         """Elements of arrays of controls."""
         return max(self.nu, 1)
+
+    @property
+    def pushes(self) -> int:
+        """The number of wrenches from outside."""
+        return max(len(self.pushed), 1)
 
     @property
     def field_rows(self) -> int:

@@ -12,9 +12,10 @@ import numpy as np
 
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.graph.program import Operand
-from delassus.compiler.host.inputs import field_name, packer
+from delassus.compiler.host.inputs import Bundle, Group, field_name, packer
 from delassus.compiler.host.signature import Signature, default_of, parameters_of
 from delassus.compiler.tracing.array import contains_traced
+from delassus.errors import BadArgument
 
 NOT_GIVEN: Final[Any] = inspect.Parameter.empty
 
@@ -33,6 +34,7 @@ class Arguments:
         arrays: The names of the arrays that it always takes.
         optional: The names of those that may be given or not, in the order in which they come after the others.
         groups: The structures among them, by the names of their parameters; their fields are in `optional`.
+        bundles: Parameters of the function that hold several of them.
         required: The core shapes of those among them that have to be given.
         defaults: What the others are where they are not given.
         options: The options with their defaults.
@@ -40,14 +42,16 @@ class Arguments:
 
     def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
         self.kernel = function.__name__
-        self.model, self.arrays, options = parameters_of(function, signature)
-        self.optional, self.groups = tuple(signature.optional), signature.groups
-        known = {name: default_of(function, signature, name) for name in self.optional}
+        self.model, self.arrays, keywords = parameters_of(function, signature)
+        self.optional, self.groups, self.bundles = tuple(signature.optional), signature.groups, signature.bundles
+        known = {name: default_of(self.kernel, signature, name, keywords.get(name)) for name in self.optional}
         self.defaults = {name: value for name, value in known.items() if value is not NOT_GIVEN}
         self.required = {name: core for name, core in signature.optional.items() if name not in self.defaults}
         self._readers = {name: given.read for name, given in signature.declared.items() if given.read is not None}
         self._shared = signature.shared
-        self.options = {name: frozen(self.kernel, name, value) for name, value in options.items()}
+        inputs = {name.partition(".")[0] for name in self.optional}
+        self.options = {name: frozen(self.kernel, name, x) for name, x in keywords.items() if name not in inputs}
+        self._known = frozenset((*self.optional, *self.groups, *self.bundles, PARAMETERS))
         self._function = function
 
     def arranged(
@@ -69,7 +73,7 @@ class Arguments:
         rest = self.arrays[len(arrays) :]
         missing = [name for name in rest if name not in by_name]
         if missing or len(arrays) > len(self.arrays):
-            self._check_names([name for name in others if name not in (*self.optional, *self.groups, PARAMETERS)])
+            self._check_names([name for name in others if name not in self._known])
             listed = ", ".join(self.arrays)
             if by_name:
                 raise TypeError(f"{self.kernel} needs the array {missing[0]!r}; its arrays are {listed}.")
@@ -100,33 +104,58 @@ class Arguments:
         return inputs, options
 
     def expanded(self, given: dict[str, Any]) -> dict[str, Any]:
-        """What is given by name, structures as the fields that they give."""
+        """What is given by name, bundles and structures as the fields that they give."""
+        given = self.unbundle(given)
         if not any(name in self.groups for name in given):
             return given
         fields: dict[str, Any] = {}
         for name, group in self.groups.items():
             value = given.get(name)
-            if value is not None and not isinstance(value, group.kind):
-                raise TypeError(
-                    f"{self.kernel}: {name} is a {group.kind.__name__}, not a {type(value).__name__}: give "
-                    f"{name}={group.kind.__name__}({next(iter(group.inputs))}=…)."
-                )
-            for field in () if value is None else group.given(value):
-                if field not in group.inputs:
-                    raise TypeError(
-                        f"{self.kernel} does not take {field_name(name, field)}; the fields of {name} that it takes "
-                        f"are {', '.join(group.inputs)}."
-                    )
+            for field in () if value is None else self._fields_given(name, group, value):
                 fields[field_name(name, field)] = getattr(value, field)
         return {**{name: value for name, value in given.items() if name not in self.groups}, **fields}
 
+    def unbundle(self, given: dict[str, Any]) -> dict[str, Any]:
+        """What is given by name, bundles as the fields that they give."""
+        if self.bundles.keys().isdisjoint(given):
+            return given
+        others = {name: value for name, value in given.items() if name not in self.bundles}
+        for name, bundle in self.bundles.items():
+            value = given.get(name)
+            for field in () if value is None else self._fields_given(name, bundle, value):
+                if others.get(field) is not None:
+                    raise BadArgument(
+                        f"{self.kernel} got {field} twice, by its name and as a field of {name}: leave one of them "
+                        "out.",
+                        code="conflicting-arguments",
+                    )
+                others[field] = getattr(value, field)
+        return others
+
+    def _fields_given(self, name: str, holder: Group | Bundle, value: Any) -> Iterable[str]:
+        """The names of the fields that an object gives for a structure or a bundle, checked."""
+        kind = holder.kind.__name__
+        if not isinstance(value, holder.kind):
+            raise TypeError(
+                f"{self.kernel}: {name} is a {kind}, not a {type(value).__name__}: give "
+                f"{name}={kind}({next(iter(holder.fields))}=…)."
+            )
+        fields = holder.given(value)
+        for field in fields:
+            if field not in holder.fields:
+                raise TypeError(
+                    f"{self.kernel} does not take {field_name(name, field)}; the fields of {name} that it takes are "
+                    f"{', '.join(holder.fields)}."
+                )
+        return fields
+
     def structured(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What the function gets by name: the fields of each structure in it."""
-        if not self.groups:
-            return dict(given)
+        """What the function gets by name: the fields of each structure and of each bundle in it."""
         found = {name: value for name, value in given.items() if "." not in name}
         for name, group in self.groups.items():
             found[name] = group.kind(**{field: given[field_name(name, field)] for field in group.inputs})
+        for name, bundle in self.bundles.items():
+            found[name] = bundle.kind(**{field: found.pop(field) for field in bundle.fields})
         return found
 
     def reader(self, model: Any, operand: Operand) -> Callable[[Any], Any] | None:
@@ -219,7 +248,7 @@ class Arguments:
             if name in self._shared:
                 raise TypeError(f"{name!r} is an array of {self.kernel}, not an option: name it in inputs=({name!r},).")
             if name not in self.options and name not in self.optional:
-                known = ", ".join((*self.options, *self.optional)) or "none"
+                known = ", ".join((*self.options, *self.bundles, *self.optional)) or "none"
                 listed = ", ".join(self.arrays)
                 raise TypeError(
                     f"{self.kernel} has no option {name!r}; its options are: {known}; its arrays are {listed}."

@@ -232,7 +232,7 @@ class Case:
         for name, default in arguments.defaults.items():
             if name not in given:
                 given[name] = self._constant(name, options.pop(name, default))
-        results = self.definition.function(model, *arrays[:count], **arguments.structured(given), **options)
+        results = self.definition.function(model, *arrays[:count], **arguments.structured({**given, **options}))
         return self._select(results) if self.outputs else results
 
     def _select(self, results: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
@@ -101,6 +101,11 @@ class Group:
                 )
         self._class_defaults = tuple(defaults.items())
 
+    @property
+    def fields(self) -> Collection[str]:
+        """The names of the fields that the kernel takes."""
+        return self.inputs
+
     def given(self, value: Any) -> tuple[str, ...]:
         """The names of the fields that a structure gives."""
         return tuple(
@@ -108,8 +113,64 @@ class Group:
         )
 
 
-Declared: TypeAlias = str | Input | Group | type[Any]
-"""What declares an input: a core shape, more about it, or a structure."""
+class Bundle:
+    """Optional inputs that the function of a kernel takes as one object, and a call gives one by one or together.
+
+        class Rows(NamedTuple):
+            mask: Any = None
+            force: Any = None
+
+        @kernel("(n)->(n)", inputs={"rows": Bundle(Rows, mask="(m)", force="(m)")})
+        def solve(model, x, *, rows=Rows()): ...
+
+        solve(model, x, mask=mask, force=force)
+        solve(model, x, rows=Rows(mask, force))
+        solve.specialize(model, inputs=("mask",))(x, mask)
+
+    Where the fields of a `Group` are packed into one operand, each field of a bundle is an input with an operand and a
+    name of its own; it may be a structure. `Bundle(Rows, "method", mask="(m)")` has an option, too, which is compiled
+    in. Fields that are not declared are not taken by that kernel: they keep the defaults of the class.
+
+    Attributes:
+        kind: The class, a NamedTuple or a frozen dataclass whose fields all have defaults.
+        inputs: The declared inputs, in the order in which they are declared.
+        defaults: The defaults of the fields that the kernel takes: inputs and options.
+    """
+
+    def __init__(self, kind: type[Any], /, *options: str, **inputs: Declared) -> None:
+        self.kind, self.inputs = kind, inputs
+        self._class_defaults = _class_defaults(kind)
+        fields = (*inputs, *options)
+        for name in fields:
+            if self._class_defaults.get(name, _NO_DEFAULT) is _NO_DEFAULT:
+                raise SignatureError(f"{kind.__name__} has no field {name!r} with a default: a bundle needs one.")
+        self.defaults = {name: self._class_defaults[name] for name in fields}
+
+    @property
+    def fields(self) -> Collection[str]:
+        """The names of the fields that the kernel takes."""
+        return self.defaults
+
+    def given(self, value: Any) -> dict[str, Any]:
+        """The fields that an object gives: neither None nor left at the default of the class."""
+        every = ((name, getattr(value, name), default) for name, default in self._class_defaults.items())
+        return {name: x for name, x, default in every if x is not None and x is not default}
+
+
+Declared: TypeAlias = str | Input | Group | Bundle | type[Any]
+"""What declares an input: a core shape, more about it, a structure, or a bundle of inputs."""
+
+
+def spread_bundles(inputs: Mapping[str, Declared]) -> dict[str, Declared]:
+    """Declarations by name, the fields of bundles in their places."""
+    spread: dict[str, Declared] = {}
+    for name, declared in inputs.items():
+        fields = declared.inputs if isinstance(declared, Bundle) else {name: declared}
+        twice = next((field for field in fields if field in spread or (field in inputs and field != name)), None)
+        if twice is not None:
+            raise SignatureError(f"the name {twice!r} stands for two inputs: name one of them differently.")
+        spread |= fields
+    return spread
 
 
 def as_group(declared: Declared) -> Group | None:

@@ -35,6 +35,13 @@ named `contact.friction`, and those that are given are one operand, packed in th
     step(model, q, v, tau, contact=ContactParameters(friction=0.7))
     step.specialize(model, inputs=("contact.friction", "contact.restitution"))(q, v, tau, packed)
 
+Several inputs may be one parameter of the function and stay inputs of their own (see `delassus.compiler.Bundle`):
+
+    @kernel("(nq),(nv),(nv)->(nv)", inputs={"rows": Bundle(RowInputs, mask="(m)", force="(m)")})
+    def solve(model, q, v, tau, *, rows=RowInputs()): ...
+
+    solve(model, q, v, tau, mask=mask)                the same as rows=RowInputs(mask=mask)
+
 With `result=Motion`, a named tuple with a field for each output, calls return that. `outputs=` chooses some of them,
 and the others are not computed:
 
@@ -123,7 +130,7 @@ class Kernel(Compilable, Generic[P, R]):
         self._count, self._plain_result = len(self.arguments), result is None
         self._recent = self._versions.recent
         self._by_name = frozenset((*self.arguments, *signature.optional, PARAMETERS))
-        self._groups = signature.groups
+        self._groups, self._bundles = signature.groups, frozenset(signature.bundles)
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -168,6 +175,8 @@ class Kernel(Compilable, Generic[P, R]):
         self, model: Any, by_place: tuple[Any, ...], out: Any, dtype: DTypeLike | None, given: dict[str, Any], form: Any
     ) -> Any:
         """A call that is not known yet: its arguments are read, and the next one of this form is known."""
+        if not self._bundles.isdisjoint(given):  # a call that gives their fields by name may be known
+            return self(model, *by_place, out=out, dtype=dtype, **self._arguments.unbundle(given))
         model, case, arrays, options = self._read(model, by_place, given)
         if dtype is not None:
             arrays = tuple(_as_dtype(x, Precision.of(dtype).dtype) for x in arrays)

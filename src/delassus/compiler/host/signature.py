@@ -15,7 +15,16 @@ from typing import Any, TypeAlias
 
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.graph.program import Operand
-from delassus.compiler.host.inputs import Declared, Group, Input, SignatureError, as_group, field_name
+from delassus.compiler.host.inputs import (
+    Bundle,
+    Declared,
+    Group,
+    Input,
+    SignatureError,
+    as_group,
+    field_name,
+    spread_bundles,
+)
 
 Core: TypeAlias = tuple[str | int, ...]
 
@@ -29,7 +38,8 @@ class Signature:
     """Core shapes of inputs and outputs, with names where the model decides; `optional` inputs by their own names.
 
     Those named in `shared` are read in place by all states of a batch; `declared` is what else is known of optional
-    ones. A field of one of the `groups` is an optional input with a dot in its name, such as "contact.friction".
+    ones. A field of one of the `groups` is an optional input with a dot in its name, such as "contact.friction"; one
+    of the `bundles` is an optional input by its own name.
     """
 
     inputs: tuple[Core, ...]
@@ -38,6 +48,7 @@ class Signature:
     shared: frozenset[str] = frozenset()
     declared: Mapping[str, Input] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
+    bundles: Mapping[str, Bundle] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -54,6 +65,8 @@ class Signature:
 
     def with_optional(self, inputs: Mapping[str, Declared], shared: bool = False) -> Signature:
         """The signature with inputs that are given by name, if at all: their core shapes; whether they are shared."""
+        bundles = {name: given for name, given in inputs.items() if isinstance(given, Bundle)}
+        inputs = spread_bundles(inputs)
         groups = {name: group for name, given in inputs.items() if (group := as_group(given)) is not None}
         if shared and groups:
             raise SignatureError(f"{min(groups)!r} is a structure: its fields are shared by Input(…, shared=True).")
@@ -77,7 +90,14 @@ class Signature:
                 )
             parsed[name] = _core(core)
         together = self.shared | (set(inputs) if shared else last)
-        return replace(self, optional=parsed, shared=together, declared=declared, groups={**self.groups, **groups})
+        return replace(
+            self,
+            optional=parsed,
+            shared=together,
+            declared=declared,
+            groups={**self.groups, **groups},
+            bundles={**self.bundles, **bundles},
+        )
 
     def resolve(
         self, model: Any, names: Sequence[str], optional: Sequence[str] = ()
@@ -134,17 +154,17 @@ def _size(model: Any, name: str) -> int:
 
 
 def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """The name of the model, those of the arrays, and the options with their defaults."""
+    """The name of the model, those of the arrays, and the keywords with their defaults, fields of bundles by theirs."""
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    if len(positional) + len(keywords) != len(parameters):
+    by_keyword = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if len(positional) + len(by_keyword) != len(parameters):
         raise SignatureError(
             f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible.",
             code="bad-signature",
         )
-    by_name = dict.fromkeys(name.partition(".")[0] for name in signature.optional)
-    for name in by_name:
+    keywords = _spread_defaults(function.__name__, [p.name for p in positional], by_keyword, signature.bundles)
+    for name in dict.fromkeys(name.partition(".")[0] for name in signature.optional):
         if name not in keywords:
             raise SignatureError(
                 f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name.",
@@ -152,8 +172,10 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
             )
     for name, group in signature.groups.items():
         _check_default(function.__name__, name, group, keywords[name])
-    options = {name: default for name, default in keywords.items() if name not in by_name}
-    reserved = {"self", "model", "out", "target", "dtype", "inputs", "outputs", PARAMETERS} & set(keywords)
+    reserved = {"self", "model", "out", "target", "dtype", "inputs", "outputs", PARAMETERS} & {
+        *keywords,
+        *signature.bundles,
+    }
     if reserved:
         raise SignatureError(
             f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call.",
@@ -166,7 +188,30 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
             f"{len(signature.inputs)} array(s).",
             code="bad-signature",
         )
-    return positional[0].name, names, options
+    return positional[0].name, names, keywords
+
+
+def _spread_defaults(
+    function: str, positional: list[str], parameters: list[inspect.Parameter], bundles: Mapping[str, Bundle]
+) -> dict[str, Any]:
+    """Keyword-only parameters with their defaults, the fields of bundles in their places."""
+    keywords: dict[str, Any] = {}
+    for parameter in parameters:
+        name, bundle = parameter.name, bundles.get(parameter.name)
+        fields = {name: parameter.default} if bundle is None else bundle.defaults
+        twice = next((field for field in fields if field in keywords or field in positional), None)
+        if twice is not None:
+            raise SignatureError(f"{function}: the name {twice!r} stands for two parameters: name one differently.")
+        if bundle is not None and parameter.default not in (inspect.Parameter.empty, bundle.kind()):
+            raise SignatureError(
+                f"{function}: the default of {name!r} is {parameter.default!r}; it has to be {bundle.kind.__name__}(): "
+                "defaults are those of the class."
+            )
+        keywords |= fields
+    missing = next((name for name in bundles if name not in {p.name for p in parameters}), None)
+    if missing is not None:
+        raise SignatureError(f"{function}: the bundle {missing!r} needs a keyword-only parameter of that name.")
+    return keywords
 
 
 def _check_default(function: str, name: str, group: Group, default: Any) -> None:
@@ -180,23 +225,24 @@ def _check_default(function: str, name: str, group: Group, default: Any) -> None
         )
 
 
-def default_of(function: Callable[..., Any], signature: Signature, name: str) -> Any:
-    """What an optional input is where it is not given; `inspect.Parameter.empty` if it has to be."""
+def default_of(function: str, signature: Signature, name: str, own: Any) -> Any:
+    """What an optional input is where it is not given, `own` being the default of its parameter;
+    `inspect.Parameter.empty` if it has to be given."""
     if "." in name:
         return signature.declared[name].default
-    own, nothing = inspect.signature(function).parameters[name].default, inspect.Parameter.empty
+    nothing = inspect.Parameter.empty
     declared = signature.declared[name].default if name in signature.declared else nothing
     if own is nothing:
         if declared is nothing and name not in signature.shared:
             raise SignatureError(
-                f"{function.__name__}: the optional input {name!r} needs a default: None where the function does "
+                f"{function}: the optional input {name!r} needs a default: None where the function does "
                 "without it, or numbers.",
                 code="bad-signature",
             )
         return declared
     if declared is not nothing and declared is not None and declared != own:
         raise SignatureError(
-            f"{function.__name__}: the optional input {name!r} has two defaults, {own!r} and {declared!r}: give one.",
+            f"{function}: the optional input {name!r} has two defaults, {own!r} and {declared!r}: give one.",
             code="bad-signature",
         )
     return own

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy
-from numpy.typing import NDArray
-
 import delassus.numpy as np
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree
@@ -19,16 +16,12 @@ from delassus.model.model import Model
 class RankOne(NamedTuple):
     """`coefficient` r rᵀ, added to M: what resists the motion r·v of several joints at once, such as a tendon.
 
-    `moment_arms` are r (nv,), numbers that are known; the coefficient is known at run time [kg, for r·v in m/s].
+    `moment_arms` are r (nv,), which are zero but for the velocities `dofs`; the coefficient is in kg, for r·v in m/s.
     """
 
-    moment_arms: NDArray[numpy.float64]
+    moment_arms: Any
     coefficient: Any
-
-    @property
-    def dofs(self) -> list[int]:
-        """The velocities that it couples."""
-        return numpy.flatnonzero(self.moment_arms).tolist()
+    dofs: tuple[int, ...]
 
     def times(self, v: Any) -> Any:
         """Its product with v (nv,)."""
@@ -60,7 +53,7 @@ def tree_factor(
     With `added` (nv,), M has it on its diagonal: damping and servos of a step of time. With `rank_ones` it has what
     resists several joints at once; elimination then couples what these couple.
     """
-    above = ancestors(model, [term.dofs for term in rank_ones])
+    above = ancestors(model, [list(term.dofs) for term in rank_ones])
     M, X = np.array(mass_matrix(model, q)), np.array(J)
     if added is not None:
         M = M + np.diag(added)

@@ -14,7 +14,7 @@ import numpy
 import delassus.numpy as np
 from delassus.common.checks import iteration_count, one_of
 from delassus.common.types import Traced
-from delassus.compiler.host.inputs import Input
+from delassus.compiler.host.inputs import Bundle, Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_mobilities, row_sizes
@@ -41,9 +41,32 @@ class Projection(NamedTuple):
     v: Any
 
 
+class ProjectionGoal(NamedTuple):
+    """When, how well and near which configuration constraints are met.
+
+    Attributes:
+        time: (…) [s] what references move with, needed where they do.
+        tolerance: (…) what errors may remain, as a share of the robot's length or of a radian, and of the velocities
+            that cancel in the rows; "svd" does not look.
+        linearization: Configurations q₀ (…, nq) [rad, m] in which the constraints are linearised, instead of q itself:
+            e(q₀) + J(q₀) (q' ⊖ q₀) = 0, and of all such q' the one nearest to q. It may be the last configuration
+            that met them, or a desired one; q' depends on it by terms of second order. "svd" projects velocities by
+            J(q₀), too; "mass" goes on from q' to the tolerance, and projects velocities where it ends.
+    """
+
+    time: Any = None
+    tolerance: Any = 1e-12
+    linearization: Any = None
+
+
+USUAL: Final = ProjectionGoal()
+
+
 @kernel(
     "(nq),(nv)->(nq),(nv)",
-    inputs={"time": TIME, "tolerance": tolerance_input(1e-12), "linearization": Input("(nq)")},
+    inputs={
+        "goal": Bundle(ProjectionGoal, time=TIME, tolerance=tolerance_input(1e-12), linearization=Input("(nq)")),
+    },
     result=Projection,
 )
 def project(
@@ -54,9 +77,7 @@ def project(
     locked: Iterable[str] = (),
     method: str = "mass",
     iterations: int = 10,
-    time: Traced = None,
-    tolerance: Traced = 1e-12,
-    linearization: Traced = None,
+    goal: ProjectionGoal = USUAL,
 ) -> Projection:
     """The configuration and velocity nearest to some that meet the constraints, of one state or a batch.
 
@@ -74,14 +95,10 @@ def project(
             others follow them.
         method: "mass" or "svd".
         iterations: How often the configuration is corrected at most; "svd" does it once.
-        time: (…) [s] what references move with, needed where they do.
-        tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
-            cancel in the rows; "svd" does not look.
-        linearization: Configurations q₀ (…, nq) [rad, m] in which the constraints are linearised, instead of q itself:
-            e(q₀) + J(q₀) (q' ⊖ q₀) = 0, and of all such q' the one nearest to q. It may be the last configuration
-            that met them, or a desired one; q' depends on it by terms of second order. "svd" projects velocities by
-            J(q₀), too; "mass" goes on from q' to the tolerance, and projects velocities where it ends.
+        goal: When, how well and near which configuration constraints are met; its fields are keywords, too: time,
+            tolerance, linearization.
     """
+    time, tolerance, linearization = goal
     one_of("method", method, METHODS, code="unknown-method")
     iteration_count("iterations", iterations)
     held = locked_velocities(mechanism.model, locked)

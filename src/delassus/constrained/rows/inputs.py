@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy
 
 from delassus.common.checks import TOLERANCES, number_in_range, real_array
-from delassus.compiler.host.inputs import Input
+from delassus.compiler.host.inputs import Bundle, Input
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted
 from delassus.errors import BadArgument
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
@@ -99,7 +100,7 @@ def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
 
 TIME: Final = Input("()")
 PROXIMAL: Final = Input("(m)", read=read_proximal)
-ROW_INPUTS: Final = {
+_ROWS: Final = {
     "mask": per_row("mask"),
     "force": per_row("force"),
     "acceleration": per_row("acceleration"),
@@ -108,5 +109,39 @@ ROW_INPUTS: Final = {
     "position_gain": per_row("position_gain", 0.0),
     "velocity_gain": per_row("velocity_gain", 0.0),
 }
-"""Optional inputs of all methods: by row, not zero where it acts, the force to start from, its desired acceleration;
-the time that references move with; by row, the proximal parameter and the gains of Baumgarte."""
+
+
+class ConstraintInputs(NamedTuple):
+    """What the rows of a mechanism can be given besides a state, all of it at run time; None for the defaults.
+
+    Attributes:
+        mask: (m,) not zero for rows that act; by default all.
+        force: (m,) forces to start from [N, N·m]; by default zero.
+        acceleration: (m,) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
+        time: () [s] what references move with, needed where they do.
+        proximal: (m,) the proximal parameter ε [1/kg, 1/(kg·m²)]; by default a share of what the rows yield (see
+            `natural_proximal`), compiled in.
+        position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own.
+        velocity_gain: (m,) [1/s], likewise.
+    """
+
+    mask: Any = None
+    force: Any = None
+    acceleration: Any = None
+    time: Any = None
+    proximal: Any = None
+    position_gain: Any = None
+    velocity_gain: Any = None
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the right-hand side of the rows is made from."""
+        return Wanted(self.acceleration, self.position_gain, self.velocity_gain)
+
+
+NO_INPUTS: Final = ConstraintInputs()
+
+
+def row_inputs(*left_out: str) -> Bundle:
+    """The inputs of the rows that a kernel takes: all but some."""
+    return Bundle(ConstraintInputs, **{name: declared for name, declared in _ROWS.items() if name not in left_out})

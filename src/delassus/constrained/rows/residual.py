@@ -6,18 +6,15 @@ squares, Jᵀ E⁻¹ r = 0: the residual of iterations that run on, and the meas
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
-from delassus.constrained.rows.inputs import ROW_INPUTS
+from delassus.constrained.rows.inputs import NO_INPUTS, ConstraintInputs, row_inputs
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import Wanted
-
-_INPUTS: Final = {name: ROW_INPUTS[name] for name in ("mask", "acceleration", "time", "position_gain", "velocity_gain")}
 
 
 class Residual(NamedTuple):
@@ -29,7 +26,7 @@ class Residual(NamedTuple):
     """Jᵀ r (…, nv)."""
 
 
-@kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs=_INPUTS, result=Residual)
+@kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs={"rows": row_inputs("force", "proximal")}, result=Residual)
 def constraint_residual(
     mechanism: Mechanism,
     q: Traced,
@@ -37,11 +34,7 @@ def constraint_residual(
     a: Traced,
     force: Traced,
     *,
-    mask: Traced = None,
-    acceleration: Traced = None,
-    time: Traced = None,
-    position_gain: Traced = None,
-    velocity_gain: Traced = None,
+    rows: ConstraintInputs = NO_INPUTS,
 ) -> Residual:
     """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations and forces, of one state or a batch.
 
@@ -53,14 +46,10 @@ def constraint_residual(
         v: Velocity (nv,) [rad/s, m/s].
         a: Acceleration (nv,) [rad/s², m/s²].
         force: λ (m,) [N, N·m], which counts where rows have compliance.
-        mask: (m,) not zero where a row acts (input at run time).
-        acceleration: (m,) what rows are to accelerate by, instead of the constraints' own.
-        time: () [s] what references move with, needed where they do (input at run time).
-        position_gain: (m,) instead of the constraints' own [1/s²].
-        velocity_gain: (m,) instead of the constraints' own [1/s].
+        rows: What rows are given at run time; its fields are keywords, too: mask, acceleration, time, position_gain,
+            velocity_gain.
     """
-    wanted = Wanted(acceleration, position_gain, velocity_gain)
-    problem = Problem.of(mechanism, q, v, np.zeros(mechanism.nv), mask, time, wanted)
+    problem = Problem.of(mechanism, q, v, np.zeros(mechanism.nv), rows.mask, rows.time, rows.wanted)
     J = jacobian_of(problem)
     r = J @ a + bias_of(problem) + problem.active(problem.rows.compliance * force)
     return Residual(r, J.T @ r)

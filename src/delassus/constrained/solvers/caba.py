@@ -27,20 +27,19 @@ from typing import Any
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.elimination import Loads, eliminated
-from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE, SINGLE
+from delassus.constrained.rows.inputs import NO_INPUTS, SIGNATURE, SINGLE, ConstraintInputs, row_inputs
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import prox_ltls
 from delassus.constrained.solvers.solver import PrimalState, Solver, solve
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import Wanted, against_gravity, row_values
+from delassus.constraints.mechanism.rows import against_gravity, row_values
 from delassus.dynamics.tree.poses import Pair
 from delassus.dynamics.tree.sweep import world_acceleration
 
 
-@kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
+@kernel(SIGNATURE, inputs={"rows": row_inputs()}, single=SINGLE)
 def caba(
     mechanism: Mechanism,
     q: Traced,
@@ -48,13 +47,7 @@ def caba(
     tau: Traced,
     *,
     iterations: int = 3,
-    mask: Traced = None,
-    force: Traced = None,
-    acceleration: Traced = None,
-    time: Traced = None,
-    proximal: Proximal = None,
-    position_gain: Traced = None,
-    velocity_gain: Traced = None,
+    rows: ConstraintInputs = NO_INPUTS,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m].
 
@@ -64,17 +57,10 @@ def caba(
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalised forces (nv,) [N·m, N].
         iterations: Number of proximal iterations, unrolled.
-        mask: (m,) not zero for rows that act (input at run time).
-        force: (m,) forces to start from (input at run time).
-        acceleration: (m,) desired accelerations of the rows (input at run time).
-        time: () [s] what references move with, needed where they do (input at run time).
-        proximal: (m,) the proximal parameter ε [1/kg, 1/(kg·m²)]; by default a share of what the rows yield (see
-            `proximal`), compiled in (input at run time).
-        position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own (input at run time).
-        velocity_gain: (m,) [1/s], likewise.
+        rows: What rows are given at run time; its fields are keywords, too: mask, force, acceleration, time, proximal,
+            position_gain, velocity_gain.
     """
-    wanted = Wanted(acceleration, position_gain, velocity_gain)
-    return solve(SOLVER, mechanism, (q, v, tau, mask, time, wanted), iterations, proximal, force)
+    return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ from delassus.common.checks import iteration_count
 from delassus.common.types import Traced
 from delassus.compiler import jacobian, map, scan, while_loop
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constrained.delassus.proximal import Proximal, proximal_rows
-from delassus.constrained.rows.inputs import ROW_INPUTS
+from delassus.constrained.delassus.proximal import proximal_rows
+from delassus.constrained.rows.inputs import NO_INPUTS, ConstraintInputs, row_inputs
 from delassus.constrained.rows.jacobian import constraint_jacobian, link_values
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
@@ -58,7 +58,7 @@ from delassus.constrained.solvers import prox_ltl
 from delassus.constrained.solvers.solver import share_of
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
-from delassus.constraints.mechanism.rows import Wanted, right_hand_side, rows_in
+from delassus.constraints.mechanism.rows import right_hand_side, rows_in
 from delassus.dynamics.derivatives.aba_derivatives import aba_derivatives
 from delassus.dynamics.derivatives.columns import inverse_factor, outward
 from delassus.dynamics.derivatives.rnea_derivatives import torque_derivatives
@@ -79,7 +79,7 @@ _SAME_RANK: Final = 1e-6
 """The share of T, in the metric of M⁻¹, that may be beside the range of Jᵀ where the rank stays the same."""
 
 
-@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv),(m,nv),(m,nv),(m,nv)", inputs=ROW_INPUTS)
+@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv),(m,nv),(m,nv),(m,nv)", inputs={"rows": row_inputs()})
 def constrained_derivatives(
     mechanism: Mechanism,
     q: Traced,
@@ -88,13 +88,7 @@ def constrained_derivatives(
     *,
     iterations: int = 3,
     converged: bool = False,
-    mask: Traced = None,
-    force: Traced = None,
-    acceleration: Traced = None,
-    time: Traced = None,
-    proximal: Proximal = None,
-    position_gain: Traced = None,
-    velocity_gain: Traced = None,
+    rows: ConstraintInputs = NO_INPUTS,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """∂a/∂q, ∂a/∂v, ∂a/∂tau (nv, nv) and ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau (m, nv), those by q along tangent vectors.
 
@@ -110,23 +104,16 @@ def constrained_derivatives(
         converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
             without drift of λ or ∂λ. Before iterations have converged it is not exact. For redundant rows, ∂λ/∂q is the
             smallest one instead of that of the smallest forces.
-        mask: (m,) not zero for rows that act; by default all.
-        force: (m,) forces to start from [N, N·m], constant.
-        acceleration: (m,) desired accelerations, instead of the constraints' own [m/s², rad/s²].
-        time: [s] what references move with, needed where they do.
-        proximal: (m,) the proximal parameter ε (see `caba`).
-        position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own.
-        velocity_gain: (m,) [1/s], likewise.
+        rows: What rows are given, as for `caba`; forces to start from are constant.
     """
     iteration_count("iterations", iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         none = np.zeros((0, mechanism.nv))
         return *aba_derivatives(mechanism.model, q, v, tau), none, none, none
-    epsilon = proximal_rows(mechanism, proximal, share_of(prox_ltl.SOLVER))
-    wanted = Wanted(acceleration, position_gain, velocity_gain)
-    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, mask, time, wanted), epsilon)
-    factors, state = prox_ltl.factor(weighted, force)
+    epsilon = proximal_rows(mechanism, rows.proximal, share_of(prox_ltl.SOLVER))
+    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.wanted), epsilon)
+    factors, state = prox_ltl.factor(weighted, rows.force)
     states = [state]
     for _ in range(iterations if converged else iterations - 1):
         states.append(prox_ltl.iterate(factors, states[-1]))

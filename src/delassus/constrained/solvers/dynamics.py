@@ -15,14 +15,14 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import iteration_count
-from delassus.compiler.host.inputs import Input
+from delassus.compiler.host.inputs import Bundle, Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
-from delassus.constrained.delassus.proximal import Proximal, proximal_rows
+from delassus.constrained.delassus.proximal import proximal_rows
 from delassus.constrained.elimination.gauss import by_singular_values
 from delassus.constrained.elimination.roots import rooted
-from delassus.constrained.rows.inputs import ROW_INPUTS, tolerance_input
+from delassus.constrained.rows.inputs import NO_INPUTS, ConstraintInputs, row_inputs, tolerance_input
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.choice import solver_for
@@ -32,15 +32,35 @@ from delassus.constrained.solvers.prox_ltls import moving_dofs
 from delassus.constrained.solvers.status import Solution, Status
 from delassus.constrained.solvers.to_tolerance import SHARES, iterated
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
-from delassus.constraints.mechanism.rows import Wanted
 from delassus.dynamics.forces.aba import aba
 
 _TOLERANCES: Final = {"float64": 1e-10, "float32": 1e-4}
 
 
+class Accuracy(NamedTuple):
+    """How exactly constrained dynamics is solved.
+
+    Attributes:
+        tolerance: () relative error of rows and of generalised constraint forces at which iterations end; 1e-10 by
+            default, in single precision 1e-4.
+        rank: () eigenvalues of J M⁻¹ Jᵀ below this share of the largest count as zero: rows that depend on each other
+            but for errors of position. All states are then solved by singular values. By default 1e-12, where it
+            matters.
+    """
+
+    tolerance: Any = None
+    rank: Any = None
+
+
+USUAL: Final = Accuracy()
+
+
 @kernel(
     "(nq),(nv),(nv)->(nv),(m),(m),(),(),(nv)",
-    inputs={**ROW_INPUTS, "tolerance": tolerance_input(1e-10), "rank": Input("()")},
+    inputs={
+        "rows": row_inputs(),
+        "accuracy": Bundle(Accuracy, tolerance=tolerance_input(1e-10), rank=Input("()")),
+    },
     result=Solution,
 )
 def constrained_dynamics(
@@ -51,15 +71,8 @@ def constrained_dynamics(
     *,
     method: str = "auto",
     iterations: int = 100,
-    mask: Any = None,
-    force: Any = None,
-    acceleration: Any = None,
-    time: Any = None,
-    proximal: Proximal = None,
-    position_gain: Any = None,
-    velocity_gain: Any = None,
-    tolerance: Any = None,
-    rank: Any = None,
+    rows: ConstraintInputs = NO_INPUTS,
+    accuracy: Accuracy = USUAL,
 ) -> Solution:
     """Accelerations and constraint forces of one state or a batch, to a tolerance.
 
@@ -70,33 +83,25 @@ def constrained_dynamics(
         tau: Generalised forces (…, nv) [N·m, N].
         method: "caba", "prox_pv", "prox_ltl", "prox_ltls", or "auto" for the fastest of them (see `best_method`).
         iterations: How many are made at most.
-        mask: (…, m) not zero for rows that act; by default all.
-        force: (…, m) forces to start from [N, N·m].
-        acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
-        time: (…) [s] what references move with, needed where they do.
-        proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row; by default one that suits the
-            mechanism and the method, in any units (see `natural_proximal`).
-        position_gain: (…, m) Baumgarte's gains [1/s²], instead of the constraints' own.
-        velocity_gain: (…, m) [1/s], likewise.
-        tolerance: Relative error of rows and of generalised constraint forces at which iterations end; 1e-10 unless
-            given, in single precision 1e-4.
-        rank: Eigenvalues of J M⁻¹ Jᵀ below this share of the largest count as zero: rows that depend on each other but
-            for errors of position. All states are then solved by singular values. By default 1e-12, where it matters.
+        rows: What rows are given at run time, with batch axes; its fields are keywords, too: mask, force,
+            acceleration, time, proximal (by default one that suits the mechanism and the method, in any units),
+            position_gain, velocity_gain.
+        accuracy: When iterations end and which rows count as dependent; its fields are keywords, too: tolerance, rank.
     """
     solver = solver_for(mechanism, method)
     iteration_count("iterations", iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         return _unconstrained(mechanism, q, v, tau)
+    tolerance, rank = accuracy
     tolerance = _TOLERANCES[computing_in().name] if tolerance is None else tolerance
-    epsilon = proximal_rows(mechanism, proximal, SHARES[computing_in().name, solver.penalties])
-    wanted = Wanted(acceleration, position_gain, velocity_gain)
-    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, mask, time, wanted), epsilon)
+    epsilon = proximal_rows(mechanism, rows.proximal, SHARES[computing_in().name, solver.penalties])
+    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.wanted), epsilon)
     equations = Equations.of(mechanism, weighted)
-    known = [x for x in (q, v, tau, mask, force, *wanted, time) if x is not None]
+    known = [x for x in (q, v, tau, rows.mask, rows.force, *rows.wanted, rows.time) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*known, equations.J, equations.gamma, equations.h)))
 
-    *first, count, ended = iterated(solver, equations, force, tolerance, iterations)
+    *first, count, ended = iterated(solver, equations, rows.force, tolerance, iterations)
     exhausted = ~ended & (count >= float(iterations))
     trusted = ended if rank is None else np.array(False)
     result = _checked(equations, tuple(first), trusted, finite & ~exhausted, tolerance, rank)

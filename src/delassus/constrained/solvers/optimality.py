@@ -6,13 +6,12 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constrained.delassus.proximal import Proximal, proximal_rows
-from delassus.constrained.rows.inputs import ROW_INPUTS, tolerance_input
+from delassus.constrained.delassus.proximal import proximal_rows
+from delassus.constrained.rows.inputs import NO_INPUTS, ConstraintInputs, row_inputs, tolerance_input
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.equations import Equations
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import Wanted
 
 
 class Check:
@@ -38,11 +37,11 @@ class Check:
         return self.balanced & (self.met | self.least)
 
 
-INPUTS: Final = {name: given for name, given in ROW_INPUTS.items() if name != "force"}
+ROWS: Final = row_inputs("force")
 """What a solution depends on besides the state."""
 
 
-@kernel("(nq),(nv),(nv),(nv),(m)->()", inputs={**INPUTS, "tolerance": tolerance_input(1e-10)})
+@kernel("(nq),(nv),(nv),(nv),(m)->()", inputs={"rows": ROWS, "tolerance": tolerance_input(1e-10)})
 def optimality(
     mechanism: Mechanism,
     q: Any,
@@ -51,12 +50,7 @@ def optimality(
     a: Any,
     force: Any,
     *,
-    mask: Any = None,
-    acceleration: Any = None,
-    time: Any = None,
-    proximal: Proximal = None,
-    position_gain: Any = None,
-    velocity_gain: Any = None,
+    rows: ConstraintInputs = NO_INPUTS,
     tolerance: Any = 1e-10,
 ) -> Floats:
     """1 if a (nv,) and λ (m,) are a solution to the tolerance, otherwise 0.
@@ -64,6 +58,6 @@ def optimality(
     The equation of motion holds at every joint, and the rows are met, or as nearly as they can be: in the sense of
     least squares, each weighted by its ε.
     """
-    wanted = Wanted(acceleration, position_gain, velocity_gain)
-    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, mask, time, wanted), proximal_rows(mechanism, proximal))
+    problem = Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.wanted)
+    weighted = Weighted.of(problem, proximal_rows(mechanism, rows.proximal))
     return 1.0 * Check(Equations.of(mechanism, weighted), a, force, tolerance).sound

@@ -20,20 +20,18 @@ from typing import Any
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constrained.delassus.proximal import Proximal
-from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE, SINGLE
+from delassus.constrained.rows.inputs import NO_INPUTS, SIGNATURE, SINGLE, ConstraintInputs, row_inputs
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.solver import PrimalState, Solver, solve
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import Wanted
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, backward, factor_tree, forward
 
 
-@kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
+@kernel(SIGNATURE, inputs={"rows": row_inputs()}, single=SINGLE)
 def prox_ltls(
     mechanism: Mechanism,
     q: Traced,
@@ -41,17 +39,10 @@ def prox_ltls(
     tau: Traced,
     *,
     iterations: int = 3,
-    mask: Traced = None,
-    force: Traced = None,
-    acceleration: Traced = None,
-    time: Traced = None,
-    proximal: Proximal = None,
-    position_gain: Traced = None,
-    velocity_gain: Traced = None,
+    rows: ConstraintInputs = NO_INPUTS,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    wanted = Wanted(acceleration, position_gain, velocity_gain)
-    return solve(SOLVER, mechanism, (q, v, tau, mask, time, wanted), iterations, proximal, force)
+    return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
 
 @dataclass(frozen=True)

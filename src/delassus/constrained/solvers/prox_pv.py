@@ -27,22 +27,21 @@ from typing import Any
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.multipliers import Eliminated, eliminate
-from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE
+from delassus.constrained.rows.inputs import NO_INPUTS, SIGNATURE, ConstraintInputs, row_inputs
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import dual, prox_ltl
 from delassus.constrained.solvers.solver import Solver, State, solve
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import Wanted, against_gravity
+from delassus.constraints.mechanism.rows import against_gravity
 from delassus.dynamics.tree.articulated import FreeJoint, free_joint
 from delassus.dynamics.tree.poses import Pair
 from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.model.parts import WORLD
 
 
-@kernel(SIGNATURE, inputs=ROW_INPUTS)
+@kernel(SIGNATURE, inputs={"rows": row_inputs()})
 def prox_pv(
     mechanism: Mechanism,
     q: Traced,
@@ -50,17 +49,10 @@ def prox_pv(
     tau: Traced,
     *,
     iterations: int = 3,
-    mask: Traced = None,
-    force: Traced = None,
-    acceleration: Traced = None,
-    time: Traced = None,
-    proximal: Proximal = None,
-    position_gain: Traced = None,
-    velocity_gain: Traced = None,
+    rows: ConstraintInputs = NO_INPUTS,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    wanted = Wanted(acceleration, position_gain, velocity_gain)
-    return solve(SOLVER, mechanism, (q, v, tau, mask, time, wanted), iterations, proximal, force)
+    return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
 
 @dataclass(frozen=True)

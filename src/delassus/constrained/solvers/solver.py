@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.trace import computing_in
-from delassus.constrained.delassus.proximal import Proximal, proximal_rows
+from delassus.constrained.delassus.proximal import proximal_rows
+from delassus.constrained.rows.inputs import ConstraintInputs
 from delassus.constrained.rows.options import check_unrolled
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
@@ -83,22 +84,19 @@ def share_of(solver: Solver) -> float:
 def solve(
     solver: Solver,
     mechanism: Mechanism,
-    asked: tuple[Any, ...],
+    state: tuple[Any, Any, Any],
     iterations: int,
-    proximal: Proximal,
-    force: Any,
+    rows: ConstraintInputs,
 ) -> tuple[Any, Any]:
-    """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled.
-
-    `asked` is what `Problem.of` takes after the mechanism: q, v, tau and what follows.
-    """
+    """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled, in a state (q, v, tau)."""
     check_unrolled(iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
-        return aba(mechanism.model, *asked[:3]), np.zeros(0)
+        return aba(mechanism.model, *state), np.zeros(0)
     solver = solver.on(mechanism)
-    epsilon = proximal_rows(mechanism, proximal, share_of(solver))
-    factors, state = solver.factor(Weighted.of(Problem.of(mechanism, *asked), epsilon), force)
+    epsilon = proximal_rows(mechanism, rows.proximal, share_of(solver))
+    problem = Problem.of(mechanism, *state, rows.mask, rows.time, rows.wanted)
+    factors, iterate = solver.factor(Weighted.of(problem, epsilon), rows.force)
     for _ in range(iterations - 1):
-        state = solver.iterate(factors, state)
-    return solver.finish(factors, state)
+        iterate = solver.iterate(factors, iterate)
+    return solver.finish(factors, iterate)

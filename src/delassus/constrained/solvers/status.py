@@ -13,7 +13,7 @@ from delassus.common.provenance import Provenance
 from delassus.common.types import Bools
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.wrench import constraint_wrench
-from delassus.constrained.solvers.optimality import INPUTS, optimality
+from delassus.constrained.solvers.optimality import ROWS, optimality
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import Sentences
 
@@ -118,7 +118,7 @@ class Solution(Provenance, Outcome, _Arrays):
         asked = self.asked
         if not self.mechanism.m:
             return self.status == Status.CONVERGED
-        given = asked.given(*INPUTS, "parameters")
+        given = asked.given(*ROWS.inputs, "parameters")
         arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
         found = optimality(self.mechanism, *arrays, tolerance=tolerance, **given) > 0.5
         return bool(found) if np.ndim(found) == 0 else found

@@ -1,4 +1,4 @@
-"""`ContactParameters`: the numbers of contacts, as kernels take them."""
+"""`ContactParameters` and `RowParameters`: the numbers of contacts and of rows, as kernels take them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,33 @@ class ContactParameters(NamedTuple):
     def replace(self, **changes: Any) -> Self:
         """The same with other values in some fields."""
         return self._replace(**changes)
+
+
+class RowParameters(NamedTuple):
+    """Numbers of the rows of a contact problem; None for what does not exist.
+
+    Attributes:
+        friction: (contacts,) coefficients of Coulomb friction.
+        torsional: (torsional,) coefficients of torsional friction [m].
+        rolling: (rolling,) coefficients of rolling friction [m].
+        lower: (intervals,) bounds of impulses [N·s].
+        upper: (intervals,) likewise.
+        compliance: (m,) R of σ = (G + R) λ + g [1/kg].
+    """
+
+    friction: Any = None
+    torsional: Any = None
+    rolling: Any = None
+    lower: Any = None
+    upper: Any = None
+    compliance: Any = None
+
+    @property
+    def cones(self) -> tuple[Any, ...]:
+        """All but compliance: what bounds impulses."""
+        return self[:5]
+
+    @property
+    def coefficients(self) -> tuple[Any, ...]:
+        """Those of friction: friction, torsional, rolling."""
+        return self[:3]

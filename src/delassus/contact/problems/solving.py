@@ -25,14 +25,14 @@ from delassus.contact.solvers.choice import plans
 from delassus.contact.solvers.laws import Lcp, RigidLaw
 from delassus.contact.solvers.options import SolverOptions
 from delassus.contact.solvers.registry import find_solver
-from delassus.contact.solvers.solve import PROBLEM_INPUTS, solve_contacts
+from delassus.contact.solvers.solve import ROWS, SOLVER, solve_contacts
 from delassus.contact.systems.protocol import ENTRIES
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 
 LARGEST_COMPILED: Final = 36
 """Rows up to which a problem is solved by compiled code, in three seconds of compilation; larger ones by NumPy."""
 
-_ORDER: Final = ("G", "g", *PROBLEM_INPUTS, "start", "tolerance", "iterations", "plan")
+_ORDER: Final = ("G", "g", *ROWS.inputs, *SOLVER.inputs, "plan")
 """The order of the kernel's inputs."""
 
 _LARGE: Final = frozenset({*LARGE, ENTRIES})

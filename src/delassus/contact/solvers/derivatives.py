@@ -19,50 +19,46 @@ from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.solve import PROBLEM_INPUTS
+from delassus.contact.cones.parameters import RowParameters
+from delassus.contact.solvers.solve import NO_PARAMETERS, ROWS
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.errors import BadArgument
 from delassus.linalg.lu import solve_without_pivots
 
 
-@kernel("(m,m),(m),(m)->(m,m),(m,contacts)", inputs=PROBLEM_INPUTS)
+@kernel("(m,m),(m),(m)->(m,m),(m,contacts)", inputs={"rows": ROWS})
 def contact_derivatives(
     layout: Layout,
     G: Traced,
     g: Traced,
     impulse: Traced,
     *,
-    friction: Traced = None,
-    torsional: Traced = None,
-    rolling: Traced = None,
-    lower: Traced = None,
-    upper: Traced = None,
-    compliance: Traced = None,
+    rows: RowParameters = NO_PARAMETERS,
     law: str = "ncp",
 ) -> tuple[Floats, Floats]:
     """∂λ/∂g (m, m) [kg] and ∂λ/∂friction (m, contacts) [N·s] of the solution λ of a problem.
 
     Velocities follow: ∂σ/∂g = I + (G + R) ∂λ/∂g. A change of G acts as one of g by dG λ.
     """
-    if layout.contacts and friction is None:
+    if layout.contacts and rows.friction is None:
         raise BadArgument(f"friction is missing: {layout.contacts} contacts need it.", code="missing-argument")
-    numbers = (torsional, rolling, lower, upper, compliance)
 
     def gap(impulse: Any, g: Any, friction: Any) -> Any:
         """P(λ - σ) - λ (m,), in the solvers' order and units."""
-        problem = Scaled.of(layout, law == "ccp", G, g, friction, *numbers)
-        scaled = problem.taken(impulse, shape_of(layout, friction, torsional, rolling))
+        given = rows._replace(friction=friction)
+        problem = Scaled.of(layout, law == "ccp", G, g, *given)
+        scaled = problem.taken(impulse, shape_of(layout, *given.coefficients))
         return problem.smooth(scaled - problem.velocity(scaled), 0.0)[0] - scaled
 
-    problem = Scaled.of(layout, law == "ccp", G, g, friction, *numbers)
-    factors = shape_of(layout, friction, torsional, rolling)
+    problem = Scaled.of(layout, law == "ccp", G, g, *rows)
+    factors = shape_of(layout, *rows.coefficients)
     scaled = problem.taken(impulse, factors)
     _, jacobians = problem.smooth(scaled - problem.velocity(scaled), 0.0)
     K = problem.newton_matrix(jacobians)
-    by_g = jacobian(gap, 1)(impulse, g, friction)
+    by_g = jacobian(gap, 1)(impulse, g, rows.friction)
     sides = [by_g[:, k] for k in range(layout.m)]
     if layout.contacts:
-        by_friction = jacobian(gap, 2)(impulse, g, friction)
+        by_friction = jacobian(gap, 2)(impulse, g, rows.friction)
         sides += [by_friction[:, k] for k in range(layout.contacts)]
     solved = [problem.given(x, factors) for x in solve_without_pivots(K, np.stack(sides, 1)).T]
     return np.stack(solved[: layout.m], 1), np.stack(solved[layout.m :], 1)

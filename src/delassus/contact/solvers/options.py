@@ -1,9 +1,9 @@
-"""`SolverOptions`: how a contact problem is solved."""
+"""How a contact problem is solved: `SolverOptions` for users, `SolverInputs` for kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from delassus.common.options import Options
 
@@ -24,3 +24,11 @@ class SolverOptions(Options):
     tolerance: float = 1e-8
     iterations: int = 1000
     start: Any = None
+
+
+class SolverInputs(NamedTuple):
+    """Impulses (m,) to start from, the residual and the number of iterations at which a solve ends."""
+
+    start: Any = None
+    tolerance: Any = None
+    iterations: Any = None

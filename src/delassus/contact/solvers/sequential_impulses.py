@@ -9,9 +9,11 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.solvers.gauss_seidel import gauss_seidel
+from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.progress import Best, Budget
-from delassus.contact.solvers.solve import PROBLEM_INPUTS
+from delassus.contact.solvers.solve import NO_INPUTS, NO_PARAMETERS, ROWS, SOLVER
 from delassus.contact.systems.on_velocities import OnVelocities
 from delassus.contact.systems.scaled import shape_of
 
@@ -25,7 +27,7 @@ class RowsOnVelocities(Layout):
 
 @kernel(
     "(m,n),(n,m),(n)->(n),(m),(m),(),()",
-    inputs={**PROBLEM_INPUTS, "start": "(m)", "tolerance": "()", "iterations": "()"},
+    inputs={"rows": ROWS, "solver": SOLVER},
 )
 def sequential_impulses(
     layout: RowsOnVelocities,
@@ -33,33 +35,26 @@ def sequential_impulses(
     MinvJt: Traced,
     v: Traced,
     *,
-    friction: Traced = None,
-    torsional: Traced = None,
-    rolling: Traced = None,
-    lower: Traced = None,
-    upper: Traced = None,
-    compliance: Traced = None,
-    start: Traced = None,
-    tolerance: Traced = None,
-    iterations: Traced = None,
+    rows: RowParameters = NO_PARAMETERS,
+    solver: SolverInputs = NO_INPUTS,
     law: str = "ncp",
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Velocities (n,) after the step, impulses (m,) [N·s], σ (m,) [m/s], sweeps, and the number of a `Status`.
 
-    `J` is the Jacobian of the rows, `MinvJt` is M⁻¹ Jᵀ, `v` are the velocities without impulses, `start` impulses to
-    start from, and `law` is "ncp" or "ccp".
+    `J` is the Jacobian of the rows, `MinvJt` is M⁻¹ Jᵀ, `v` are the velocities without impulses, and `law` is "ncp"
+    or "ccp". Fields of `rows` and `solver` are keywords, too.
     """
-    numbers = (friction, torsional, rolling, lower, upper)
-    system = OnVelocities.of(layout, law == "ccp", J, MinvJt, v, numbers, compliance)
-    problem, factors = system.rows, shape_of(layout, friction, torsional, rolling)
+    start, tolerance, iterations = solver
+    system = OnVelocities.of(layout, law == "ccp", J, MinvJt, v, rows)
+    problem, factors = system.rows, shape_of(layout, *rows.coefficients)
     budget = Budget(1e-8 if tolerance is None else tolerance, 1000.0 if iterations is None else iterations)
     impulse = np.zeros(layout.m) if start is None else problem.project(problem.taken(start, factors))
     best = gauss_seidel(system, Best.of(system, impulse), budget)
     impulse = problem.given(best.impulse, factors)
     moved = v + MinvJt @ impulse
-    sigma = J @ moved if compliance is None else J @ moved + compliance * impulse
+    sigma = J @ moved if rows.compliance is None else J @ moved + rows.compliance * impulse
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(moved)) & np.isfinite(np.sum(sigma))
-    for x in (*numbers, start):
+    for x in (*rows.cones, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
     return moved, impulse, sigma, best.count, np.where(finite, status, float(Status.NOT_FINITE))

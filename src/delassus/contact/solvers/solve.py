@@ -6,25 +6,35 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.common.types import Traced
+from delassus.compiler.host.inputs import Bundle
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.tracing.flow.control import map, while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.solvers.choice import planned, solve_by_name
+from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.progress import Best, Budget, Found, started
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.errors import BadArgument
 from delassus.linalg.products import multiply
 
-PROBLEM_INPUTS: Final = {
-    "friction": "(contacts)",
-    "torsional": "(torsional)",
-    "rolling": "(rolling)",
-    "lower": "(intervals)",
-    "upper": "(intervals)",
-    "compliance": "(m)",
-}
+ROWS: Final = Bundle(
+    RowParameters,
+    friction="(contacts)",
+    torsional="(torsional)",
+    rolling="(rolling)",
+    lower="(intervals)",
+    upper="(intervals)",
+    compliance="(m)",
+)
+"""Numbers of the rows of a problem."""
+NO_PARAMETERS: Final = RowParameters()
+
+SOLVER: Final = Bundle(SolverInputs, start="(m)", tolerance="()", iterations="()")
+"""Where a solve begins and ends."""
+NO_INPUTS: Final = SolverInputs()
 
 _DIGITS: Final = 16.0
 """What rounding takes from a sum, in units of the last digit."""
@@ -35,22 +45,15 @@ _ROUNDED: Final = {"float64": 1e-7, "float32": 1e-3}
 
 @kernel(
     "(m,m),(m)->(m),(m),(m),(),()",
-    inputs={**PROBLEM_INPUTS, "start": "(m)", "tolerance": "()", "iterations": "()", "plan": "(3)"},
+    inputs={"rows": ROWS, "solver": SOLVER, "plan": "(3)"},
 )
 def solve_contacts(
     layout: Layout,
     G: Traced,
     g: Traced,
     *,
-    friction: Traced = None,
-    torsional: Traced = None,
-    rolling: Traced = None,
-    lower: Traced = None,
-    upper: Traced = None,
-    compliance: Traced = None,
-    start: Traced = None,
-    tolerance: Traced = None,
-    iterations: Traced = None,
+    rows: RowParameters = NO_PARAMETERS,
+    solver: SolverInputs = NO_INPUTS,
     plan: Traced = None,
     law: str = "ncp",
     method: str = "auto",
@@ -58,13 +61,13 @@ def solve_contacts(
     """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], iterations, and the number of a `Status`.
 
     Numbers are taken as they are: a negative friction counts as zero. With a plan it is followed, instead of a
-    method: see `planned`.
+    method: see `planned`. Fields of `rows` and `solver` are keywords, too.
     """
     if law not in ("ncp", "ccp"):
         raise BadArgument(f"there is no law {law!r}; the laws are: ncp, ccp.", code="unknown-law")
-    numbers = (friction, torsional, rolling, lower, upper)
-    problem = Scaled.of(layout, law == "ccp", G, g, *numbers, compliance)
-    factors = shape_of(layout, friction, torsional, rolling)
+    start, tolerance, iterations = solver
+    problem = Scaled.of(layout, law == "ccp", G, g, *rows)
+    factors = shape_of(layout, *rows.coefficients)
     most = 1000.0 if iterations is None else iterations
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = started(problem, None if start is None else problem.taken(start, factors))
@@ -74,11 +77,11 @@ def solve_contacts(
         found = Found(planned(problem, first, budget, plan), np.array(False))
     best = found.best
     impulse = problem.given(best.impulse, factors)
-    velocity, residual = velocity_and_residual(layout, law, G, g, impulse, numbers, compliance)
+    velocity, residual = velocity_and_residual(layout, law, G, g, impulse, rows.cones, rows.compliance)
 
     # A number of G or g that is not finite shows in the velocities: zero times infinity is not a number.
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(velocity))
-    for x in (*numbers, start):
+    for x in (*rows.cones, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
     # What rounding leaves of impulses that cancel each other cannot be less.

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Bundle
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.solvers.dantzig import dantzig
 from delassus.contact.solvers.lemke import lemke, uneven
+from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.pyramids import Pyramids, complementarity_of
 from delassus.contact.solvers.registry import find_solver, register_solver
-from delassus.contact.solvers.solve import PROBLEM_INPUTS
+from delassus.contact.solvers.solve import NO_INPUTS, NO_PARAMETERS, ROWS
 from delassus.contact.systems.protocol import MATRIX, PYRAMIDS, TRACED
 from delassus.contact.systems.scaled import Scaled, enormous, shape_of
 
@@ -27,41 +30,38 @@ PYRAMID_SYSTEM: Final = frozenset({TRACED, MATRIX, PYRAMIDS})
 _TIES: Final = (1e-7, 1e-9, 1e-8)
 
 
-@kernel("(m,m),(m)->(m),(m),(m),(),()", inputs={**PROBLEM_INPUTS, "tolerance": "()", "iterations": "()"})
+_SOLVER: Final = Bundle(SolverInputs, tolerance="()", iterations="()")
+"""Where a solve ends: pivots start from nothing."""
+
+
+@kernel("(m,m),(m)->(m),(m),(m),(),()", inputs={"rows": ROWS, "solver": _SOLVER})
 def solve_pyramids(
     layout: Layout,
     G: Any,
     g: Any,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    lower: Any = None,
-    upper: Any = None,
-    compliance: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
+    rows: RowParameters = NO_PARAMETERS,
+    solver: SolverInputs = NO_INPUTS,
     faces: int = 4,
     pyramid: str = "inner",
     method: str = "auto",
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], pivots, and the number of a `Status`."""
-    numbers = (friction, torsional, rolling, lower, upper)
-    problem = Pyramids(Scaled.of(layout, False, G, g, *numbers, compliance), faces, pyramid)
-    factors = shape_of(layout, friction, torsional, rolling)
-    goal = 1e-8 if tolerance is None else tolerance
-    most = 1000.0 if iterations is None else iterations
-    solver = find_solver(method, PYRAMID_SYSTEM, "lcp")
-    best, made, unsolvable = solver.solve(problem, goal, most)
+    compliance = rows.compliance
+    problem = Pyramids(Scaled.of(layout, False, G, g, *rows), faces, pyramid)
+    factors = shape_of(layout, *rows.coefficients)
+    goal = 1e-8 if solver.tolerance is None else solver.tolerance
+    most = 1000.0 if solver.iterations is None else solver.iterations
+    best, made, unsolvable = find_solver(method, PYRAMID_SYSTEM, "lcp").solve(problem, goal, most)
     error = problem.error(best)
     impulse = problem.scaled.given(best, factors)
     velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
     # Recomputed from what is returned, and with responses that compliance is no part of.
-    plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, *numbers))
+    plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, *rows.cones))
     left = plain.residual(plain.scaled.taken(impulse, factors), plain.scaled.taken_velocity(velocity, factors))
     residual = plain.scaled.residual_given(left, factors)
 
-    known = [x for x in (*numbers, compliance) if x is not None]
+    known = [x for x in rows if x is not None]
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(G)) & np.isfinite(np.sum(g))
     for x in known:
         finite = finite & ~np.any(np.isnan(x))

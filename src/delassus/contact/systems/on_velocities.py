@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.systems.protocol import SWEEP, TRACED, Update
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.contact.systems.sweep import sweep_rows
@@ -29,18 +30,15 @@ class OnVelocities(NamedTuple):
     v: Any
 
     @classmethod
-    def of(
-        cls, layout: Layout, convex: bool, J: Any, towards: Any, v: Any, numbers: tuple[Any, ...], compliance: Any
-    ) -> OnVelocities:
-        """From rows as the user has them; `numbers` are friction, torsional, rolling, lower and upper."""
+    def of(cls, layout: Layout, convex: bool, J: Any, towards: Any, v: Any, parameters: RowParameters) -> OnVelocities:
+        """From rows as the user has them."""
         blocks = np.zeros((layout.m, layout.m))  # of G, those that contacts and rows have on their own
         for _, rows in layout.places:
             for i in rows:
                 for j in rows if rows in layout.friction else (i,):
                     blocks[i, j] = np.sum(J[i] * towards[:, j])
-        friction, torsional, rolling, lower, upper = numbers
-        scaled = Scaled.of(layout, convex, blocks, J @ v, friction, torsional, rolling, lower, upper, compliance)
-        factors, order = shape_of(layout, friction, torsional, rolling), list(layout.order)
+        scaled, compliance = Scaled.of(layout, convex, blocks, J @ v, *parameters), parameters.compliance
+        factors, order = shape_of(layout, *parameters.coefficients), list(layout.order)
         share = factors[order] / scaled.root
         J_, B = J[order] * share[:, None], towards[:, order] * share[None, :]
         yields = np.zeros(layout.m) if compliance is None else compliance[order] * share * share

@@ -13,7 +13,7 @@ from delassus.common.names import found_by_pattern
 from delassus.errors import BadArgument, short
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator
-from delassus.step.actuators.checks import check_actuators, driven_velocities, driving_terms
+from delassus.step.actuators.checks import check_actuators, driving_terms
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...
     if actuation is None and model.actuators:
         actuation = model.actuators
     if actuation is None:
-        return _of_velocities(model, driven_velocities(model))
+        return _of_velocities(model, model.driven_velocities)
     if isinstance(actuation, str):
         actuation = (actuation,)
     if isinstance(actuation, Actuator):

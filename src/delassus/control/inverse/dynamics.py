@@ -39,14 +39,13 @@ from delassus.common.options import Shortcuts
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import joint_mobilities, row_mobilities
-from delassus.constrained.rows.inputs import not_negative
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.control.inverse.actuated import Actuated, actuated
-from delassus.control.inverse.distribution import Choice, Forces, distributed, free_torques
+from delassus.control.inverse.distribution import Forces, distributed, free_torques
 from delassus.control.inverse.options import InverseOptions
 from delassus.control.inverse.result import ControlStatus, InverseDynamics
-from delassus.control.inverse.weights import DYNAMICS_INPUTS
+from delassus.control.inverse.weights import INVERSE_INPUTS, NO_INPUTS, InverseInputs
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import mass_matrix
@@ -89,29 +88,16 @@ def inverse_dynamics(
             force_target, rank.
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
-    choice = options.distribution
-    robot = actuated(mechanism, actuation)
-    found: InverseDynamics = actuated_inverse_dynamics(
-        robot,
-        q,
-        v,
-        a,
-        mask=options.mask,
-        time=options.time,
-        tau=options.tau,
-        torque_weight=choice.torque_weight,
-        torque_target=choice.torque_target,
-        force_weight=choice.force_weight,
-        force_target=choice.force_target,
-        rank=choice.rank,
-        parameters=options.parameters,
-    )
+    choice, robot = options.distribution, actuated(mechanism, actuation)
+    weights = choice.torque_weight, choice.torque_target, choice.force_weight, choice.force_target, choice.rank
+    setting = InverseInputs(options.mask, options.time, options.tau, *weights)
+    found: InverseDynamics = actuated_inverse_dynamics(robot, q, v, a, setting=setting, parameters=options.parameters)
     return found
 
 
 @kernel(
     "(nq),(nv),(nv)->(nu),(m),(nv),(),(m)",
-    inputs={**DYNAMICS_INPUTS, "rank": not_negative("rank", 1.0)},
+    inputs={"setting": INVERSE_INPUTS},
     result=InverseDynamics,
 )
 def actuated_inverse_dynamics(
@@ -120,22 +106,19 @@ def actuated_inverse_dynamics(
     v: Traced,
     a: Traced,
     *,
-    mask: Traced = None,
-    time: Traced = None,
-    tau: Traced = None,
-    torque_weight: Traced = None,
-    torque_target: Traced = None,
-    force_weight: Traced = None,
-    force_target: Traced = None,
-    rank: Traced = None,
+    setting: InverseInputs = NO_INPUTS,
 ) -> InverseDynamics:
-    """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialised, bound and inlined."""
+    """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialised, bound and inlined.
+
+    Fields of `setting` are keywords, too: mask, time, tau, torque_weight, torque_target, force_weight, force_target,
+    rank.
+    """
+    mask, time, tau, *_, share = setting
     forces = [rnea(robot.model, q, v, a), -passive_forces(robot.model, q, v)]
     forces += [] if tau is None else [-tau]
     b = sum(forces)
     M = mass_matrix(robot.model, q)
-    wanted = Choice(torque_weight, torque_target, force_weight, force_target)
-    rank, share = RANK if rank is None else rank, rank
+    wanted, rank = setting.choice, RANK if share is None else share
     if robot.m:
         problem = Problem.of(robot.mechanism, q, v, np.zeros(robot.nv), mask, time)
         J, gamma = jacobian_of(problem), bias_of(problem)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy
 
 from delassus.common.checks import real_array
-from delassus.compiler.host.inputs import Input
-from delassus.constrained.rows.inputs import TIME, per_row
+from delassus.compiler.host.inputs import Bundle, Input
+from delassus.constrained.rows.inputs import TIME, not_negative, per_row
 from delassus.control.inverse.actuation import ActuationError
+from delassus.control.inverse.distribution import Choice
 
 
 def per_actuator(name: str, positive: bool = False) -> Input:
@@ -31,7 +32,38 @@ def per_actuator(name: str, positive: bool = False) -> Input:
     return Input("(nu)", read=read)
 
 
-DYNAMICS_INPUTS: Final = {
+class InverseInputs(NamedTuple):
+    """What inverse dynamics takes at run time besides a motion; None for the defaults.
+
+    Attributes:
+        mask: (…, m) not zero for rows that act; by default all.
+        time: (…) [s] what references move with, needed where they do.
+        tau: (…, nv) other generalised forces on the robot [N·m, N], besides those of its springs and dampers.
+        torque_weight: (…, nu) Σ w (u - u*)² is made least where there is a choice.
+        torque_target: (…, nu) u* [N·m, N], by default zero.
+        force_weight: (…, m) Σ w (λ - λ*)² is made least.
+        force_target: (…, m) λ* [N, N·m], by default zero.
+        rank: (…) squares of singular values of K below this share of the largest count as zero; 1e-12 by default.
+    """
+
+    mask: Any = None
+    time: Any = None
+    tau: Any = None
+    torque_weight: Any = None
+    torque_target: Any = None
+    force_weight: Any = None
+    force_target: Any = None
+    rank: Any = None
+
+    @property
+    def choice(self) -> Choice:
+        """Weights and targets."""
+        return Choice(self.torque_weight, self.torque_target, self.force_weight, self.force_target)
+
+
+NO_INPUTS: Final = InverseInputs()
+
+_INPUTS: Final = {
     "mask": per_row("mask"),
     "time": TIME,
     "tau": Input("(nv)"),
@@ -40,4 +72,7 @@ DYNAMICS_INPUTS: Final = {
     "force_weight": per_row("force_weight", 0.0),
     "force_target": per_row("force_target"),
 }
-"""Optional inputs of inverse dynamics."""
+TASK_INPUTS: Final = Bundle(InverseInputs, **_INPUTS)
+"""Of inverse dynamics of tasks."""
+INVERSE_INPUTS: Final = Bundle(InverseInputs, **_INPUTS, rank=not_negative("rank", 1.0))
+"""Of inverse dynamics."""

@@ -33,7 +33,7 @@ from delassus.constrained.rows.problem import Problem
 from delassus.control.inverse.distribution import passive_inertia
 from delassus.control.inverse.dynamics import actuated_inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, largest_entry, worst_control
-from delassus.control.inverse.weights import DYNAMICS_INPUTS
+from delassus.control.inverse.weights import NO_INPUTS, TASK_INPUTS, InverseInputs
 from delassus.control.operational.space import in_energy
 from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
 from delassus.dynamics.forces.passive import passive_forces
@@ -87,7 +87,7 @@ class TaskDynamics(Provenance, Outcome, _Arrays):
 
 @kernel(
     "(nq),(nv),(t)->(nu),(m),(nv),(t),()",
-    inputs={**DYNAMICS_INPUTS, "acceleration": "(nv)"},
+    inputs={"setting": TASK_INPUTS, "acceleration": "(nv)"},
     result=TaskDynamics,
 )
 def task_inverse_dynamics(
@@ -96,13 +96,7 @@ def task_inverse_dynamics(
     v: Traced,
     demands: Traced,
     *,
-    mask: Traced = None,
-    time: Traced = None,
-    tau: Traced = None,
-    torque_weight: Traced = None,
-    torque_target: Traced = None,
-    force_weight: Traced = None,
-    force_target: Traced = None,
+    setting: InverseInputs = NO_INPUTS,
     acceleration: Traced = None,
 ) -> TaskDynamics:
     """Torques that accelerate tasks as they are asked to, of one state or a batch, against springs and dampers, too.
@@ -112,13 +106,14 @@ def task_inverse_dynamics(
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
         demands: ẍ (…, t): accelerations of the tasks' rows [m/s², rad/s²], forces and moments for momentum.
-        mask, time, tau, torque_weight, torque_target, force_weight, force_target: As for `inverse_dynamics`.
+        setting: Other forces, rows that act, weights; its fields are keywords, too: mask, time, tau, torque_weight,
+            torque_target, force_weight, force_target, as for `inverse_dynamics`.
         acceleration: (…, nv) where tasks leave a choice, accelerations are nearest to it; by default zero.
     """
     robot, n = tasks.robot, tasks.nv
     M, c = mass_matrix(tasks.model, q), bias_torques(tasks.model, q, v) - passive_forces(tasks.model, q, v)
-    c = c if tau is None else c - tau
-    rows, ends = _possible(tasks, q, v, M, c, mask, time)
+    c = c if setting.tau is None else c - setting.tau
+    rows, ends = _possible(tasks, q, v, M, c, setting.mask, setting.time)
     J, wanted = task_jacobian(tasks, q), demands - task_bias(tasks, q, v)
     space = in_energy(tasks.model, q, np.concatenate([rows, J]) if len(rows) else J)
     start = np.zeros(n) if acceleration is None else space.of_velocities(acceleration)
@@ -134,19 +129,7 @@ def task_inverse_dynamics(
         x = x + stage.x
         seen = np.concatenate([seen, stage.seen])
     a = space.velocities(x)
-    found = actuated_inverse_dynamics(
-        robot,
-        q,
-        v,
-        a,
-        mask=mask,
-        time=time,
-        tau=tau,
-        torque_weight=torque_weight,
-        torque_target=torque_target,
-        force_weight=force_weight,
-        force_target=force_target,
-    )
+    found = actuated_inverse_dynamics(robot, q, v, a, setting=setting)
     residual = J @ a - wanted
     size = np.abs(J) @ np.abs(a) + np.abs(demands) + np.abs(demands - wanted)
     unit = np.sqrt(np.sum(own * own, 1))

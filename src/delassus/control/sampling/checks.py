@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from delassus.common.checks import real_array
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import BadArgument, NotANumber
-from delassus.step.actuators.checks import driven_velocities
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
@@ -33,7 +32,7 @@ def own_limits(sim: Simulation) -> tuple[Array, Array]:
     """
     scene = sim.scene
     if not scene.actuators:
-        most = np.asarray(sim.model.effort_limit, float)[list(driven_velocities(sim.model))]
+        most = np.asarray(sim.model.effort_limit, float)[list(sim.model.driven_velocities)]
         return -most, most
     ranges = np.tile([-np.inf, np.inf], (sim.nu, 1))
     for row, actuator in zip(ranges, scene.actuators, strict=True):

@@ -263,7 +263,7 @@ class Sampling(Frozen):
                 f"here they have {model.nq} and {model.nv} elements.",
                 code="other-system",
             )
-        if not np.isfinite(state.time):
+        if not np.all(np.isfinite(state.time)):
             raise SamplingError(f"the state's time is {state.time} s; it is a finite number.", code="not-finite")
         if state.q.ndim != 1:
             raise SamplingError(

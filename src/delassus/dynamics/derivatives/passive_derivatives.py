@@ -1,7 +1,8 @@
 """Derivatives of passive forces: how springs and dampers of joints and tendons pull elsewhere, and at other speeds.
 
 A spring of a coordinate has -k on the diagonal, a damper -d; a tendon with moment arms r has -k r rᵀ and -d r rᵀ. Where
-a joint turns in space, δ is no difference of coordinates, and its block is what the compiler makes of the force. O(n).
+a joint turns in space, δ is no difference of coordinates, and its block is what the compiler makes of the force; so are
+the derivatives of strings, whose arms turn with the robot, and of gravity compensation. O(n).
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.dynamics.forces.passive import joint_gains, passive_forces
-from delassus.dynamics.forces.tendons import tendon_states
+from delassus.dynamics.forces.compensation import compensation_forces, is_compensated
+from delassus.dynamics.forces.passive import joint_forces, joint_gains
+from delassus.dynamics.forces.tendons import check_tendons, elastic_tendons, tendon_state
 from delassus.dynamics.kinematics.manifold import coordinate_rates, parts
 from delassus.model.model import Model
 
@@ -40,12 +42,28 @@ def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Flo
             for i, row in enumerate(at):
                 for j, column in enumerate(at):
                     by_q[row, column] = block[i, j]
-    for tendon in tendon_states(model, q, v):
+    check_tendons(model)
+    turning = []
+    for described in elastic_tendons(model):
+        tendon = tendon_state(model, described, q, v)
         r = tendon.moment_arms
+        turning += [] if described.terms else [described]
         for i in tendon.dofs:
             for j in tendon.dofs:
-                by_q[i, j] = by_q[i, j] - tendon.stiffness * (r[i] * r[j])
+                if described.terms:
+                    by_q[i, j] = by_q[i, j] - tendon.stiffness * (r[i] * r[j])
                 by_v[i, j] = by_v[i, j] - tendon.damping * (r[i] * r[j])
+    if turning or is_compensated(model):
+
+        def elsewhere(step: Any) -> Any:
+            there = q + coordinate_rates(model, q, step)
+            total = compensation_forces(model, there)
+            for described in turning:
+                tendon = tendon_state(model, described, there, v)
+                total = tendon.pulled(total, tendon.force)
+            return total
+
+        by_q = by_q + jacobian(elsewhere)(np.zeros(model.nv))
     return by_q, by_v
 
 
@@ -55,6 +73,6 @@ def _block(model: Model, q: Any, at: list[int]) -> Any:
     def force(step: Any) -> Any:
         whole = np.zeros(model.nv)
         whole[at] = step
-        return passive_forces.function(model, q + coordinate_rates(model, q, whole), np.zeros(model.nv))[at]
+        return joint_forces(model, q + coordinate_rates(model, q, whole), np.zeros(model.nv))[at]
 
     return jacobian(force)(np.zeros(len(at)))

@@ -1,8 +1,8 @@
-"""Passive forces: springs and dampers in the joints, and of tendons over joints; the one place that knows them.
+"""Passive forces: springs and dampers in the joints, of tendons, gravity compensation; the one place that knows them.
 
-    f = -K δ(q) - D v - Σ r (k δ_t(q) + d r·v),
+    f = -K δ(q) - D v - Σ r (k δ_t(q) + d r·v) - Σ m Jᵀ g,
 
-δ leading from the joints' rest to q, r the moment arms of a tendon (see `tendons`).
+δ leading from the joints' rest to q, r the moment arms of a tendon (see `tendons`), m compensated masses.
 
 `rnea`, `aba` and all that is the equation of motion M a + c = tau + Jᵀ λ leave them to tau: `aba(model, q, v, tau + f)`
 moves as MuJoCo does with `qfrc_applied = tau`. Whatever claims a motion of the robot, by simulating it, controlling it
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.forces.compensation import compensation_energy, compensation_forces, is_compensated
 from delassus.dynamics.forces.tendons import TendonState, tendon_states
 from delassus.model.model import Model
 from delassus.model.parts import Joint
@@ -32,6 +33,14 @@ def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
     free and planar joints the straight way of the origin, in the body's axes, and the rotation. Tendons over joints
     pull these with their moment arms.
     """
+    total = joint_forces(model, q, v)
+    for tendon in tendon_states(model, q, v):
+        total = tendon.pulled(total, tendon.force)
+    return total + compensation_forces(model, q) if is_compensated(model) else total
+
+
+def joint_forces(model: Model, q: Any, v: Any) -> Any:
+    """Those of springs and dampers in the joints (nv,)."""
     total = np.zeros(model.nv)
     for joint, i, j in zip(model.joints, model.q_starts, model.v_starts, strict=True):
         if not (any(joint.stiffness) or any(joint.damping)):
@@ -44,14 +53,13 @@ def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
         if any(joint.damping):
             force = force - numpy.array(joint.damping) * (ratio * v[own])
         total[own] = total[own] + ratio * force
-    for tendon in tendon_states(model, q, v):
-        total = tendon.pulled(total, tendon.force)
     return total
 
 
 @kernel("(nq)->()")
 def spring_energy(model: Model, q: Traced) -> Floats:
-    """½ Σ k δ(q)² [J]: the energy of the springs in joints and of tendons over joints, zero at rest."""
+    """½ Σ k δ(q)² [J]: the energy of the springs in joints and of tendons, zero at rest; less the potential energy of
+    masses whose weight is compensated."""
     total = np.array(0.0)
     for joint, i in zip(model.joints, model.q_starts, strict=True):
         if any(joint.stiffness):
@@ -59,7 +67,7 @@ def spring_energy(model: Model, q: Traced) -> Floats:
             total = total + 0.5 * (numpy.array(joint.stiffness) @ (stretch * stretch))
     for tendon in tendon_states(model, q, np.zeros(model.nv)):
         total = total + 0.5 * tendon.stiffness * tendon.stretch * tendon.stretch
-    return total
+    return total + compensation_energy(model, q) if is_compensated(model) else total
 
 
 class PassiveElements(NamedTuple):

@@ -1,7 +1,8 @@
-"""Springs and dampers of tendons over joints: lengths that are sums of coordinates, as in MJCF's `fixed` tendons.
+"""Tendons in a state: their lengths and moment arms, and the forces of their springs and dampers.
 
-The length of a tendon is l = Σ c q over its joints, its rate l̇ = r·v with the moment arms r (nv,), which are constant.
-Its force f = -k δ - d l̇ acts as r f on the joints, δ being how far the length is from those at which it rests.
+The length of a tendon over joints, MJCF's `fixed`, is l = Σ c q, with constant moment arms; that of a string through
+sites, MJCF's `spatial`, is a sum of distances (`strings`). The rate is l̇ = r·v with the moment arms r (nv,). The force
+f = -k δ - d l̇ acts as r f on the joints, δ being how far the length is from those at which it rests.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy
-from numpy.typing import NDArray
 
 import delassus.numpy as np
+from delassus.dynamics.forces.strings import Line, string_line, wraps
 from delassus.errors import BadArgument
 from delassus.model.model import Model
 from delassus.model.transmission import Tendon
@@ -26,27 +27,24 @@ class TendonState(NamedTuple):
         damping: [N·s/m].
         stretch: δ, how far it is from these lengths [m].
         rate: The rate of its length [m/s].
+        dofs: The velocities that move it.
     """
 
-    moment_arms: NDArray[numpy.float64]
+    moment_arms: Any
     stiffness: Any
     damping: float
     stretch: Any
     rate: Any
+    dofs: list[int]
 
     @property
     def force(self) -> Any:
         """Of its spring and damper, along its length [N]."""
         return -self.stiffness * self.stretch - self.damping * self.rate
 
-    @property
-    def dofs(self) -> list[int]:
-        """The velocities that move it."""
-        return numpy.flatnonzero(self.moment_arms).tolist()
-
     def rate_at(self, v: Any) -> Any:
         """r·v [m/s] of other velocities (nv,)."""
-        return _rate(self.moment_arms, v)
+        return rate_of(self.moment_arms, self.dofs, v)
 
     def pulled(self, tau: Any, force: Any) -> Any:
         """tau + r f (nv,) for a force f along its length."""
@@ -57,16 +55,42 @@ class TendonState(NamedTuple):
 
 
 def tendon_states(model: Model, q: Any, v: Any) -> list[TendonState]:
-    """Those with a spring or a damper."""
+    """Those with a spring or a damper that are known: strings around shapes are left out."""
     check_tendons(model)
-    return [_state(model, tendon, q, v) for tendon in model.tendons if tendon.stiffness or tendon.damping]
+    return [tendon_state(model, tendon, q, v) for tendon in elastic_tendons(model)]
+
+
+def elastic_tendons(model: Model) -> list[Tendon]:
+    """The tendons with a spring or a damper, but for strings around shapes."""
+    return [tendon for tendon in model.tendons if (tendon.stiffness or tendon.damping) and not wraps(tendon)]
+
+
+def tendon_named(model: Model, name: str) -> Tendon | None:
+    """The tendon of this name; None if there is none."""
+    return next((tendon for tendon in model.tendons if tendon.name == name), None)
+
+
+def tendon_line(model: Model, tendon: Tendon, q: Any) -> Line:
+    """The length of a tendon and its moment arms, numbers where it runs over joints."""
+    if not tendon.terms:
+        return string_line(model, tendon, q)
+    moment_arms, length = numpy.zeros(model.nv), np.array(0.0)
+    for name, factor in tendon.terms:
+        joint, k = model.joint(name), model.joint_index(name)
+        ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
+        moment_arms[model.v_starts[k]] += factor * ratio
+        length = length + factor * (ratio * q[model.q_starts[k]] + offset)
+    return Line(length, moment_arms, numpy.flatnonzero(moment_arms).tolist())
+
+
+def rate_of(moment_arms: Any, dofs: list[int], v: Any) -> Any:
+    """r·v, a sum over the velocities that count alone: others are not read."""
+    return sum((moment_arms[k] * v[k] for k in dofs), np.array(0.0))
 
 
 def check_tendons(model: Model) -> None:
-    """Raise if springs and dampers are on lengths that are no sums of coordinates, such as those of strings."""
+    """Raise if a spring does not say where it rests, or a tendon runs over joints of several velocities."""
     for tendon in model.tendons:
-        if not (tendon.stiffness or tendon.damping):
-            continue
         if tendon.stiffness and len(tendon.rest) != 2:
             raise BadArgument(
                 f"the tendon {tendon.name!r} has a stiffness of {tendon.stiffness:g} N/m and rests at {tendon.rest}; "
@@ -81,31 +105,15 @@ def check_tendons(model: Model) -> None:
                     "run over joints of one.",
                     code="not-supported",
                 )
-        if not tendon.terms:
-            raise BadArgument(
-                f"the tendon {tendon.name!r} is a string through sites, with a spring or a damper; those of tendons "
-                "over joints alone are known. Take dl.Distance or dl.Implicit with a compliance instead, and "
-                "dataclasses.replace(model, tendons=()) for the robot.",
-                code="not-supported",
-            )
 
 
-def _state(model: Model, tendon: Tendon, q: Any, v: Any) -> TendonState:
-    moment_arms, length = numpy.zeros(model.nv), np.array(0.0)
-    for name, factor in tendon.terms:
-        joint, k = model.joint(name), model.joint_index(name)
-        ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-        moment_arms[model.v_starts[k]] += factor * ratio
-        length = length + factor * (ratio * q[model.q_starts[k]] + offset)
+def tendon_state(model: Model, tendon: Tendon, q: Any, v: Any) -> TendonState:
+    """A tendon at q, and at the velocity v."""
+    length, moment_arms, dofs = tendon_line(model, tendon, q)
     stiffness, stretch = np.array(tendon.stiffness), np.array(0.0)
     if tendon.stiffness:
         shortest, longest = tendon.rest
         stretch = length - np.clip(length, shortest, longest)
         if shortest < longest:
             stiffness = np.where(stretch != 0.0, stiffness, 0.0)
-    return TendonState(moment_arms, stiffness, tendon.damping, stretch, _rate(moment_arms, v))
-
-
-def _rate(moment_arms: NDArray[numpy.float64], v: Any) -> Any:
-    """A sum over its joints alone: velocities that do not move it are not read."""
-    return sum((moment_arms[k] * v[k] for k in numpy.flatnonzero(moment_arms).tolist()), np.array(0.0))
+    return TendonState(moment_arms, stiffness, tendon.damping, stretch, rate_of(moment_arms, dofs, v), dofs)

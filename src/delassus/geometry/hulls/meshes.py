@@ -7,7 +7,7 @@ as far as 64 vertices reach. Meshes of CAD files have thousands of vertices, of 
 from __future__ import annotations
 
 import functools
-import os
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -35,7 +35,7 @@ def mesh_hull(geometry: Geometry, hull_error: float | None = None) -> Hull:
             either way.
     """
     try:
-        status = os.stat(geometry.mesh)
+        status = Path(geometry.mesh).stat()
     except (OSError, ValueError):
         mesh_vertices(geometry)  # says that the file is missing
         raise

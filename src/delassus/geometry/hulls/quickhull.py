@@ -116,7 +116,7 @@ def _solid_hull(points: Array, seed: Indices, bound: float, most: int, extent: f
         if not len(remaining):
             break
         sides = [k for k in sides if k in remaining]
-        row, face = np.unravel_index(int(np.argmax(heights)), heights.shape)
+        row, face = divmod(int(np.argmax(heights)), heights.shape[1])
         if sides and vertices < most:
             row = int(np.searchsorted(remaining, sides[0]))
             face = int(np.argmax(heights[row]))
@@ -127,7 +127,7 @@ def _solid_hull(points: Array, seed: Indices, bound: float, most: int, extent: f
             if error <= bound or vertices >= most:
                 break
             face = int(np.argmax(heights[row]))
-        grown = _with_point(faces, heights[row], int(face), int(remaining[row]), _ROUNDING * extent)
+        grown = _with_point(faces, heights[row], face, int(remaining[row]), _ROUNDING * extent)
         if grown is not None:
             kept, corners = grown
             added = _Faces.through(points, corners)

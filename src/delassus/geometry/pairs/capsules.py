@@ -30,8 +30,8 @@ def nearest_on_axes(one: Placed, other: Placed) -> list[Touch]:
     cross = a * e - b * b
     parallel = cross <= 1e-9 * a * e
     s = np.where(parallel, 0.0, np.clip((b * f - c * e) / np.where(parallel, 1.0, cross), -1.0, 1.0))
-    t = np.clip((b * s + f) / (e if l2 > 0.0 else 1.0), -1.0, 1.0)
-    s = np.clip((b * t - c) / (a if l1 > 0.0 else 1.0), -1.0, 1.0)
+    t = np.clip((b * s + f) / np.where(e > 0.0, e, 1.0), -1.0, 1.0)
+    s = np.clip((b * t - c) / np.where(a > 0.0, a, 1.0), -1.0, 1.0)
     center, nearest = p1 + s * d1, p2 + t * d2
     # Axes that meet are parted across both.
     across = np.cross(R1[:, 2], R2[:, 2])

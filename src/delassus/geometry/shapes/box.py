@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.geometry.shapes.distances import distance_from_sides
+from delassus.geometry.shapes.distances import distance_from_sides, norm
 from delassus.geometry.shapes.ground import point_touch
-from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, lengths, register_shape
+from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, lengths, register_shape
 from delassus.geometry.surfaces import Surface
 
 
@@ -38,6 +38,32 @@ class Box(ShapeKind):
         """A corner."""
         return body.at(np.where(body.R.T @ direction < 0.0, -0.5, 0.5) * lengths(body.size))
 
+    def core(self, body: Placed) -> Core:
+        """All of it."""
+        halves = 0.5 * lengths(body.size)
+        return Core(body.p, halves, 0.0, norm(halves))
+
+    def facet(self, body: Placed, direction: Any) -> Facet:
+        """The face that looks along the direction most; of equals, the first."""
+        halves, along = 0.5 * lengths(body.size), body.R.T @ direction
+        size = np.abs(along)
+        x = (size[0] >= size[1]) & (size[0] >= size[2])
+        y = ~x & (size[1] >= size[2])
+        side = np.where(np.where(x, along[0], np.where(y, along[1], along[2])) < 0.0, -1.0, 1.0)
+
+        def pick(k: int) -> tuple[Any, Any]:
+            a, b, c = (k % 3, (k + 1) % 3, (k + 2) % 3)
+            axis = np.where(x, body.R[:, a], np.where(y, body.R[:, b], body.R[:, c]))
+            return axis, np.where(x, halves[a], np.where(y, halves[b], halves[c])) * axis
+
+        normal, arm = pick(0)
+        axis, u = pick(1)
+        w = pick(2)[1]
+        middle = body.p + side * arm
+        corners = np.stack([middle + a * u + b * w for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))])
+        number = np.where(x, 0.0, np.where(y, 2.0, 4.0)) + np.where(side > 0.0, 0.0, 1.0)
+        return Facet(corners, side * normal, axis, number)
+
     def flat_lengths(self, size: Any) -> tuple[float, ...]:
         """Its edges."""
         return tuple(size)
@@ -56,7 +82,7 @@ class Box(ShapeKind):
         return 0.5 * numpy.array(polygons) * numpy.asarray(size)
 
 
-def corners(size: Any) -> Array:
+def corners(size: Any) -> Any:
     """(8, 3)."""
     signs = numpy.array(numpy.meshgrid(*[(0.5, -0.5)] * 3, indexing="ij")).reshape(3, 8).T
-    return signs * numpy.array(size)
+    return signs * lengths(size)

@@ -10,8 +10,8 @@ import numpy
 import delassus.numpy as np
 from delassus.geometry.fields import RoundBody
 from delassus.geometry.shapes.distances import distance_from_ball, norm
-from delassus.geometry.shapes.ground import round_points, round_touches
-from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.shapes.ground import ball_halves, round_points, round_touches
+from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, register_shape
 from delassus.geometry.shapes.sphere import unit_sphere
 from delassus.geometry.surfaces import Surface
 
@@ -33,7 +33,7 @@ class Capsule(ShapeKind):
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
         """The balls at its ends."""
-        halves = numpy.full(3, body.size[0])
+        halves = ball_halves(body.size[0])
         ends = list(axis_ends(body))
         return [touch for end in ends for touch in round_touches(RoundBody(end, halves), surface, on_field)]
 
@@ -50,6 +50,20 @@ class Capsule(ShapeKind):
         axis = body.R[:, 2]
         side = np.where(axis @ direction < 0.0, -0.5 * length, 0.5 * length)
         return body.p + side * axis + radius * direction / norm(direction)
+
+    def core(self, body: Placed) -> Core:
+        """Its axis."""
+        radius, length = body.size
+        return Core(body.p, np.stack([np.array(0.0), np.array(0.0), np.array(0.5 * length)]), radius, numpy.inf)
+
+    def core_support(self, body: Placed, direction: Any) -> Any:
+        """An end of its axis."""
+        axis = body.R[:, 2]
+        return body.p + np.where(axis @ direction < 0.0, -0.5, 0.5) * body.size[1] * axis
+
+    def facet(self, body: Placed, direction: Any) -> Facet:
+        """Its axis."""
+        return Facet(np.stack(list(axis_ends(body))), direction, body.R[:, 2], np.array(0.0))
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
         """The radius: without length, it is a ball."""

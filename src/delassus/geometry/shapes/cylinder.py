@@ -12,10 +12,12 @@ import delassus.numpy as np
 from delassus.geometry.fields import HeightField
 from delassus.geometry.shapes.distances import TINY, distance_from_sides, norm
 from delassus.geometry.shapes.ground import point_touch
-from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, register_shape
 from delassus.geometry.surfaces import Surface
 
 _THIRD: Final = 2.0 * math.pi / 3.0
+
+_EIGHTH: Final = 0.25 * math.pi
 
 _SAME_FACE: Final = 1.0 - 1e-12
 """The cosine of the angle between normals that are those of one face of a height field."""
@@ -84,6 +86,32 @@ class Cylinder(ShapeKind):
         across = np.sqrt(local[0] * local[0] + local[1] * local[1])
         scale = radius / np.maximum(across, TINY)
         return body.at(np.stack([scale * local[0], scale * local[1], np.where(local[2] < 0.0, -0.5, 0.5) * length]))
+
+    def core(self, body: Placed) -> Core:
+        """All of it."""
+        radius, length = body.size
+        half = 0.5 * length
+        extents = np.stack([np.array(radius), np.array(radius), np.array(half)])
+        return Core(body.p, extents, 0.0, np.minimum(radius, half))
+
+    def facet(self, body: Placed, direction: Any) -> Facet:
+        """A lid, as the octagon on its rim, or the line of the mantle that looks along the direction."""
+        radius, length = body.size
+        local = body.R.T @ direction
+        across = np.sqrt(local[0] * local[0] + local[1] * local[1])
+        lid = np.abs(local[2]) > across
+        side = np.where(local[2] < 0.0, -1.0, 1.0)
+        upper = np.where(lid, side, 1.0)
+        scale = radius / np.where(lid, 1.0, across)
+        corners = []
+        for k in range(8):
+            x, y = radius * math.cos(k * _EIGHTH), radius * math.sin(k * _EIGHTH)
+            z = 0.5 * length * np.where(lid, upper, 1.0 if k in (0, 7) else -1.0)
+            corner = [np.where(lid, x, scale * local[0]), np.where(lid, y, scale * local[1]), z]
+            corners.append(body.at(np.stack(corner)))
+        normal = np.where(lid, side * body.R[:, 2], direction)
+        axis = np.where(lid, body.R[:, 0], body.R[:, 2])
+        return Facet(np.stack(corners), normal, axis, np.where(lid, np.where(side > 0.0, 1.0, 2.0), 0.0))
 
     def flat_lengths(self, size: Any) -> tuple[float, ...]:
         """Its thickness and its length."""

@@ -11,7 +11,7 @@ from delassus.compiler.tracing.flow.control import scan
 from delassus.geometry.fields import RoundBody
 from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.ground import round_points, round_touches
-from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, lengths, register_shape
+from delassus.geometry.shapes.registry import Array, Core, Placed, ShapeKind, Touch, lengths, register_shape
 from delassus.geometry.shapes.sphere import unit_sphere
 from delassus.geometry.surfaces import Surface
 
@@ -39,7 +39,7 @@ class Ellipsoid(ShapeKind):
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
         """Where the normals are opposite."""
-        return round_touches(RoundBody(body.p, numpy.array(body.size), body.R), surface, on_field)
+        return round_touches(RoundBody(body.p, lengths(body.size), body.R), surface, on_field)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
         """To the nearest point of the surface, z = y - s m with mᵢ = yᵢ/(aᵢ² + s), y the point in the ellipsoid's axes.
@@ -71,6 +71,11 @@ class Ellipsoid(ShapeKind):
         halves = lengths(body.size)
         m = halves * (body.R.T @ direction)
         return body.at(halves * m / norm(m))
+
+    def core(self, body: Placed) -> Core:
+        """All of it."""
+        halves = lengths(body.size)
+        return Core(body.p, halves, 0.0, np.min(halves))
 
     def ball_radius(self, size: Any) -> float:
         """Its longest half-axis."""

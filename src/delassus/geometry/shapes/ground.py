@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 import delassus.numpy as np
 from delassus.geometry.fields import MINIMA, HeightField, RoundBody
 from delassus.geometry.shapes.registry import Touch
@@ -14,6 +16,11 @@ def point_touch(surface: Surface, x: Any) -> Touch:
     """Of a point (3,) of the body."""
     distance, normal = surface(x)
     return Touch(distance, x, normal)
+
+
+def ball_halves(radius: Any) -> Any:
+    """The half-axes (3,) [m] of a ball, constant if its radius is."""
+    return numpy.full(3, radius) if isinstance(radius, float) else np.stack([np.array(radius)] * 3)
 
 
 def round_points(on_field: bool) -> int:

@@ -12,8 +12,10 @@ import numpy
 import delassus.numpy as np
 from delassus.geometry.hulls.ground_faces import HullTables, hull_tables
 from delassus.geometry.hulls.on_plane import POINTS, choose_vertices
+from delassus.geometry.hulls.tables import as_hull
+from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.ground import point_touch
-from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, lengths, register_shape
+from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, register_shape
 from delassus.geometry.surfaces import Surface
 
 
@@ -35,8 +37,22 @@ class Mesh(ShapeKind):
 
     def support(self, body: Placed, direction: Any) -> Any:
         """A vertex; cost: one scalar product a vertex."""
-        vertices = lengths(body.size)
-        return body.at(np.take(vertices, np.argmax(vertices @ (body.R.T @ direction)), axis=0))
+        return body.at(as_hull(body.size).support(body.R.T @ direction))
+
+    def core(self, body: Placed) -> Core:
+        """All of it."""
+        low, high = as_hull(body.size).bounds()
+        extents = 0.5 * (high - low)
+        return Core(body.at(0.5 * (low + high)), extents, 0.0, norm(extents))
+
+    def facet(self, body: Placed, direction: Any) -> Facet:
+        """The face whose normal is nearest to the direction."""
+        quad, normal, number = as_hull(body.size).face(body.R.T @ direction)
+        corners = np.stack([body.at(quad[k]) for k in range(4)])
+        edge = corners[2] - corners[0]
+        size = norm(edge)
+        axis = np.where(size > 0.0, edge / np.where(size > 0.0, size, 1.0), body.R[:, 0])
+        return Facet(corners, body.R @ normal, axis, number)
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
         """None: readers check vertices."""

@@ -55,6 +55,29 @@ class Placed(NamedTuple):
         return self.p + self.R @ local
 
 
+class Core(NamedTuple):
+    """A shape without its rounding, the radius [m] of the ball that it is the Minkowski sum with.
+
+    A point inside (3,) [m], half its extents (3,) [m] along its own axes, and the least radius of curvature [m] of its
+    surface that matters; infinite for points and segments.
+    """
+
+    center: Any
+    extents: Any
+    rounding: Any
+    curvature: Any
+
+
+class Facet(NamedTuple):
+    """A face, edge or point of a core: its corners (k, 3) [m] in order, repeated where there are fewer; its outward
+    normal (3,), the direction (3,) of its first edge, and its number among the facets of the shape."""
+
+    corners: Any
+    normal: Any
+    axis: Any
+    number: Any
+
+
 def lengths(size: Any) -> Any:
     """A size as an array: of NumPy where its numbers are known while a kernel is traced, so that they fold."""
     return numpy.array(size) if isinstance(size, tuple) else size
@@ -85,6 +108,18 @@ class ShapeKind:
 
     def support(self, body: Placed, direction: Any) -> Any:
         """Its farthest point (3,) in a direction (3,) of any length."""
+        raise NotImplementedError
+
+    def core(self, body: Placed) -> Core:
+        """Its core, of which pairs of convex shapes know no more than supports and facets."""
+        raise NotImplementedError
+
+    def core_support(self, body: Placed, direction: Any) -> Any:
+        """The farthest point (3,) of its core."""
+        return self.support(body, direction)
+
+    def facet(self, body: Placed, direction: Any) -> Facet:
+        """The facet of its core that looks along a unit vector (3,)."""
         raise NotImplementedError
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:

@@ -10,8 +10,8 @@ import numpy
 import delassus.numpy as np
 from delassus.geometry.fields import RoundBody
 from delassus.geometry.shapes.distances import distance_from_ball, norm
-from delassus.geometry.shapes.ground import round_points, round_touches
-from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.shapes.ground import ball_halves, round_points, round_touches
+from delassus.geometry.shapes.registry import Array, Core, Placed, ShapeKind, Touch, register_shape
 from delassus.geometry.surfaces import Surface
 
 
@@ -32,7 +32,7 @@ class Sphere(ShapeKind):
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
         """Its lowest point: the gap is that of its centre less the radius."""
-        return round_touches(RoundBody(body.p, numpy.full(3, body.size[0])), surface, on_field)
+        return round_touches(RoundBody(body.p, ball_halves(body.size[0])), surface, on_field)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
         """From the centre less the radius; the centre itself is left upwards."""
@@ -41,6 +41,14 @@ class Sphere(ShapeKind):
     def support(self, body: Placed, direction: Any) -> Any:
         """p + r n."""
         return body.p + body.size[0] * direction / norm(direction)
+
+    def core(self, body: Placed) -> Core:
+        """Its centre."""
+        return Core(body.p, np.zeros(3), body.size[0], numpy.inf)
+
+    def core_support(self, body: Placed, direction: Any) -> Any:
+        """Its centre."""
+        return body.p
 
     def ball_radius(self, size: Any) -> float:
         """Its radius."""

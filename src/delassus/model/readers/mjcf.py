@@ -14,9 +14,11 @@ import importlib.util
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from delassus.errors import BadArgument, DelassusError
 from delassus.model.formats import register_format
@@ -30,9 +32,11 @@ from delassus.model.readers.mjcf_parts import actuators, equalities, shapes, ten
 from delassus.model.readers.mjcf_places import Places, check_assets
 from delassus.model.readers.mjcf_refusals import one_line, refused
 from delassus.model.readers.mjcf_support import unsupported
-from delassus.model.readers.mjcf_tree import frames, our_quaternion, read_tree
+from delassus.model.readers.mjcf_tree import FREE, frames, our_quaternion, read_tree
 from delassus.model.readers.xml import ModelFileError, check_size
 from delassus.model.readers.xml_text import decoded
+from delassus.model.transmission import STATELESS, Actuator
+from delassus.spatial.quaternions import quaternion_to_rotation
 
 _TEXT = "<string>"
 _listening = threading.RLock()  # MuJoCo has one place for what it warns of, and so has Python; a fork waits for it
@@ -124,10 +128,11 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         tree.base_inertia,
         actuators=driven,
         tendons=tendons(m, names, springs=springs, dampers=dampers),
-        postures=_postures(m, names),
+        postures=_postures(m, names, driven),
         warnings=(*notes, *unsupported(mujoco, m, names, ties.skipped, driven)),
         describes_world=True,
         contact_rules=contact_rules(mujoco, m, names),
+        time_step=float(m.opt.timestep),
     )
 
 
@@ -145,10 +150,25 @@ def _mujoco() -> Any:
         ) from error
 
 
-def _postures(m: Any, names: MjcfNames) -> tuple[Posture, ...]:
+def _postures(m: Any, names: MjcfNames, driven: Sequence[Actuator]) -> tuple[Posture, ...]:
     """The reference configuration "qpos0", in which equality constraints hold, then the keyframes."""
-    rows = [("qpos0", m.qpos0), *zip(names.keys, m.key_qpos, strict=True)]
-    return tuple(Posture(name, _coordinates(m, qpos)) for name, qpos in rows)
+    found = [Posture("qpos0", _coordinates(m, m.qpos0))]
+    stateful = [i for i, actuator in enumerate(driven) if actuator.dynamics != STATELESS]
+    for k, name in enumerate(names.keys):
+        activation, control = m.key_act[k][m.actuator_actadr[stateful]], m.key_ctrl[k][m.actuator_ctrladr]
+        velocities = _velocities(m, m.key_qpos[k], m.key_qvel[k])
+        v, act, ctrl = (tuple(x.tolist()) if np.any(x) else () for x in (velocities, activation, control))
+        found.append(Posture(name, _coordinates(m, m.key_qpos[k]), v, act, ctrl, float(m.key_time[k])))
+    return tuple(found)
+
+
+def _velocities(m: Any, qpos: Any, qvel: Any) -> Any:
+    """Velocities with the linear ones of free joints in the body's axes."""
+    v = qvel.copy()
+    for j in np.flatnonzero(m.jnt_type == FREE):
+        at, start = m.jnt_qposadr[j], m.jnt_dofadr[j]
+        v[start : start + 3] = quaternion_to_rotation(our_quaternion(qpos[at + 3 : at + 7])).T @ v[start : start + 3]
+    return v
 
 
 def _coordinates(m: Any, qpos: Any) -> tuple[float, ...]:

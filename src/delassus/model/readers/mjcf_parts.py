@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from delassus.model.equality import Connect, Equality, JointCoupling, WeldEquality
+from delassus.model.equality import Connect, Equality, JointCoupling, TendonCoupling, WeldEquality
 from delassus.model.parts import Frame, Geometry
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_contact import contact_fields
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
-from delassus.model.readers.mjcf_tree import MjcfTree, placement
-from delassus.model.transmission import CARRIED, STATELESS, Actuator, Tendon
+from delassus.model.readers.mjcf_tree import BALL, FREE, MjcfTree, placement
+from delassus.model.transmission import CARRIED, PULLEY, STATELESS, WRAP, Actuator, Tendon
 
 _GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default colour, which gives way to that of a material
-_CONNECT, _WELD, _JOINT = range(3)  # mjtEq
+_CONNECT, _WELD, _JOINT, _TENDON = range(4)  # mjtEq
 _SITE = 6  # mjOBJ_SITE
-WRAP_JOINT, _WRAP_PULLEY, _WRAP_SITE = 1, 2, 3  # mjtWrap
+WRAP_JOINT, _WRAP_PULLEY, WRAP_SITE = 1, 2, 3  # mjtWrap
 _LEAST = 1e-15  # mjMINVAL
+_IN_PARENT = 1  # mjTRN_JOINTINPARENT
 _DRIVES = ("joint", "joint", "slider-crank", "tendon", "site", "body")  # mjtTrn
 
 
@@ -114,6 +115,10 @@ def equalities(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames, taken: set
             other = names.joints[second] if second >= 0 else None
             r1, r2 = (float(m.qpos0[m.jnt_qposadr[j]]) if j >= 0 else 0.0 for j in (first, second))
             constraints.append(JointCoupling(name, names.joints[first], other, tuple(data[:5].tolist()), r1, r2))
+        elif kind == _TENDON and not any(_wraps(m, t) for t in (first, second) if t >= 0):
+            other = names.tendons[second] if second >= 0 else None
+            r1, r2 = (float(m.tendon_length0[t]) if t >= 0 else 0.0 for t in (first, second))
+            constraints.append(TendonCoupling(name, names.tendons[first], other, tuple(data[:5].tolist()), r1, r2))
         else:
             skipped.append((_enum(mujoco.mjtEq, kind), name))
     return Equalities(tuple(constraints), tuple(frames), tuple(skipped))
@@ -142,9 +147,9 @@ def _tendon(m: Any, names: MjcfNames, t: int) -> Tendon:
         if kind == WRAP_JOINT:
             terms.append((names.joints[k], float(m.wrap_prm[w])))
         elif kind == _WRAP_PULLEY:
-            path.append(f"pulley {m.wrap_prm[w]:g}")
+            path.append(f"{PULLEY}{float(m.wrap_prm[w])!r}")
         else:
-            path.append(names.sites[k] if kind == _WRAP_SITE else names.geoms[k])
+            path.append(names.sites[k] if kind == WRAP_SITE else WRAP + names.geoms[k])
     stiffness = float(m.tendon_stiffness[t])
     return Tendon(
         names.tendons[t],
@@ -153,8 +158,22 @@ def _tendon(m: Any, names: MjcfNames, t: int) -> Tendon:
         stiffness,
         float(m.tendon_damping[t]),
         tuple(m.tendon_lengthspring[t].tolist()) if stiffness else (),
-        tuple(m.tendon_range[t].tolist()) if m.tendon_limited[t] else (),
+        _tendon_range(m, t),
     )
+
+
+def _tendon_range(m: Any, t: int) -> tuple[float, ...]:
+    """The limits of a tendon, which push to the margin from the ends of its range."""
+    if not m.tendon_limited[t]:
+        return ()
+    margin = float(m.tendon_margin[t])
+    return float(m.tendon_range[t, 0]) + margin, float(m.tendon_range[t, 1]) - margin
+
+
+def _wraps(m: Any, t: int) -> bool:
+    """Whether a tendon wraps around a shape."""
+    first = m.tendon_adr[t]
+    return bool(np.any(m.wrap_type[first : first + m.tendon_num[t]] > WRAP_SITE))
 
 
 def actuators(mujoco: Any, m: Any, names: MjcfNames) -> tuple[Actuator, ...]:
@@ -174,9 +193,15 @@ def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
     left_out = [word for word in (dynamics, gain, bias) if word not in ("none", "fixed", "affine")]
     transmission, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
     drives = _DRIVES[transmission] if transmission < len(_DRIVES) else _enum(mujoco.mjtTrn, transmission)
-    if drives == "site" and m.actuator_trnid[i, 1] >= 0:
-        left_out.append("refsite")
-    targets = {"joint": names.joints, "tendon": names.tendons, "body": names.bodies}.get(drives, names.sites)
+    if transmission == _IN_PARENT and m.jnt_type[target] in (FREE, BALL):
+        drives = "joint-in-parent"
+    other = int(m.actuator_trnid[i, 1]) if drives in ("site", "slider-crank") else -1
+    targets = {
+        "joint": names.joints,
+        "joint-in-parent": names.joints,
+        "tendon": names.tendons,
+        "body": names.bodies,
+    }.get(drives, names.sites)
     muscle = _muscle(m, i, bias) if gain == "muscle" else ()
     if "muscle" in (gain, bias) and not muscle:
         left_out.append("mixed")
@@ -199,6 +224,8 @@ def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
         bool(m.actuator_actearly[i]),
         "muscle" if muscle else "affine",
         muscle,
+        names.sites[other] if other >= 0 else "",
+        float(m.actuator_cranklength[i]),
     )
 
 

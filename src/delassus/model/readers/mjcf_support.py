@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from delassus.model.readers.mjcf_names import MjcfNames
-from delassus.model.readers.mjcf_parts import WRAP_JOINT
+from delassus.model.readers.mjcf_parts import WRAP_SITE
 from delassus.model.readers.mjcf_tree import BALL, FREE
 from delassus.model.transmission import CARRIED, Actuator
 
@@ -33,12 +33,16 @@ def unsupported(
             for kind in sorted({kind for kind, _ in skipped} - {"inactive"})
         ),
         (
-            "friction, limits and inertia of tendons are left out",
-            _where(_some(m, "tendon_frictionloss", "tendon_limited", "tendon_armature"), names.tendons),
+            "friction and inertia of tendons are left out",
+            _where(_some(m, "tendon_frictionloss", "tendon_armature"), names.tendons),
         ),
         (
-            "springs and dampers of strings through sites are refused by all that moves the robot",
-            _where(_some(m, "tendon_stiffness", "tendon_damping") * _strings(m), names.tendons),
+            "limits of the force of all actuators of a tendon are left out",
+            _where(_some(m, "tendon_actfrclimited"), names.tendons),
+        ),
+        (
+            "springs, dampers and limits of strings around shapes are left out",
+            _where(_some(m, "tendon_stiffness", "tendon_damping", "tendon_limited") * _wrapping(m), names.tendons),
         ),
         (
             "springs and dampers of tendons that are not linear are taken as linear",
@@ -48,7 +52,10 @@ def unsupported(
             "of these actuators only the affine part is kept",
             [f"{a.name} ({a.kind})" for a in actuators if not CARRIED.issuperset(a.kind.split())],
         ),
-        ("gravity compensation is left out", _where(m.body_gravcomp, names.bodies)),
+        (
+            "gravity compensation by actuators counts as a passive force, not within their limits",
+            _where(m.jnt_actgravcomp.astype(bool) & m.jnt_actfrclimited.astype(bool), names.joints),
+        ),
         ("mocap bodies are fixed where the file puts them", _where(m.body_mocapid >= 0, names.bodies)),
         ("limits of ball joints are left out", _where(ball & m.jnt_limited.astype(bool), names.joints)),
         (
@@ -85,9 +92,10 @@ def _some(m: Any, *fields: str) -> Any:
     return sum((np.asarray(_any(m, field), int) for field in fields if hasattr(m, field)), np.zeros((), int))
 
 
-def _strings(m: Any) -> Any:
-    """Which tendons are strings through sites, no sums over joints."""
-    return np.array([m.wrap_type[first] != WRAP_JOINT for first in m.tendon_adr], int)
+def _wrapping(m: Any) -> Any:
+    """Which tendons are strings that wrap around shapes."""
+    ends = zip(m.tendon_adr, m.tendon_adr + m.tendon_num, strict=True)
+    return np.array([np.any(m.wrap_type[first:last] > WRAP_SITE) for first, last in ends], int)
 
 
 def _where(flags: Any, names: Sequence[str]) -> list[str]:

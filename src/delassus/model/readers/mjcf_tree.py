@@ -52,7 +52,7 @@ def read_tree(m: Any, names: MjcfNames, springs: bool = True, dampers: bool = Tr
     """The tree of an `MjModel`, with or without the springs and dampers of its joints."""
     bodies: list[tuple[int, Placement]] = [(WORLD, HERE)]
     joints: list[dict[str, Any]] = []
-    base = Inertia()
+    base, compensated = Inertia(), dict[int, Inertia]()
     for b in range(1, m.nbody):
         parent, at = bodies[m.body_parentid[b]]
         at = at * placement(m.body_pos[b], m.body_quat[b])
@@ -69,10 +69,15 @@ def read_tree(m: Any, names: MjcfNames, springs: bool = True, dampers: bool = Tr
         bodies.append((parent, at))
         own = Inertia.of(m.body_mass[b], ZERO, np.diag(m.body_inertia[b]))
         own = own.moved(at * placement(m.body_ipos[b], m.body_iquat[b]))
+        if parent != WORLD and m.body_gravcomp[b] * own.mass:
+            share = Inertia.of(m.body_gravcomp[b] * own.mass, own.com)
+            compensated[parent] = compensated.get(parent, Inertia()) + share
         if parent == WORLD:
             base = base + own
         else:
             joints[parent]["inertia"] = joints[parent]["inertia"] + own
+    for k, share in compensated.items():
+        joints[k]["gravity_compensation"] = (share.mass, *share.com)
     return MjcfTree(tuple(Joint(**fields) for fields in joints), base, tuple(bodies))
 
 
@@ -110,9 +115,13 @@ def _coefficients(m: Any, j: int, kind: JointKind) -> dict[str, tuple[float, ...
     found: dict[str, tuple[float, ...]] = {}
     if isinstance(kind, Revolute | Prismatic):
         lower, upper = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
-        found |= {"lower": (lower,), "upper": (upper,)}
+        margin = float(m.jnt_margin[j])  # MuJoCo's limit pushes to this distance from the end of the range
+        found |= {"lower": (lower + margin,), "upper": (upper - margin,)}
         if m.jnt_actfrclimited[j]:
-            found["effort_limit"] = (float(abs(m.jnt_actfrcrange[j]).max()),)
+            found["actuator_force_range"] = tuple(m.jnt_actfrcrange[j].tolist())
+        most = _effort(m, j)
+        if np.isfinite(most):
+            found["effort_limit"] = (most,)
     armature, damping = (
         values[v] + _reflected(m, j, added)
         for values, added in ((m.dof_armature, m.actuator_armature), (m.dof_damping, m.actuator_damping))
@@ -126,6 +135,25 @@ def _coefficients(m: Any, j: int, kind: JointKind) -> dict[str, tuple[float, ...
             rest[-4:] = our_quaternion(rest[-4:])
         found |= {"stiffness": (float(m.jnt_stiffness[j]),) * kind.nv, "rest": tuple(rest.tolist())}
     return found
+
+
+def _effort(m: Any, j: int) -> float:
+    """The largest force of a joint's actuators: by its own limit, and by the limits of all of its actuators."""
+    most = float(abs(m.jnt_actfrcrange[j]).max()) if m.jnt_actfrclimited[j] else np.inf
+    driving = np.flatnonzero((m.actuator_trntype <= 1) & (m.actuator_trnid[:, 0] == j)).tolist()
+    if not driving:
+        return most
+    return min(most, float(sum(abs(m.actuator_gear[i, 0]) * _largest_force(m, i) for i in driving)))
+
+
+def _largest_force(m: Any, i: int) -> float:
+    """The largest force of an actuator: by its range, or, of a motor, by that of its control."""
+    most = float(abs(m.actuator_forcerange[i]).max()) if m.actuator_forcelimited[i] else np.inf
+    control = m.actuator_ctrladr[i]
+    is_motor = m.actuator_gaintype[i] == m.actuator_biastype[i] == m.actuator_dyntype[i] == 0
+    if is_motor and m.actuator_ctrllimited[control]:
+        most = min(most, float(abs(m.actuator_gainprm[i, 0] * m.actuator_ctrlrange[control]).max()))
+    return most
 
 
 def _reflected(m: Any, j: int, values: Any) -> float:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from delassus.dynamics.forces.strings import wraps
+from delassus.dynamics.forces.tendons import tendon_named
 from delassus.errors import BadArgument
-from delassus.model.joints import Free
+from delassus.model.joints import Free, Spherical
 from delassus.model.model import Model
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.step.actuators.activation import ACTIVATIONS
 from delassus.step.actuators.force_law import LAWS
+
+_DRIVES: Final = ("joint", "joint-in-parent", "tendon", "site", "slider-crank")
 
 
 class ActuatorError(BadArgument):
     """An actuator that cannot be simulated."""
 
     code = "not-supported"
-
-
-def driven_velocities(model: Model) -> tuple[int, ...]:
-    """The velocities that a model without actuators takes a torque for: those of its joints, a free base left out."""
-    found: list[int] = []
-    for joint, start in zip(model.joints, model.v_starts, strict=True):
-        if joint.mimic is None and not isinstance(joint.kind, Free):
-            found += range(start, start + joint.kind.nv)
-    return tuple(found)
 
 
 def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: bool = False) -> None:
@@ -33,29 +30,50 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: 
                 f"{actuator!r} is no Actuator; position_servos(model, 40.0, 1.0) makes some.", code="wrong-type"
             )
         known = is_simple(actuator) if only_affine else is_known(actuator)
-        if not known or actuator.drives not in ("joint", "tendon", "site"):
+        if not known or actuator.drives not in _DRIVES:
             what = f"on a {actuator.drives}" if known else f"of the kind {' '.join(sorted(_parts(actuator)))!r}"
             kinds = ", ".join(("affine", *(() if only_affine else sorted({*ACTIVATIONS, *LAWS} - {"affine"}))))
             verb = "controlled" if only_affine else "simulated"
             raise ActuatorError(
                 f"the actuator {actuator.name!r} is {what}; those that can be {verb} are {kinds}, and drive a "
-                f"joint, a tendon over joints or a site. {_without(actuator)}"
+                f"joint, a tendon, a site or a slider-crank. {_without(actuator)}"
             )
-        if actuator.drives == "site" and actuator.law != "affine":
+        if actuator.drives == "site" and not actuator.reference and actuator.law != "affine":
             raise ActuatorError(
                 f"the actuator {actuator.name!r} has the force law {actuator.law!r} and drives a site, which has no "
                 f"length. {_without(actuator)}"
             )
-        if actuator.drives == "site":
-            model.frame(actuator.target)
-            continue
-        for name, _ in driving_terms(model, actuator):
-            joint = model.joint(name)
-            if joint.kind.nv != 1 or joint.mimic is not None:
-                raise ActuatorError(
-                    f"the actuator {actuator.name!r} drives {name!r}, which has {joint.kind.nv} velocities of its own; "
-                    f"those that can be simulated drive joints with one. {_without(actuator)}"
-                )
+        if only_affine:
+            driving_terms(model, actuator)
+        _check_target(model, actuator)
+
+
+def _check_target(model: Model, actuator: Actuator) -> None:
+    """Raise unless what an actuator drives is there, and known."""
+    if actuator.drives in ("site", "slider-crank"):
+        for name in (actuator.target, *([actuator.reference] if actuator.reference else [])):
+            model.frame(name)
+        return
+    if actuator.drives == "tendon":
+        tendon = tendon_named(model, actuator.target)
+        if tendon is None:
+            raise ActuatorError(
+                f"the actuator {actuator.name!r} pulls {actuator.target!r}, and the model has no such tendon. "
+                f"{_without(actuator)}"
+            )
+        if wraps(tendon):
+            raise ActuatorError(
+                f"the actuator {actuator.name!r} pulls {actuator.target!r}, a string that wraps around a shape, which "
+                f"cannot be simulated. {_without(actuator)}"
+            )
+        return
+    joint = model.joint(actuator.target)
+    if joint.mimic is not None or not (joint.kind.nv == 1 or isinstance(joint.kind, Free | Spherical)):
+        raise ActuatorError(
+            f"the actuator {actuator.name!r} drives {joint.name!r}, which is {joint.kind.label}"
+            f"{' and mimics another' if joint.mimic else ''}; joints that can be driven have one velocity of their "
+            f"own, or are spherical or free. {_without(actuator)}"
+        )
 
 
 def _without(actuator: Actuator) -> str:
@@ -67,11 +85,12 @@ def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     gear = actuator.force_gear[0]
     if actuator.drives == "joint":
         return [(actuator.target, gear)]
-    tendon = next((t for t in model.tendons if t.name == actuator.target), None)
+    tendon = tendon_named(model, actuator.target) if actuator.drives == "tendon" else None
     if tendon is None or not tendon.terms:
         raise ActuatorError(
-            f"the actuator {actuator.name!r} pulls {actuator.target!r}, which is no tendon over joints: strings "
-            f"through sites cannot be simulated. {_without(actuator)}"
+            f"the actuator {actuator.name!r} drives {actuator.target!r}, a {actuator.drives} whose moment arms depend "
+            f"on the configuration; controls need constant ones, of joints and tendons over joints. "
+            f"{_without(actuator)}"
         )
     return [(name, gear * factor) for name, factor in tendon.terms]
 

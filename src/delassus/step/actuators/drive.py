@@ -9,27 +9,27 @@ step's end.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 import delassus.numpy as np
 from delassus.constrained.elimination.tree_factor import RankOne
 from delassus.dynamics.forces.passive import PassiveElements
-from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.model.model import Model
 from delassus.model.transmission import STATELESS, Actuator
-from delassus.step.actuators.checks import driven_velocities, driving_terms
 from delassus.step.actuators.force_law import LAWS
 from delassus.step.actuators.forces import Forces, LimitedServos, force_mode
+from delassus.step.actuators.joint_ranges import shared_ranges
+from delassus.step.actuators.transmissions import Transmission, transmission
 
 
 def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
-    """The actuators of a joint or a tendon whose force depends on its motion, and has limits."""
+    """The actuators with a length whose force depends on its motion, and has limits."""
     return [
         k
         for k, one in enumerate(actuators)
-        if one.drives != "site" and one.force_range and any((*one.gain[1:], *one.bias[1:]))
+        if not (one.drives == "site" and not one.reference) and one.force_range and any((*one.gain[1:], *one.bias[1:]))
     ]
 
 
@@ -42,69 +42,93 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
     passive = PassiveElements.of(model, q, v)
     force = passive.force - h * passive.stiffness_times(v)
     added = h * passive.damping + h * h * passive.stiffness + np.zeros(model.nv)
-    rank_ones = [RankOne(t.moment_arms, h * t.damping + h * h * t.stiffness) for t in passive.tendons]
+    rank_ones = [RankOne(t.moment_arms, h * t.damping + h * h * t.stiffness, tuple(t.dofs)) for t in passive.tendons]
     clipped = np.array(0.0)
     if not actuators:
-        for k, i in enumerate(driven_velocities(model)):
+        for k, i in enumerate(model.driven_velocities):
             most = model.effort_limit[i]
             taken = np.clip(u[k], -most, most)
             clipped = clipped + np.where(taken != u[k], 1.0, 0.0)
             force[i] = force[i] + taken
         return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.zeros(0))
-    servos, active_modes, laws = limited_servos(actuators), [], []  # type: list[int], list[Any], list[Any]
+    servos = limited_servos(actuators)
+    active_modes: list[Any] = []
+    laws: list[LimitedServos] = []
+    pulls: list[_Pull] = []
     for k, actuator in enumerate(actuators):
         control, law = u[k], LAWS[actuator.law]
         if actuator.control_range and actuator.dynamics == STATELESS:
             control = np.clip(control, *actuator.control_range)
             clipped = clipped + np.where(control != u[k], 1.0, 0.0)
-        if actuator.drives == "site":
-            moment = _site_moment(model, actuator, q)
-            pull = law.force(actuator, control, 0.0, moment @ v)
+        line = transmission(model, actuator, q, v)
+        if actuator.drives == "site" and not actuator.reference:
+            pull = law.force(actuator, control, 0.0, line.rate)
             within = np.clip(pull, *actuator.force_range) if actuator.force_range else pull
             clipped = clipped + np.where(within != pull, 1.0, 0.0)
-            force = force + moment * within
+            pulls.append(_Pull(line, within, None))
             continue
-        terms = [(model.q_starts[j], model.v_starts[j], c) for j, c in _places(model, actuator)]
-        rate = sum(c * v[j] for _, j, c in terms)
-        length = sum(c * q[i] for i, _, c in terms) + h * rate
-        pull = law.force(actuator, control, length, rate)
-        slope = law.slope(actuator, control, length, rate, h)
-        moment_arms = numpy.zeros(model.nv)
-        for _, j, c in terms:
-            moment_arms[j] += c
+        length = line.length + h * line.rate
+        pull = law.force(actuator, control, length, line.rate)
+        slope = law.slope(actuator, control, length, line.rate, h)
         if actuator.force_range:
-            mode = force_mode(pull, *actuator.force_range)
+            lower, upper = actuator.force_range
+            mode = force_mode(pull, lower, upper)
             if k in servos:
                 mode = mode if modes is None else modes[len(active_modes)]
                 active_modes.append(mode)
-                laws.append(LimitedServos(pull, slope, rate, moment_arms, *actuator.force_range))
+                laws.append(LimitedServos(pull, slope, line.rate, line.moment_arms, lower, upper, line.dofs))
             at_limit = mode != 0.0
             clipped = clipped + np.where(at_limit, 1.0, 0.0)
-            lower, upper = actuator.force_range
             pull = np.where(mode > 0.0, upper, np.where(mode < 0.0, lower, pull))
             slope = np.where(at_limit, 0.0, slope)
-        for _, j, c in terms:
-            force[j] = force[j] + c * pull
-        if len(terms) == 1:
-            ((_, j, c),) = terms
-            added[j] = added[j] + np.maximum(-h * c * c * slope, 0.0)
-        elif actuator.law != "affine" or any(
-            (*actuator.gain[1:], *actuator.bias[1:])
-        ):  # a tendon, which resists its joints together
-            rank_ones.append(RankOne(moment_arms, np.maximum(-h * slope, 0.0)))
+        resists = actuator.law != "affine" or any((*actuator.gain[1:], *actuator.bias[1:]))
+        pulls.append(_Pull(line, pull, slope if resists else None))
+    saturated = _saturated_joints(model, actuators, pulls)
+    for _, is_beyond in saturated.values():
+        clipped = clipped + np.where(is_beyond, 1.0, 0.0)
+    for line, pull, slope in pulls:
+        arms = line.moment_arms
+        for j in line.dofs:
+            if j not in saturated:
+                force[j] = force[j] + arms[j] * pull
+        if slope is None:
+            continue
+        if len(line.dofs) == 1:
+            (j,) = line.dofs
+            own = np.maximum(-h * arms[j] * arms[j] * slope, 0.0)
+            added[j] = added[j] + (np.where(saturated[j][1], 0.0, own) if j in saturated else own)
+            continue
+        for j in saturated.keys() & set(line.dofs):  # a joint at the limit of its actuators resists nothing
+            arms = np.array(arms)
+            arms[j] = np.where(saturated[j][1], 0.0, arms[j])
+        rank_ones.append(RankOne(arms, np.maximum(-h * slope, 0.0), tuple(line.dofs)))
+    for j, (total, _) in saturated.items():
+        force[j] = force[j] + total
     if not laws:
         return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.zeros(0))
-    pulls, slopes, rates = (np.stack([np.array(law[k]) for law in laws]) for k in range(3))
-    arms, low, high = (numpy.array([law[k] for law in laws]) for k in range(3, 6))
-    limited = LimitedServos(pulls, slopes, rates, arms, low, high)
+    pull, slope, rate = (np.stack([np.array(law[k]) for law in laws]) for k in range(3))
+    lowest, highest = (numpy.array([law[k] for law in laws]) for k in (4, 5))
+    arms, dofs = [law.moment_arms for law in laws], [law.dofs for law in laws]
+    limited = LimitedServos(pull, slope, rate, arms, lowest, highest, dofs)
     return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.stack(active_modes), servos=limited)
 
 
-def _site_moment(model: Model, actuator: Actuator, q: Any) -> Any:
-    """(nv,) generalised forces of a unit of force: the gear is a wrench in the axes of a site, which has no length."""
-    wrench = numpy.array((*actuator.force_gear, *actuator.torque_gear))
-    return wrench @ frame_jacobian.function(model, q, frame=actuator.target)
+class _Pull(NamedTuple):
+    """The force of an actuator along its transmission, and what it gains per unit of its rate; None for nothing."""
+
+    line: Transmission
+    force: Any
+    slope: Any
 
 
-def _places(model: Model, actuator: Actuator) -> list[tuple[int, float]]:
-    return [(model.joint_index(name), factor) for name, factor in driving_terms(model, actuator)]
+def _saturated_joints(model: Model, actuators: tuple[Actuator, ...], pulls: list[_Pull]) -> dict[int, tuple[Any, Any]]:
+    """The velocities of joints whose actuators together have a limit: their force within it, and whether it is there.
+
+    Those that one actuator drives alone have the limit in its own force range (`joint_ranges`).
+    """
+    shared: dict[int, tuple[Any, Any]] = {}
+    for j, (lower, upper) in shared_ranges(model, actuators).items():
+        total = sum((p.line.moment_arms[j] * p.force for p in pulls if j in p.line.dofs), np.array(0.0))
+        within = np.clip(total, lower, upper)
+        shared[j] = within, within != total
+    return shared

@@ -25,9 +25,10 @@ class LimitedServos(NamedTuple):
         pull: (servos,) the force at the velocity of the step's beginning [N·m, N].
         slope: (servos,) its derivative by the rate.
         rate: (servos,) of the joint or tendon as the step begins [rad/s, m/s].
-        moment_arms: (servos, nv) r.
+        moment_arms: Of each servo r (nv,).
         lower: (servos,) the least force.
         upper: (servos,) the largest one.
+        dofs: Of each servo the velocities that r is of.
     """
 
     pull: Any
@@ -36,6 +37,7 @@ class LimitedServos(NamedTuple):
     moment_arms: Any
     lower: Any
     upper: Any
+    dofs: Any
 
 
 class Forces(NamedTuple):
@@ -74,7 +76,7 @@ def servo_modes(forces: Forces, v: Any) -> Any:
         return np.zeros(0)
     modes = []
     for k, arms in enumerate(servos.moment_arms):
-        rate = sum(arms[j] * v[j] for j in numpy.flatnonzero(arms))
+        rate = sum(arms[j] * v[j] for j in servos.dofs[k])
         pull = servos.pull[k] + servos.slope[k] * (rate - servos.rate[k])
         modes.append(force_mode(pull, servos.lower[k], servos.upper[k]))
     return np.stack(modes)

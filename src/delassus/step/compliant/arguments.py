@@ -22,15 +22,15 @@ from delassus.constrained.rows.locked import locked_velocities
 from delassus.constraints.basis.constraint import chosen_rows
 from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.contact.cones.parameters import ContactParameters
-from delassus.contact.solvers.options import SolverOptions
+from delassus.contact.solvers.options import SolverInputs, SolverOptions
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.errors import BadArgument
 from delassus.model.model import Model
 from delassus.step.compliant.forces import Servo
-from delassus.step.compliant.inputs import RowSprings, Scheme
+from delassus.step.compliant.inputs import RowSprings, Scheme, StepNumbers
 from delassus.step.compliant.options import ServoOptions, SystemOptions
-from delassus.step.laws.inputs import ContactPlanes, SolverInputs
+from delassus.step.compliant.types import StepOptions
+from delassus.step.laws.inputs import ContactPlanes
 from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
 from delassus.step.scheme.row_laws import EXPLICIT
@@ -48,28 +48,14 @@ class CompliantArguments(NamedTuple):
     Attributes:
         scene: What is compiled.
         step: h (…) [s].
-        scheme: α and β (…); None for 1.
-        springs: Of all rows.
-        servo: Of the joints.
-        driven_velocity: (…, nv) of driven joints, or None.
-        contact: Coefficients (…, points) of friction and restitution.
-        planes: What points touch.
-        elastic: The elastic rows, by their numbers.
-        driven: The driven velocities, by their numbers.
-        coupled: The first row, and the one after the last, of constraints with a matrix.
+        numbers: What kernels take at run time; α and β are None for 1.
+        options: What is compiled in.
     """
 
     scene: Scene
     step: NDArray[np.float64]
-    scheme: Scheme
-    springs: RowSprings
-    servo: Servo
-    driven_velocity: Any
-    contact: ContactParameters
-    planes: ContactPlanes
-    elastic: tuple[int, ...]
-    driven: tuple[int, ...]
-    coupled: tuple[tuple[int, int], ...]
+    numbers: StepNumbers
+    options: StepOptions
 
     @classmethod
     def of(
@@ -97,19 +83,16 @@ class CompliantArguments(NamedTuple):
         if options.time is not None:
             real_array("time", options.time, "a number of seconds")
         implicit = bool(np.all(alpha == 1.0) and np.all(beta == 1.0))
-        return cls(
-            scene,
-            h,
+        numbers = StepNumbers(
             Scheme() if implicit else Scheme(alpha, beta),
             springs,
             servo_numbers(scene.model, elements.servos),
             velocity,
             contact.replace(compliance=None),
             planes,
-            elastic,
-            dofs,
-            coupled,
+            options.time,
         )
+        return cls(scene, h, numbers, StepOptions(elastic, dofs, coupled, scheme.stabilization))
 
     @property
     def has_smooth_forces(self) -> bool:
@@ -118,7 +101,7 @@ class CompliantArguments(NamedTuple):
         Rigid rows change velocities at once, and with β = ½ what they hold alternates.
         """
         scene = self.scene
-        rigid = len(self.elastic) < scene.mechanism.m or self.driven
+        rigid = len(self.options.elastic) < scene.mechanism.m or self.options.driven
         return not (rigid or scene.points or scene.stops or scene.friction_bounds)
 
 

@@ -129,27 +129,17 @@ def compliant_system(
             code="not-supported",
         )
     asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
-    found = system_of_step(
+    contact = asked.numbers.contact
+    W, c, J, R, b, coupling = system_of_step(
         asked.scene,
         q,
         v,
         tau,
         asked.step,
-        scheme=asked.scheme,
-        springs=asked.springs,
-        servo=asked.servo,
-        driven_velocity=asked.driven_velocity,
-        contact=ContactParameters(restitution=asked.contact.restitution),
-        planes=asked.planes,
-        time=options.time,
+        numbers=asked.numbers._replace(contact=ContactParameters(restitution=contact.restitution)),
+        options=asked.options,
         parameters=options.parameters,
-        elastic=asked.elastic,
-        driven=asked.driven,
-        coupled=asked.coupled,
-        stabilized=scheme.stabilization in ("pre", "post"),
-        phase=system.phase,
-        form=system.form,
+        system=(system.phase, system.form),
     )
-    W, c, J, R, b, coupling = found
-    matrix = None if asked.springs.compliance_matrix is None else coupling
-    return CompliantSystem(asked.scene, asked.step, system.form, W, c, J, R, b, asked.contact, matrix)
+    matrix = None if asked.numbers.springs.compliance_matrix is None else coupling
+    return CompliantSystem(asked.scene, asked.step, system.form, W, c, J, R, b, contact, matrix)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy
-
+import delassus.numpy as np
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.compensation import is_compensated
 from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.forces.tendons import TendonState
 from delassus.dynamics.kinematics.manifold import difference
@@ -44,7 +44,8 @@ class Elements(NamedTuple):
         """Those of a state."""
         passive = PassiveElements.of(model, q, v)
         K, D = (gains if gains.any() else None for gains in (passive.stiffness, passive.damping))
-        force = None if K is None and D is None and not passive.tendons else passive.force
+        acts = K is not None or D is not None or passive.tendons or is_compensated(model)
+        force = passive.force if acts else None
         if servo.stiffness is not None:
             pull = servo.stiffness * difference(model, q, servo.target)
             K, force = _sum(K, servo.stiffness), _sum(force, pull)
@@ -79,7 +80,7 @@ def compliant_forces(
     added, push = elements.added(blend), elements.push(tau, v, blend)
     for tendon in elements.tendons:
         own = h * alpha * tendon.damping + h * h * alpha * beta * tendon.stiffness
-        coupling = _sum(coupling, own * numpy.outer(tendon.moment_arms, tendon.moment_arms))
+        coupling = _sum(coupling, own * np.outer(tendon.moment_arms, tendon.moment_arms))
     if geometric is not None:
         K = not_negative(geometric_stiffness(mechanism, q, geometric / h, time))
         coupling, push = _sum(coupling, h * h * alpha * beta * K), push - alpha * h * (K @ v)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from delassus.compiler.host.inputs import Group, Input
+from delassus.compiler.host.inputs import Bundle, Group, Input
 from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.solvers.options import SolverInputs
 from delassus.step.compliant.forces import Servo
 from delassus.step.compliant.system import SOLVERS
-from delassus.step.laws.inputs import PLANES, SOLVER
+from delassus.step.laws.inputs import PLANES, SOLVER, ContactPlanes
 
 STABILIZATIONS: Final = ("none", "pre", "post", "project")
 FORMED: Final = tuple(name for name in SOLVERS if name != "pgs")
@@ -33,7 +34,33 @@ class RowSprings(NamedTuple):
     geometric: Any = None
 
 
-FORM_INPUTS: Final[dict[str, Group | str]] = {
+class StepNumbers(NamedTuple):
+    """What a step takes at run time besides a state.
+
+    Attributes:
+        scheme: α and β (…).
+        springs: Of all rows of the scene, contacts first; normals of contacts have their compliance.
+        servo: Stiffness (…, nv), damping (…, nv) and target (…, nq).
+        driven_velocity: (…, nv) of driven joints.
+        contact: Friction, torsional and rolling friction, restitution.
+        planes: What contacts touch.
+        time: (…) [s].
+        solver: Where a solve begins, and where it ends.
+    """
+
+    scheme: Scheme = Scheme()
+    springs: RowSprings = RowSprings()
+    servo: Servo = Servo()
+    driven_velocity: Any = None
+    contact: ContactParameters = ContactParameters()
+    planes: ContactPlanes = ContactPlanes()
+    time: Any = None
+    solver: SolverInputs = SolverInputs()
+
+
+NO_NUMBERS: Final = StepNumbers()
+
+_FORM: Final[dict[str, Group | str]] = {
     "scheme": Group(Scheme, alpha=Input("()", 1.0), beta=Input("()", 1.0)),
     "springs": Group(RowSprings, compliance="(m)", damping="(m)", compliance_matrix="(m,m)", geometric="(m)"),
     "servo": Group(Servo, stiffness="(nv)", damping="(nv)", target="(nq)"),
@@ -42,17 +69,11 @@ FORM_INPUTS: Final[dict[str, Group | str]] = {
     "planes": PLANES,
     "time": "()",
 }
+FORM_NUMBERS: Final = Bundle(StepNumbers, **_FORM)
 """Of kernels that form the system of a step."""
 
-INPUTS: Final[dict[str, Group | str]] = {
-    **FORM_INPUTS,
-    "contact": Group(
-        ContactParameters,
-        friction="(points)",
-        torsional="(torsional)",
-        rolling="(rolling)",
-        restitution="(points)",
-    ),
-    "solver": SOLVER,
-}
+_CONTACT: Final = Group(
+    ContactParameters, friction="(points)", torsional="(torsional)", rolling="(rolling)", restitution="(points)"
+)
+NUMBERS: Final = Bundle(StepNumbers, **{**_FORM, "contact": _CONTACT, "solver": SOLVER})
 """Of kernels that solve it, too."""

@@ -11,22 +11,21 @@ Reference: M. Tournier, Compliant reference (2014).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Bundle
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.solvers.status import Status
-from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.compliant.assemble import form_system
-from delassus.step.compliant.forces import Servo, compliant_forces
-from delassus.step.compliant.inputs import FORM_INPUTS, INPUTS, RowSprings, Scheme
+from delassus.step.compliant.forces import compliant_forces
+from delassus.step.compliant.inputs import FORM_NUMBERS, NO_NUMBERS, NUMBERS, StepNumbers
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.pipeline import CompliantStages, run_stages
 from delassus.step.compliant.response import Driven, free_response
 from delassus.step.compliant.rows import correction_bias, dynamics_values
 from delassus.step.compliant.system import System
 from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions, StepSetup
-from delassus.step.laws.inputs import ContactPlanes, SolverInputs
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import components, undriven
@@ -48,7 +47,16 @@ class Advanced(NamedTuple):
     system_velocity: Any
 
 
-@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(points),(),(),(),(nv)", inputs=INPUTS, result=Advanced)
+OPTIONS: Final = Bundle(StepOptions, "elastic", "driven", "coupled", "stabilization", "midpoint", "impacts", "method")
+FORM_OPTIONS: Final = Bundle(StepOptions, "elastic", "driven", "coupled", "stabilization")
+DEFAULTS: Final = StepOptions()
+
+
+@kernel(
+    "(nq),(nv),(nv),()->(nq),(nv),(m),(m),(points),(),(),(),(nv)",
+    inputs={"numbers": NUMBERS, "options": OPTIONS},
+    result=Advanced,
+)
 def compliant_kernel(
     scene: Scene,
     q: Any,
@@ -56,21 +64,8 @@ def compliant_kernel(
     tau: Any,
     time_step: Any,
     *,
-    scheme: Scheme,
-    springs: RowSprings,
-    servo: Servo,
-    driven_velocity: Any = None,
-    contact: ContactParameters,
-    solver: SolverInputs,
-    planes: ContactPlanes,
-    time: Any = None,
-    elastic: tuple[int, ...] = (),
-    driven: tuple[int, ...] = (),
-    coupled: tuple[tuple[int, int], ...] = (),
-    stabilization: str = "none",
-    midpoint: bool = False,
-    impacts: str = "newton",
-    method: str = "auto",
+    numbers: StepNumbers = NO_NUMBERS,
+    options: StepOptions = DEFAULTS,
 ) -> Advanced:
     """A step of the compliant scheme, without checks; with `outputs=` it can be specialized whatever rows there are.
 
@@ -80,26 +75,18 @@ def compliant_kernel(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N].
         time_step: (…) h [s].
-        scheme: α and β (…).
-        springs: Of all rows of the scene, contacts first; normals of contacts have their compliance.
-        servo: Stiffness (…, nv), damping (…, nv) and target (…, nq).
-        driven_velocity: (…, nv) of driven joints.
-        contact: Friction, torsional and rolling friction, restitution.
-        solver: Where it starts, and where it ends.
-        planes: What contacts touch.
-        time: (…) [s].
-        elastic: The elastic rows, by their numbers.
-        driven: The driven velocities, by their numbers.
-        coupled: The first row, and the one after the last, of constraints with a matrix.
-        stabilization, midpoint, impacts, method: As for `compliant_step`.
+        numbers: What it takes at run time; its fields are keywords, too: scheme, springs, servo, driven_velocity,
+            contact, planes, time, solver.
+        options: What is compiled in; its fields are keywords, too: elastic, driven, coupled, stabilization, midpoint,
+            impacts, method.
     """
-    options = StepOptions(elastic, driven, coupled, stabilization, midpoint, impacts, method=method)
+    scheme, springs, servo, _, contact, planes, time, solver = numbers
     mechanism = scene.on_planes(*planes)
-    inputs = _row_inputs(time_step, scheme, springs, contact, driven_velocity, stabilization in ("pre", "post"))
+    inputs = _row_inputs(time_step, numbers, options)
     bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
     cones = ConeInputs(contact.friction, contact.torsional, contact.rolling, bounds, *solver)
     forces = compliant_forces(mechanism, q, v, tau, inputs.blend, servo, springs.geometric, time)
-    setup = StepSetup(forces, inputs, cones, options, undriven(components(scene.mechanism, q), driven))
+    setup = StepSetup(forces, inputs, cones, options, undriven(components(scene.mechanism, q), options.driven))
     stages = run_stages(scene, mechanism, StepState(q, v, solver.start, None, time, None), setup)
     after = stages.v
     for deciding in (*scheme, contact.restitution):
@@ -108,7 +95,11 @@ def compliant_kernel(
     return _pack_result(scene, stages._replace(v=after))
 
 
-@kernel("(nq),(nv),(nv),()->(nv,nv),(nv),(m,nv),(m),(m),(m,m)", inputs=FORM_INPUTS, result=System)
+@kernel(
+    "(nq),(nv),(nv),()->(nv,nv),(nv),(m,nv),(m),(m),(m,m)",
+    inputs={"numbers": FORM_NUMBERS, "options": FORM_OPTIONS},
+    result=System,
+)
 def system_of_step(
     scene: Scene,
     q: Any,
@@ -116,47 +107,38 @@ def system_of_step(
     tau: Any,
     time_step: Any,
     *,
-    scheme: Scheme,
-    springs: RowSprings,
-    servo: Servo,
-    driven_velocity: Any = None,
-    contact: ContactParameters,
-    planes: ContactPlanes,
-    time: Any = None,
-    elastic: tuple[int, ...] = (),
-    driven: tuple[int, ...] = (),
-    coupled: tuple[tuple[int, int], ...] = (),
-    stabilized: bool = False,
-    phase: str = "dynamics",
-    form: str = "velocity",
+    numbers: StepNumbers = NO_NUMBERS,
+    options: StepOptions = DEFAULTS,
+    system: tuple[str, str] = ("dynamics", "velocity"),
 ) -> System:
-    """W, c, J, R, b, and what R has besides its diagonal, of a phase of the step."""
-    options = StepOptions(elastic, driven, coupled)
-    inputs = _row_inputs(time_step, scheme, springs, contact, driven_velocity, stabilized)
-    h, mechanism = inputs.blend.h, scene.on_planes(*planes)
-    state = RowKinematics.of(scene, mechanism, q, v, time)
-    forces = compliant_forces(mechanism, q, v, tau, inputs.blend, servo, springs.geometric, time)
+    """W, c, J, R, b, and what R has besides its diagonal, of the phase and in the form that `system` names."""
+    phase, form = system
+    inputs, driven = _row_inputs(time_step, numbers, options), options.driven
+    h, mechanism = inputs.blend.h, scene.on_planes(*numbers.planes)
+    state = RowKinematics.of(scene, mechanism, q, v, numbers.time)
+    geometric, time = numbers.springs.geometric, numbers.time
+    forces = compliant_forces(mechanism, q, v, tau, inputs.blend, numbers.servo, geometric, time)
     parts = undriven(components(scene.mechanism, q), driven)
     after = None
-    if contact.restitution is not None:
-        given = Driven(driven, driven_velocity)
+    if numbers.contact.restitution is not None:
+        given = Driven(driven, numbers.driven_velocity)
         free, _ = free_response(state.motions, state.rows, v, forces, h, given, straight=True, parts=parts)
         after = state.velocities(free)
     values = dynamics_values(state, inputs, options, after)
     setup = StepSetup(forces, inputs, ConeInputs(), options, parts)
-    system = form_system(state, v, values, setup).driven(driven, driven_velocity)
-    system = system._replace(coupling=values.coupled_with(np.zeros((scene.m, scene.m))))
+    formed = form_system(state, v, values, setup).driven(driven, numbers.driven_velocity)
+    formed = formed._replace(coupling=values.coupled_with(np.zeros((scene.m, scene.m))))
     if phase == "correction":
-        return system._replace(c=np.zeros(scene.nv), b=correction_bias(state, inputs, options))
-    return system.seen(form, v, h)
+        return formed._replace(c=np.zeros(scene.nv), b=correction_bias(state, inputs, options))
+    return formed.seen(form, v, h)
 
 
-def _row_inputs(
-    h: Any, scheme: Scheme, springs: RowSprings, contact: ContactParameters, driven_velocity: Any, stabilized: bool
-) -> RowInputs:
+def _row_inputs(h: Any, numbers: StepNumbers, options: StepOptions) -> RowInputs:
     """Inputs of kernels as stages take them; a stabilized step leaves errors of position to its correction phase."""
-    numbers = RowNumbers(springs.compliance, springs.damping, contact.restitution, springs.compliance_matrix)
-    return RowInputs(Blend(h, *scheme), numbers, Recovery(0.0 if stabilized else 1.0), driven_velocity)
+    springs, restitution = numbers.springs, numbers.contact.restitution
+    of_rows = RowNumbers(springs.compliance, springs.damping, restitution, springs.compliance_matrix)
+    recovery = Recovery(0.0 if options.stabilization in ("pre", "post") else 1.0)
+    return RowInputs(Blend(h, *numbers.scheme), of_rows, recovery, numbers.driven_velocity)
 
 
 def _pack_result(scene: Scene, stages: CompliantStages) -> Advanced:

@@ -14,6 +14,7 @@ from delassus.common.options import Shortcuts
 from delassus.common.outcomes import Outcome, worst_of
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
+from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
@@ -23,7 +24,6 @@ from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.compliant.options import CompliantOptions
 from delassus.step.compliant.system import SOLVERS, check_rows
 from delassus.step.impacts.dissipation import lowered_restitution
-from delassus.step.laws.inputs import SolverInputs
 from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
@@ -134,36 +134,18 @@ def compliant_step(
     """
     (options,) = _STEP.fill(shortcuts, options=options)
     asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
-    scene, scheme, method = asked.scene, asked.scheme, options.solver.method
+    scene, method = asked.scene, options.solver.method
     one_of("method", method, METHODS, code="unknown-method")
     check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
-    solver, midpoint = solver_inputs(scene, options.solver), bool(options.scheme.midpoint)
+    numbers = asked.numbers._replace(solver=solver_inputs(scene, options.solver))
+    midpoint = bool(options.scheme.midpoint)
     if method == "auto" and not (scene.points or scene.stops or scene.friction_bounds):
-        solver = SolverInputs()  # nothing is solved by iterations
+        numbers = numbers._replace(solver=SolverInputs())  # nothing is solved by iterations
     if options.scheme.is_default and asked.has_smooth_forces:
-        scheme, midpoint = Scheme(np.array(1.0), np.array(0.5)), True
+        numbers, midpoint = numbers._replace(scheme=Scheme(np.array(1.0), np.array(0.5))), True
+    compiled = asked.options._replace(midpoint=midpoint, impacts=options.scheme.impacts, method=method)
     found = compliant_kernel(
-        scene,
-        q,
-        v,
-        tau,
-        asked.step,
-        scheme=scheme,
-        springs=asked.springs,
-        servo=asked.servo,
-        driven_velocity=asked.driven_velocity,
-        contact=asked.contact,
-        solver=solver,
-        planes=asked.planes,
-        time=options.time,
-        parameters=options.parameters,
-        elastic=asked.elastic,
-        driven=asked.driven,
-        coupled=asked.coupled,
-        stabilization=options.scheme.stabilization,
-        midpoint=midpoint,
-        impacts=options.scheme.impacts,
-        method=method,
+        scene, q, v, tau, asked.step, numbers=numbers, options=compiled, parameters=options.parameters
     )
     ended = whole(found.iterations), whole(found.status), found.restitution_share, found.system_velocity
     return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)

@@ -20,13 +20,13 @@ from delassus.common.checks import (
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.solvers.laws import Lcp
-from delassus.contact.solvers.options import SolverOptions
+from delassus.contact.solvers.options import SolverInputs, SolverOptions
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.kinematics.manifold import parts
 from delassus.step.contact.options import ProblemOptions
-from delassus.step.laws.inputs import ContactPlanes, SolverInputs
+from delassus.step.laws.inputs import ContactPlanes
 from delassus.step.laws.law import Law, Relaxed
 from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene

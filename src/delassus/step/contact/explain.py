@@ -22,6 +22,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import crba
@@ -30,7 +31,7 @@ from delassus.step.compliant.rows import dynamics_values
 from delassus.step.compliant.types import RowInputs
 from delassus.step.contact.rigid import STEP, row_inputs
 from delassus.step.laws.explaining import explained
-from delassus.step.laws.inputs import PLANES, ContactPlanes, RowRelaxation, SolverInputs
+from delassus.step.laws.inputs import PLANES, ContactPlanes, RowRelaxation
 from delassus.step.laws.pyramids import edges_of, pyramids
 from delassus.step.laws.relaxed import RELAXED_INPUTS, rows_relaxed
 from delassus.step.points.coefficients import coefficients_of
@@ -146,8 +147,7 @@ def explain_rigid(
         lower=None if bounds is None else -bounds,
         upper=bounds,
         compliance=R,
-        tolerance=solver.tolerance,
-        iterations=solver.iterations,
+        solver=solver,
         law="ccp",
         method=method,
     )

@@ -23,13 +23,14 @@ from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.solvers.options import SolverInputs
 from delassus.model.model import Model
 from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.assemble import assemble
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.pipeline import solve_contact_law, solve_with_restitution
 from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions, StepSetup
-from delassus.step.laws.inputs import CONTACT, PLANES, SOLVER, ContactPlanes, SolverInputs
+from delassus.step.laws.inputs import CONTACT, PLANES, SOLVER, ContactPlanes
 from delassus.step.laws.marks import marked
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend

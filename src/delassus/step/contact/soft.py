@@ -18,13 +18,14 @@ from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Friction
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.assemble import assemble
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.types import ConeInputs, StepSetup
 from delassus.step.contact.rigid import STEP, row_inputs
-from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes, SolverInputs
+from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes
 from delassus.step.laws.marks import marked
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from delassus.compiler.host.inputs import Group
 from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.solvers.options import SolverInputs
 
 
 class ContactPlanes(NamedTuple):
@@ -27,14 +28,6 @@ class RowRelaxation(NamedTuple):
     reference: Any = None
     impedance: Any = None
     impratio: Any = None
-
-
-class SolverInputs(NamedTuple):
-    """Impulses (m,) to start from, the residual and the number of iterations at which a solve ends."""
-
-    start: Any = None
-    tolerance: Any = None
-    iterations: Any = None
 
 
 _CONES: Final = {"friction": "(points)", "torsional": "(torsional)", "rolling": "(rolling)"}

@@ -33,6 +33,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
@@ -46,7 +47,6 @@ from delassus.step.laws.inputs import (
     SOLVER,
     ContactPlanes,
     RowRelaxation,
-    SolverInputs,
 )
 from delassus.step.laws.marks import marked
 from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
@@ -138,7 +138,7 @@ def relaxed_forces(
         lower=None if bounds is None else -bounds,
         upper=bounds,
         compliance=R,
-        **solver._asdict(),
+        solver=solver,
         law="ccp",
         method=method,
     )

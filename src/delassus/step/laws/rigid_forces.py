@@ -31,11 +31,12 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.choice import solve_by_name
+from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
-from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes, SolverInputs
+from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes
 from delassus.step.laws.marks import marked
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.points.geometry import gaps

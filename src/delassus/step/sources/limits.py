@@ -15,6 +15,10 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import Constraint, JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.kinds.joint_lock import JointLock
+from delassus.constraints.kinds.tendon_length import TendonLength
+from delassus.constraints.kinds.unilateral import at_least, at_most
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.strings import wraps
 from delassus.model.model import Model
 from delassus.model.parts import Joint
 
@@ -71,6 +75,24 @@ def limits_of(model: Model) -> tuple[JointLimit, ...]:
             if motion.nq == 1 and any(numpy.isfinite(_limits(joint, i))):
                 found.append(JointLimit(joint.name, k))
     return tuple(found)
+
+
+def with_tendon_limits(mechanism: Mechanism) -> Mechanism:
+    """A mechanism with the limits of its model's tendons as one-sided constraints; strings around shapes have none."""
+    limits: list[Constraint] = []
+    for tendon in mechanism.model.tendons:
+        if tendon.range and not wraps(tendon):
+            lower, upper = tendon.range
+            ends = ((at_least, lower, "shortest"), (at_most, upper, "longest"))
+            limits += [
+                side(TendonLength(tendon.name, reference=end, name=f"{tendon.name}_{what}"))
+                for side, end, what in ends
+                if numpy.isfinite(end)
+            ]
+    if not limits:
+        return mechanism
+    every = (*mechanism.constraints, *mechanism.unilateral, *limits)
+    return Mechanism(mechanism.model, every, mechanism.step, model_constraints=False)
 
 
 def dry_joints(model: Model) -> tuple[tuple[JointLock, ...], tuple[float, ...]]:

@@ -11,9 +11,11 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.candidates import Shape, touches
+from delassus.geometry.classes import class_places, place_shapes, shapes_in
 from delassus.geometry.collisions import collision_touches
 from delassus.geometry.fields import HeightField
 from delassus.geometry.nearest import nearest
@@ -32,11 +34,17 @@ SLOP: Final = 1e-9
 
 
 class Candidates(NamedTuple):
-    """All places that may touch: gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
+    """Places that may touch: gaps (n,) [m], points and normals (n, 3) in the world, and their numbers (n,).
+
+    Those of ground and collisions come first, at their own numbers; then those of the nearest pairs of classes.
+    `crowded` if more pairs may touch than were looked at.
+    """
 
     gap: Any
     point: Any
     normal: Any
+    number: Any
+    crowded: Any
 
 
 class Contacts(NamedTuple):
@@ -72,36 +80,51 @@ def ground_surface(scene: Scene, ground: GroundShape) -> Surface:
     return HeightField(scene.field, ground.heights)
 
 
-def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape) -> Candidates:
-    """Gaps, points and normals of all candidates."""
+def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, every: bool = False) -> Candidates:
+    """Gaps, points and normals of candidates: of classes of pairs those of the nearest pairs, or of every one."""
     tree, poses = kinematics.tree, kinematics.poses
     surface = ground_surface(scene, ground)
-    every = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
-    every += [touch for collision in scene.collisions for touch in collision_touches(collision, tree, poses)]
-    gap, point, normal = (np.stack([np.array(touch[k]) for touch in every]) for k in range(3))
-    return Candidates(gap, point, normal)
+    touching = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
+    touching += [touch for collision in scene.collisions for touch in collision_touches(collision, tree, poses)]
+    crowded: Any = np.array(False)
+    parts: list[tuple[Any, Any, Any, Any]] = []
+    if touching:
+        gap, point, normal = (np.stack([np.array(touch[k]) for touch in touching]) for k in range(3))
+        parts.append((gap, point, normal, numpy.arange(float(len(touching)))))
+    if scene.pair_classes:
+        shapes, first = shapes_in(scene.pair_classes), float(scene.fixed_candidates)
+        placed = place_shapes(shapes, tree, poses)
+        for pairs in scene.pair_classes:
+            places = class_places(pairs, shapes, placed, every)
+            parts.append((places.gap, places.point, places.normal, places.number + first))
+            crowded, first = crowded | places.crowded, first + pairs.count
+    if len(parts) > 1:
+        gap, point, normal, number = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return Candidates(gap, point, normal, number, crowded)
+    return Candidates(*parts[0], crowded)
 
 
 def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape) -> Contacts:
     """The contacts of a configuration."""
     slots, none = scene.slots, np.zeros(0)
     if not scene.candidates:
-        nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)))
+        nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)), none, np.array(False))
         return Contacts(none, none, nowhere.point, [], None, [], [], np.array(False), nowhere)
     body, other = candidate_links(scene, kinematics.tree)
     candidates = find_candidates(scene, kinematics, ground)
-    common = contact_axes(ground.normal) if scene.field is None and not scene.collisions else None
+    common = contact_axes(ground.normal) if scene.field is None and not scene.has_pairs else None
     candidate: Any = numpy.array(scene.slot_candidates[:slots], float)
-    overflow: Any = np.array(False)
-    if slots < scene.candidates and scene.reduced is None:
-        candidate, following = nearest(candidates.gap, slots)
-        overflow = following < CLOSED
-        gap, point, normal = (np.take(x, candidate, axis=0) for x in candidates)
-        body, other = (list(np.take(numpy.array(some, float), candidate)) for some in (body, other))
-    else:
+    overflow = candidates.crowded
+    if scene.has_fixed_slots:
         chosen = list(scene.slot_candidates[:slots])
-        gap, point, normal = (x[chosen] for x in candidates)
+        gap, point, normal = (x[chosen] for x in candidates[:3])
         body, other = ([some[k] for k in chosen] for some in (body, other))
+    else:
+        places, following = nearest(candidates.gap, slots)
+        overflow = overflow | (following < CLOSED)
+        gap, point, normal = (np.take(x, places, axis=0) for x in candidates[:3])
+        candidate = np.take(candidates.number, places) if scene.pair_classes else places
+        body, other = (list(np.take(numpy.array(some, float), candidate)) for some in (body, other))
     axes = [contact_axes(normal[k]) if common is None else common for k in range(slots)]
     return Contacts(np.array(candidate), gap, point, axes, common, body, other, overflow, candidates)
 
@@ -144,22 +167,45 @@ def _predicted_gaps_outside(
     Where all normals are the same n, the gap of a point p of a body with the motion (v_c, ω) about c is affine in p:
     gap + h n·v_c + h (n × ω)·(p - c), with one vector for each body.
     """
-    reach, (gap, point, normal) = kinematics.reach, contacts.candidates
+    reach, candidates = kinematics.reach, contacts.candidates
+    gap = candidates.gap
     if reach is None:
         return []
     body, other = candidate_links(scene, kinematics.tree)
-    outside = [k for k in range(scene.candidates) if k not in (scene.reduced or ())]
+    outside = [k for k in range(scene.fixed_candidates) if k not in (scene.reduced or ())]
     twists = {link: reach.twist(link, v) for link in sorted({links[k] for k in outside for links in (body, other)})}
     if contacts.common_axes is None:
-        rates = [reach.speed(twists[body[k]] - twists[other[k]], point[k], normal[k]) for k in outside]
-        return [np.array(gap[k] + time_step * np.minimum(rate, 0.0)) for k, rate in zip(outside, rates, strict=True)]
+        rates = [
+            (gap[k], reach.speed(twists[body[k]] - twists[other[k]], candidates.point[k], candidates.normal[k]))
+            for k in outside
+        ]
+        rates += _class_rates(scene, kinematics, candidates, v, (body, other))
+        return [np.array(near + time_step * np.minimum(rate, 0.0)) for near, rate in rates]
     slopes: dict[int, tuple[Any, Any]] = {}
     for link in sorted({body[k] for k in outside}):
-        n = normal[0]
+        n = candidates.normal[0]
         slope = time_step * np.cross(n, twists[link][3:])
         slopes[link] = time_step * (n @ twists[link][:3]) - slope @ reach.center, slope
-    after = [gap[k] + (slopes[body[k]][0] + slopes[body[k]][1] @ point[k]) for k in outside]
+    after = [gap[k] + (slopes[body[k]][0] + slopes[body[k]][1] @ candidates.point[k]) for k in outside]
     return [np.minimum(gap[k], there) for k, there in zip(outside, after, strict=True)]
+
+
+def _class_rates(
+    scene: Scene, kinematics: Kinematics, candidates: Candidates, v: Any, links: tuple[list[Any], list[Any]]
+) -> list[tuple[Any, Any]]:
+    """Gaps and their rates of the candidates that classes of pairs have, at velocities (nv,)."""
+    reach = kinematics.reach
+    if not scene.pair_classes or reach is None:
+        return []
+    some = slice(scene.fixed_candidates, None)
+    twist = np.stack([reach.twist(link, v) for link in range(len(kinematics.tree.links) + 1)])
+
+    def rate_of(number: Any, point: Any, normal: Any) -> Any:
+        first, second = (np.take(twist, np.take(numpy.array(x, float), number), axis=0) for x in links)
+        return reach.speed(first - second, point, normal)
+
+    speeds = map_stacks(rate_of, candidates.number[some], candidates.point[some], candidates.normal[some])
+    return list(zip(candidates.gap[some], speeds, strict=True))
 
 
 def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:

@@ -130,7 +130,7 @@ def _touches_world(scene: Scene, kinematics: Kinematics, contacts: Contacts, par
     inside = [_root(scene, kinematics, k) in part.roots for k in range(scene.ground_candidates)]
     if not any(inside):
         return [False] * scene.slots
-    if not scene.collisions and all(inside):
+    if not scene.has_pairs and all(inside):
         return [True] * scene.slots
     on_ground = [*map(float, inside), *[0.0] * (scene.candidates - scene.ground_candidates)]
     return np.take(numpy.array(on_ground), contacts.candidate) > 0.5

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.host.inputs import Group, Input
+from delassus.compiler.host.inputs import Declared, Group, Input
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.actuators.activation import activate
@@ -32,7 +32,12 @@ GROUND: Final = Group(
     heights=Input("(field_rows,field_columns)", shared=True),
 )
 LIMITS: Final = Group(SolverLimits, tolerance=Input("()", TOLERANCE), iterations=Input("()", MAX_ITERATIONS))
-INPUTS: Final = {"material": MATERIAL, "ground": GROUND, "limits": LIMITS}
+INPUTS: Final[dict[str, Declared]] = {
+    "material": MATERIAL,
+    "ground": GROUND,
+    "limits": LIMITS,
+    "wrench": Input("(pushes,6)"),
+}
 SIGNATURE: Final = (
     "(nq),(nv),(impulse_size),(slot_size),(),(),{control}()->(nq),(nv),(impulse_size),(slot_size),(),(),()"
 )
@@ -54,9 +59,10 @@ def simulate(
     material: ContactParameters,
     ground: GroundShape,
     limits: SolverLimits,
+    wrench: Any = None,
 ) -> tuple[Floats, ...]:
     """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
-    inputs = step_inputs(control, time_step, material, ground, limits)
+    inputs = step_inputs(control, time_step, material, ground, limits)._replace(wrench=wrench)
     return take_period(scene, q, v, impulse, contact, time, alive, inputs)
 
 
@@ -77,9 +83,11 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         material: ContactParameters,
         ground: GroundShape,
         limits: SolverLimits,
+        wrench: Any = None,
     ) -> tuple[Floats, ...]:
         """As `simulate`."""
         inputs = step_inputs(np.array(policy(time, q, v)), time_step, material, ground, limits)
+        inputs = inputs._replace(wrench=wrench)
         return take_period(scene, q, v, impulse, contact, time, alive, inputs)
 
     return simulate_policy
@@ -132,5 +140,12 @@ def assemble_step(
 def candidate_geometry(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
     shape = ground._replace(normal=np.array(ground.normal))
-    gap, point, normal = find_candidates(scene, compute_kinematics(scene, q), shape)
-    return gap, point, normal
+    candidates = find_candidates(scene, compute_kinematics(scene, q), shape, every=True)
+    return candidates.gap, candidates.point, candidates.normal
+
+
+@kernel("(nq)->(slot_size)", inputs={"ground": GROUND})
+def contact_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> Floats:
+    """The candidates (slots,) that the slots of a step from a configuration have."""
+    shape = ground._replace(normal=np.array(ground.normal))
+    return collide(scene, compute_kinematics(scene, q), shape).candidate

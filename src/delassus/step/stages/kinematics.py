@@ -23,5 +23,5 @@ def compute_kinematics(scene: Scene, q: Any) -> Kinematics:
     """The kinematics of a configuration (nq,)."""
     tree = links_of(scene.model)
     poses = world_poses(tree, q)
-    reach = Reach.of(tree, scene.nv, poses, bool(scene.collisions)) if scene.candidates else None
+    reach = Reach.of(tree, scene.nv, poses, scene.has_pairs) if scene.candidates else None
     return Kinematics(tree, poses, reach)

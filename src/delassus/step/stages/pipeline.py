@@ -20,6 +20,7 @@ from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.tree.check import check_inertias
 from delassus.step.actuators.activation import activate, count_clipped
 from delassus.step.actuators.drive import drive, limited_servos
+from delassus.step.actuators.external import push_frames
 from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_modes
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.dissipation import solve_without_gain
@@ -76,6 +77,8 @@ def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = 
     if scene.method == ARTICULATED and forces.servos is not None and modes is None:
         modes = predict_servo_modes(forces.servos, mass_matrix(scene.model, state.q), h)
         forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
+    if inputs.wrench is not None:
+        forces = push_frames(scene.model, scene.pushed, state.q, inputs.wrench, forces)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     impulses = solve_contacts_without_gain(scene, state, kinematics, contacts, system, inputs)
     v = impulses.velocity

@@ -41,6 +41,8 @@ def rolling_velocity(
         if scene.has_fixed_slots
         else (np.take(leads, contacts.candidate, axis=0))
     )
+    if scene.pair_classes:  # whose numbers come after those of leads
+        leads = np.where((contacts.candidate < float(scene.fixed_candidates))[:, None], leads, 0.0)
     along = [contacts.axes[k].T @ leads[k] for k in range(slots)]
     if count > 3:  # turns are those of the body, wherever it touches
         along = [np.concatenate([lead, np.zeros(count - 3)]) for lead in along]
@@ -48,7 +50,7 @@ def rolling_velocity(
 
 
 def _candidate_leads(scene: Scene, kinematics: Kinematics, q: Any, v: Any, ground: GroundShape, time_step: Any) -> Any:
-    """(candidates, 3) half of the change of velocity of each candidate's point over the step [m/s]."""
+    """(fixed candidates, 3) half of the change of velocity of each candidate's point over the step [m/s]."""
     tree, poses, surface = kinematics.tree, kinematics.poses, ground_surface(scene, ground)
     later: list[Pair] = list(poses)
     twists: dict[int, tuple[Pair, Pair]] = {}
@@ -80,5 +82,5 @@ def _candidate_leads(scene: Scene, kinematics: Kinematics, q: Any, v: Any, groun
                 small = small & (then[k].normal @ now[k].normal > _SAME_FACE)
             lead = 0.5 * (v_then - v_now + np.cross(w_then, arm_then) - np.cross(w_now, arm))
             leads.append(np.where(small, lead, 0.0) if shape.rolls[k] else np.zeros(3))
-    leads += [np.zeros(3)] * (scene.candidates - scene.ground_candidates)
-    return np.stack(leads)
+    leads += [np.zeros(3)] * (scene.fixed_candidates - scene.ground_candidates)
+    return np.stack(leads) if leads else np.zeros((1, 3))

@@ -109,7 +109,7 @@ def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> t
             for link, links in zip((contacts.body, contacts.other), every, strict=True)
         ]
         block = reach.rows(*bodies[0], point, axes, count)
-        return block - reach.rows(*bodies[1], point, axes, count) if scene.collisions else block
+        return block - reach.rows(*bodies[1], point, axes, count) if scene.has_pairs else block
 
     if not fixed:
         return np.concatenate([row_block(k, contacts.point[k], contacts.axes[k], count) for k in range(slots)]), None

@@ -39,13 +39,15 @@ class GroundShape(NamedTuple):
 
 
 class StepInputs(NamedTuple):
-    """What is the same in all steps of a control period: control (nu,), h [s], the ground, and solver limits."""
+    """What is the same in all steps of a control period: control (nu,), h [s], the ground, solver limits, and wrenches
+    (pushes, 6) on the frames that the scene names."""
 
     control: Any
     time_step: Any
     ground: GroundShape
     contact: ContactParameters
     solver: SolverLimits = SolverLimits()
+    wrench: Any = None
 
 
 class StepState(NamedTuple):

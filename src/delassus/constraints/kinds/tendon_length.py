@@ -1,0 +1,134 @@
+"""The length of a tendon of the model, held, or following that of another; one side of it is a limit."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from numpy.polynomial.polynomial import polyder
+
+import delassus.numpy as np
+from delassus.common.names import UnknownName
+from delassus.common.options import grouped
+from delassus.common.types import Traced
+from delassus.compiler.differentiation.derivatives import jvp
+from delassus.constraints.basis.constraint import Constraint, ConstraintError, JointRow, frozen_numbers
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.options import RowResponse
+from delassus.dynamics.forces.strings import moving_dofs, wraps
+from delassus.dynamics.forces.tendons import rate_of, tendon_line, tendon_named
+from delassus.dynamics.kinematics.manifold import coordinate_rates
+from delassus.model.model import Model
+from delassus.model.transmission import PULLEY, Tendon
+
+
+@grouped("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
+@dataclass(frozen=True)
+class TendonLength(Constraint):
+    """A tendon's length is a polynomial of another's: l - l₀ = φ(l' - l₀'), φ(x) = Σ cₖ xᵏ. One row.
+
+    Its force is the tension [N] along the tendon, that pushes it longer. Without `tendon2`, the length is held at
+    l₀ + c₀: `at_most(TendonLength("cord", reference=0.4))` is a cord that is at most 0.4 m long.
+
+    Attributes:
+        tendon: The tendon l of the model, over joints or through sites.
+        tendon2: The tendon l' that it follows.
+        coefficients: c₀, c₁, … [m per power of m].
+        reference: l₀ [m].
+        reference2: l₀' [m].
+    """
+
+    tendon: str
+    tendon2: str | None = None
+    _: KW_ONLY
+    coefficients: Any = (0.0, 1.0)
+    reference: float = 0.0
+    reference2: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        numbers = frozen_numbers(f"coefficients of {self.label!r}", self.coefficients, "a list of numbers, (c₀, c₁, …)")
+        object.__setattr__(self, "coefficients", numbers if isinstance(numbers, tuple) else (numbers,))
+        if self.tendon == self.tendon2:
+            raise ConstraintError(
+                f"the tendon {self.tendon!r} cannot follow itself: name the one that leads.", code="immovable"
+            )
+
+    @property
+    def label(self) -> str:
+        """The name, or the tendons'."""
+        return self.name or (self.tendon if self.tendon2 is None else f"{self.tendon}-{self.tendon2}")
+
+    @property
+    def has_reference(self) -> bool:
+        """Always."""
+        return True
+
+    def count(self, model: Model) -> int:
+        """One."""
+        return 1
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """Those that move one of the tendons."""
+        return tuple(sorted(set().union(*(_dofs(model, self._tendon(model, name)) for name in self._names))))
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """r - φ'(x) r'."""
+        arms = self._gradient(motions.model, motions.q)
+        return tuple(JointRow(0, k, arms[k]) for k in self.velocities(motions.model))
+
+    def velocity_product(self, motions: LinkMotions) -> Traced:
+        """ṙ·v, the derivative of the rate along the motion with constant v."""
+        model, v = motions.model, motions.v
+        dofs = list(self.velocities(model))
+
+        def rate(q: Any) -> Any:
+            return rate_of(self._gradient(model, q), dofs, v)
+
+        return np.stack([jvp(rate, (motions.q,), (coordinate_rates(model, motions.q, v),))[1]])
+
+    def position_error(self, motions: LinkMotions) -> Traced:
+        """l - l₀ - φ(l' - l₀')."""
+        length = tendon_line(motions.model, self._tendon(motions.model, self.tendon), motions.q).length
+        return np.stack([length - self.reference - self._polynomial(motions.model, motions.q, 0)])
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self.tendon,) if self.tendon2 is None else (self.tendon, self.tendon2)
+
+    def _tendon(self, model: Model, name: str) -> Tendon:
+        tendon = tendon_named(model, name)
+        if tendon is None:
+            raise UnknownName("tendon", name, [t.name for t in model.tendons], code="unknown-name")
+        if wraps(tendon):
+            raise ConstraintError(
+                f"the tendon {name!r} wraps around a shape, and its length is not known.", code="not-supported"
+            )
+        return tendon
+
+    def _gradient(self, model: Model, q: Any) -> Any:
+        """(nv,) the rate of the row per velocity."""
+        arms = np.array(tendon_line(model, self._tendon(model, self.tendon), q).moment_arms)
+        if self.tendon2 is None:
+            return arms
+        other = tendon_line(model, self._tendon(model, self.tendon2), q).moment_arms
+        return arms - self._polynomial(model, q, 1) * np.array(other)
+
+    def _polynomial(self, model: Model, q: Any, order: int) -> Any:
+        """φ or its derivative, by Horner's rule."""
+        coefficients = [float(c) for c in polyder(self.coefficients, order)]
+        if self.tendon2 is None:
+            return coefficients[0] if order == 0 else 0.0
+        x = tendon_line(model, self._tendon(model, self.tendon2), q).length - self.reference2
+        value: Any = 0.0
+        for c in reversed(coefficients):
+            value = value * x + c
+        return value
+
+
+def _dofs(model: Model, tendon: Tendon) -> set[int]:
+    """The velocities that move a tendon."""
+    if tendon.terms:
+        return {model.v_slice(name).start for name, factor in tendon.terms if factor}
+    sites = [place for place in tendon.path if not place.startswith(PULLEY)]
+    return set().union(*(moving_dofs(model, name) for name in sites))

@@ -1,0 +1,53 @@
+"""Gravity compensation: passive forces that carry the weight of a share of each body, as MJCF's `gravcomp`.
+
+A body with the compensated mass m at the point c feels -m g there: f = -Σ m J_cᵀ g. O(n d) for depth d.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.kinematics.kinematics import world_poses
+from delassus.dynamics.tree.sums import add_torques
+from delassus.model.links import links_of
+from delassus.model.model import Model
+from delassus.model.placement import Placement
+
+
+def is_compensated(model: Model) -> bool:
+    """Whether a body of a model has gravity compensation."""
+    return any(joint.gravity_compensation for joint in model.joints)
+
+
+def compensation_forces(model: Model, q: Any) -> Any:
+    """f (nv,) [N·m, N]."""
+    tree = links_of(model)
+    world, total, gravity = world_poses(tree, q), np.zeros(model.nv), np.array(tree.gravity)
+    for mass, link, point in _compensated_points(model, tree, world):
+        force = -mass * gravity
+        for i in tree.path(link):
+            S_lin, S_ang = tree.links[i].subspace
+            R, p = world[i]
+            own = S_lin.T @ (R.T @ force) + S_ang.T @ (R.T @ np.cross(point - p, force))
+            add_torques(total, tree.links[i], own)
+    return total
+
+
+def compensation_energy(model: Model, q: Any) -> Any:
+    """Σ m g·c [J]: against that of the weight."""
+    tree = links_of(model)
+    points = _compensated_points(model, tree, world_poses(tree, q))
+    return sum((mass * (np.array(tree.gravity) @ point) for mass, _, point in points), np.array(0.0))
+
+
+def _compensated_points(model: Model, tree: Any, world: Any) -> list[tuple[float, int, Any]]:
+    """Masses [kg], the links that have them, and where they are in the world [m]."""
+    found = []
+    for k, joint in enumerate(model.joints):
+        if joint.gravity_compensation:
+            mass, *at = joint.gravity_compensation
+            link, placement = tree.place(k, Placement.of(p=at))
+            R, p = world[link]
+            found.append((mass, link, p + R @ placement.p))
+    return found

@@ -1,0 +1,73 @@
+"""Capsules around shapes, for a broad phase: a lower bound of the gap of two shapes is that of their capsules.
+
+Limbs of robots are long: balls around them overlap wherever two links are neighbours, capsules seldom.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+import delassus.numpy as np
+from delassus.geometry.candidates import Shape
+
+Array = NDArray[numpy.float64]
+
+
+class BoundingCapsule(NamedTuple):
+    """All points within a radius [m] of the segment center ± half, both (3,) [m] in the axes of the shape."""
+
+    center: Array
+    half: Array
+    radius: float
+
+
+def bounding_capsule(shape: Shape) -> BoundingCapsule:
+    """A capsule that contains a shape: the shape itself if it is a ball or capsule, that of its rims for a cylinder."""
+    origin, size = numpy.zeros(3), shape.size
+    match shape.kind.name:
+        case "sphere":
+            return BoundingCapsule(origin, numpy.zeros(3), size[0])
+        case "capsule" | "cylinder":
+            return BoundingCapsule(origin, numpy.array([0.0, 0.0, 0.5 * size[1]]), size[0])
+        case "ellipsoid":
+            # Of half-axes a ≥ b ≥ c: the ball of radius b along ±(a - b), as (x - a + b)² ≤ b² x²/a² for x ≤ a.
+            k = int(numpy.argmax(size))
+            b = sorted(size)[1]
+            return BoundingCapsule(origin, (size[k] - b) * numpy.eye(3)[k], b)
+        case _:
+            return _capsule_around(numpy.asarray(shape.kind.outline(size), float))
+
+
+def _capsule_around(points: Array) -> BoundingCapsule:
+    """Along the direction in which points (n, 3), whose hull is the shape, are spread most."""
+    low, high = points.min(0), points.max(0)
+    middle = 0.5 * (low + high)
+    axis = numpy.linalg.eigh((points - middle).T @ (points - middle))[1][:, -1]
+    boxed = numpy.eye(3)[int(numpy.argmax(high - low))]
+    return min((_along(points, middle, direction) for direction in (boxed, axis)), key=lambda c: c.radius)
+
+
+def _along(points: Array, middle: Array, axis: Array) -> BoundingCapsule:
+    along = (points - middle) @ axis
+    radius = float(numpy.linalg.norm(points - middle - numpy.outer(along, axis), axis=1).max())
+    start, end = float(along.min()), float(along.max())
+    return BoundingCapsule(middle + 0.5 * (start + end) * axis, 0.5 * (end - start) * axis, radius)
+
+
+def segment_distance(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:
+    """The distance [m] of two segments p ± d, which may be points, up to rounding never more than it is.
+
+    The nearest point of the first line is cut off at its ends, that of the second follows, then the first again.
+    """
+    between = p1 - p2
+    a, e, b, c, f = d1 @ d1, d2 @ d2, d1 @ d2, d1 @ between, d2 @ between
+    cross = a * e - b * b
+    skew = cross > 1e-9 * a * e
+    s = np.where(skew, np.clip((b * f - c * e) / np.where(skew, cross, 1.0), -1.0, 1.0), 0.0)
+    t = np.clip((b * s + f) / np.where(e > 0.0, e, 1.0), -1.0, 1.0)
+    s = np.clip((b * t - c) / np.where(a > 0.0, a, 1.0), -1.0, 1.0)
+    apart = between + s * d1 - t * d2
+    return np.sqrt(apart @ apart)

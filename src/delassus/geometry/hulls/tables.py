@@ -1,0 +1,109 @@
+"""Hulls as kernels read them: vertices, and a table of faces, whose numbers are data of loops.
+
+The code of a kernel does not depend on how many vertices or faces there are.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import scan
+from delassus.geometry.hulls.faces import hull_faces, quad_corners
+
+_FACE_ANGLE: Final = 0.02
+"""Triangles [rad] that are merged to a face on which a hull may rest."""
+
+_FACE_DISTANCE: Final = 2e-3
+"""Of the extent: how far corners of a face may be off its plane."""
+
+
+class Hull(NamedTuple):
+    """A convex hull: its vertices (n, 3) [m]; of its faces the normals (f, 3) and four corners (f, 4, 3) each.
+
+    Arrays are constant or traced. `normals` and `quads` are None if the faces are not known; rows may be repeated, as
+    where hulls of several sizes share a table.
+    """
+
+    vertices: Any
+    normals: Any = None
+    quads: Any = None
+
+    def support(self, direction: Any) -> Any:
+        """The vertex (3,) that is farthest in a direction (3,) of the hull's axes; cost: 10 operations a vertex."""
+
+        def visit(best: tuple[Any, Any], vertex: Any) -> tuple[tuple[Any, Any], None]:
+            height = vertex @ direction
+            higher = height > best[0]
+            return (np.where(higher, height, best[0]), np.where(higher, vertex, best[1])), None
+
+        first = np.array(self.vertices[0])
+        (_, farthest), _ = scan(visit, (first @ direction, first), self.vertices)
+        return farthest
+
+    def bounds(self) -> tuple[Any, Any]:
+        """The least and the largest coordinates (3,) of its vertices."""
+        if isinstance(self.vertices, numpy.ndarray):
+            return self.vertices.min(0), self.vertices.max(0)
+
+        def visit(bounds: tuple[Any, Any], vertex: Any) -> tuple[tuple[Any, Any], None]:
+            return (np.minimum(bounds[0], vertex), np.maximum(bounds[1], vertex)), None
+
+        first = np.array(self.vertices[0])
+        return scan(visit, (first, first), self.vertices)[0]
+
+    def face(self, direction: Any) -> tuple[Any, Any, Any]:
+        """The corners (4, 3), the normal (3,) and the number of the face that looks most along a direction (3,).
+
+        Without a table of faces, the corners are supports in four directions that are tilted by a few degrees.
+        """
+        if self.normals is None:
+            return self._tilted_supports(direction), direction, np.array(0.0)
+
+        def visit(best: tuple[Any, ...], face: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
+            normal, quad, number = face
+            cosine = normal @ direction
+            better = cosine > best[0]
+            return tuple(
+                np.where(better, x, y) for x, y in zip((cosine, normal, quad, number), best, strict=True)
+            ), None
+
+        numbers = numpy.arange(float(len(self.normals)))
+        none = (np.array(-2.0), np.zeros(3), np.zeros((4, 3)), np.array(0.0))
+        (_, normal, quad, number), _ = scan(visit, none, (self.normals, self.quads, numbers))
+        return quad, normal, number
+
+    def _tilted_supports(self, direction: Any) -> Any:
+        size = np.abs(direction)
+        least = np.where(size[0] <= np.minimum(size[1], size[2]), numpy.array([1.0, 0.0, 0.0]), 0.0)
+        least = least + np.where(size[0] <= np.minimum(size[1], size[2]), 0.0, 1.0) * np.where(
+            size[1] <= size[2], numpy.array([0.0, 1.0, 0.0]), numpy.array([0.0, 0.0, 1.0])
+        )
+        u = np.cross(direction, least)
+        u = u / np.sqrt(u @ u)
+        w = np.cross(direction, u)
+        arms = [u, w, -u, -w]
+        return np.stack([self.support(direction + 0.03 * arm) for arm in arms])
+
+
+def as_hull(size: Any) -> Hull:
+    """The hull of vertices (n, 3): with faces if they are known while a kernel is traced, or of a `Hull` as it is."""
+    if isinstance(size, Hull):
+        return size
+    if isinstance(size, tuple):
+        return _constant_hull(size)
+    if isinstance(size, numpy.ndarray) and size.dtype == float:
+        return _constant_hull(tuple(map(tuple, size.tolist())))
+    return Hull(size)
+
+
+@lru_cache(maxsize=256)
+def _constant_hull(vertices: tuple[tuple[float, ...], ...]) -> Hull:
+    x = numpy.array(vertices, float)
+    faces = hull_faces(x, _FACE_ANGLE, _FACE_DISTANCE)
+    used = sorted({corner for face in hull_faces(x) for corner in face.corners})
+    quads = numpy.array([x[list(quad_corners(x, face.corners))] for face in faces])
+    return Hull(x[used], numpy.array([face.normal for face in faces]), quads)

@@ -1,0 +1,70 @@
+"""Pairs of convex shapes that have no closed form, by their supports: all that are not in a file of their own.
+
+Balls and capsules are points and segments with a rounding; gaps are those of the cores less both roundings. Balls and
+ellipsoids touch with one point, capsules with two, all others with up to four.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import delassus.numpy as np
+from delassus.geometry.pairs.patches import patch_touches
+from delassus.geometry.pairs.registry import pair
+from delassus.geometry.pairs.separation import Body, separation
+from delassus.geometry.shapes.distances import norm
+from delassus.geometry.shapes.registry import SHAPES, Placed, ShapeKind, Touch
+
+_POINTS: Final = {"sphere": 1, "ellipsoid": 1, "capsule": 2, "cylinder": 4, "box": 4, "mesh": 4}
+
+CONVEX_PAIRS: Final = (
+    ("sphere", "mesh"),
+    ("capsule", "cylinder"),
+    ("capsule", "ellipsoid"),
+    ("capsule", "mesh"),
+    ("box", "cylinder"),
+    ("box", "ellipsoid"),
+    ("box", "mesh"),
+    ("cylinder", "cylinder"),
+    ("cylinder", "ellipsoid"),
+    ("cylinder", "mesh"),
+    ("ellipsoid", "ellipsoid"),
+    ("ellipsoid", "mesh"),
+    ("mesh", "mesh"),
+)
+"""Pairs of shapes by this file."""
+
+
+def convex_body(kind: ShapeKind, body: Placed) -> Body:
+    """A placed shape as the search for the separation takes it."""
+    return Body(lambda n: kind.core_support(body, n), kind.core(body))
+
+
+def convex_touches(kinds: tuple[ShapeKind, ShapeKind], one: Placed, other: Placed, points: int) -> list[Touch]:
+    """Where two convex shapes touch: one point, or a patch of up to two or four."""
+    first, second = (convex_body(kind, body) for kind, body in zip(kinds, (one, other), strict=True))
+    deepest = separation(first, second)
+    rounding = first.core.rounding, second.core.rounding
+    touches = [Touch(*deepest)]
+    if points > 1:
+        n = deepest.normal
+        touches = patch_touches(deepest, kinds[0].facet(one, -n), kinds[1].facet(other, n), points)
+    absent = np.abs(deepest.gap) + 4.0 * (norm(first.core.extents) + norm(second.core.extents) + sum(rounding))
+    rounded = []
+    for touch in touches:
+        gap = np.minimum(touch.gap - sum(rounding), absent)
+        rounded.append(touch._replace(gap=gap, point=touch.point - rounding[0] * touch.normal))
+    return rounded
+
+
+def _enter(one: str, other: str) -> None:
+    """Register two shapes."""
+    kinds, points = (SHAPES[one], SHAPES[other]), min(_POINTS[one], _POINTS[other])
+
+    @pair(one, other, points=points)
+    def touches(first: Placed, second: Placed) -> list[Touch]:
+        return convex_touches(kinds, first, second, points)
+
+
+for _one, _other in CONVEX_PAIRS:
+    _enter(_one, _other)

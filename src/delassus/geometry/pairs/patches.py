@@ -1,0 +1,192 @@
+"""Contact patches: what the facets of two bodies have in common, seen along the normal, as up to four points.
+
+Both facets are convex polygons, or segments. Their intersection across the normal has three kinds of corners: corners
+of one that are within the other, and crossings of two edges. At each of them the gap is the difference of the heights
+of both facets along the normal, which is nowhere less than the gap of the bodies.
+
+Of these corners a slot keeps the one that is farthest in the slot's direction, which turns with the first facet:
+(1, 0.8) and its quarter turns, in units of the facets' widths. Corners of rectangles and of rhombi are apart in these
+directions, so that a slot keeps its corner under small motions. Depth counts as well: on tilted facets, slots are on
+the lower side. The bodies' least gap is given to the nearest slot if no slot has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import scan
+from delassus.geometry.pairs.separation import Separation
+from delassus.geometry.shapes.distances import norm
+from delassus.geometry.shapes.registry import Facet, Touch
+
+_SAME: Final = 1e-6
+"""Of the facets' widths: what is nearer counts as one point, and what is so little outside as within."""
+
+_MOVED: Final = 1e-4
+"""Of the facets' widths: how much less the least gap is than all others where its point takes a slot."""
+
+_REPEATED: Final = 1e-9
+"""Of the facets' widths: slots that are nearer to each other have the same corner."""
+
+_PARALLEL: Final = 1e-9
+"""The sine of the angle between edges that do not cross."""
+
+_LOWER: Final = 2.0
+"""Heights count so many times as much as widths."""
+
+_FACETS: Final = 4096.0
+"""More than any shape has, for numbers of features."""
+
+_DIRECTIONS: Final = {
+    2: numpy.array([(1.0, 0.1), (-1.0, -0.1)]),
+    4: numpy.array([(1.0, 0.8), (-0.8, 1.0), (-1.0, -0.8), (0.8, -1.0)]),
+}
+"""Of the slots of a patch."""
+
+
+class _Polygon(NamedTuple):
+    """A facet across the normal: corners (k, 3), heights last, its normal (3,), and whether it has an area."""
+
+    corners: Any
+    normal: Any
+    is_flat: Any
+
+    def height(self, y: Any) -> Any:
+        """Of its plane at a place (2,)."""
+        a, m = self.corners[0], self.normal
+        steep = np.abs(m[2]) < _PARALLEL
+        return a[2] - (m[0] * (y[0] - a[0]) + m[1] * (y[1] - a[1])) / np.where(steep, 1.0, m[2])
+
+    def contains(self, y: Any, small: Any) -> Any:
+        """Whether a place (2,) is within it, or so little outside."""
+
+        def visit(bounds: tuple[Any, Any], edge: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
+            a, b = edge
+            way = b[:2] - a[:2]
+            size = np.sqrt(way @ way)
+            side = (way[0] * (y[1] - a[1]) - way[1] * (y[0] - a[0])) / np.where(size > small, size, 1.0)
+            side = np.where(size > small, side, 0.0)
+            return (np.minimum(bounds[0], side), np.maximum(bounds[1], side)), None
+
+        ends = np.concatenate([self.corners[1:], self.corners[:1]])
+        (least, most), _ = scan(visit, (np.array(0.0), np.array(0.0)), (self.corners, ends))
+        return self.is_flat & ((least >= -small) | (most <= small))
+
+
+class _Slots(NamedTuple):
+    """Of each slot the best score, place and height of the first body, and gap."""
+
+    score: Any
+    place: Any
+    gap: Any
+
+
+def patch_touches(deepest: Separation, one: Facet, other: Facet, slots: int) -> list[Touch]:
+    """Touches of two facets of cores, the first looking against the normal and the other one along it.
+
+    Cost: 60 operations a corner and 100 a pair of edges, in loops.
+    """
+    n, origin = deepest.normal, deepest.point
+    axis = _across(n, one.axis, other.axis)
+    axes = np.stack([axis, np.cross(n, axis), n])
+    first, second = (_polygon(facet, axes, origin) for facet in (one, other))
+    width = np.minimum(_width(first), _width(second))
+    size = np.max(width)
+    small = _SAME * size
+    directions = _DIRECTIONS[slots] / np.maximum(width, _SAME * size + 1e-300)
+
+    def offer(best: _Slots, active: Any, y: Any, height: Any, gap: Any) -> tuple[_Slots, None]:
+        score = directions @ y - _LOWER * (gap - deepest.gap) / np.maximum(size, 1e-300)
+        better = active & (score > best.score)
+        place = np.where(better[:, None], np.stack([y[0], y[1], height]), best.place)
+        return _Slots(np.where(better, score, best.score), place, np.where(better, gap, best.gap)), None
+
+    def corner_of_first(best: _Slots, a: Any) -> tuple[_Slots, None]:
+        return offer(best, second.contains(a[:2], small), a[:2], a[2], a[2] - second.height(a[:2]))
+
+    def corner_of_second(best: _Slots, b: Any) -> tuple[_Slots, None]:
+        height = first.height(b[:2])
+        return offer(best, first.contains(b[:2], small), b[:2], height, height - b[2])
+
+    def crossing(best: _Slots, edges: Any) -> tuple[_Slots, None]:
+        a, a_end = (np.take(first.corners, edges[k], axis=0) for k in (0, 1))
+        b, b_end = (np.take(second.corners, edges[k], axis=0) for k in (2, 3))
+        u, w, c = a_end - a, b_end - b, b - a
+        det = u[0] * w[1] - u[1] * w[0]
+        lengths = np.sqrt((u[0] * u[0] + u[1] * u[1]) * (w[0] * w[0] + w[1] * w[1]))
+        cross = np.abs(det) > _PARALLEL * lengths
+        safe = np.where(cross, det, 1.0)
+        s, t = (c[0] * w[1] - c[1] * w[0]) / safe, (c[0] * u[1] - c[1] * u[0]) / safe
+        x = a + s * u
+        within = cross & (s >= 0.0) & (s <= 1.0) & (t >= 0.0) & (t <= 1.0)
+        return offer(best, within, x[:2], x[2], x[2] - (b[2] + t * w[2]))
+
+    best = _Slots(np.full(slots, -1e300), np.zeros((slots, 3)), np.full(slots, 1e300))
+    best, _ = scan(corner_of_first, best, first.corners)
+    best, _ = scan(corner_of_second, best, second.corners)
+    best, _ = scan(crossing, best, _edge_pairs(len(first.corners), len(second.corners)))
+    return _with_deepest(best, deepest, axes, size, (one.number * _FACETS + other.number) * 4.0 + 1.0)
+
+
+def _with_deepest(best: _Slots, deepest: Separation, axes: Any, size: Any, feature: Any) -> list[Touch]:
+    """The slots as touches, the least gap among them; slots that repeat another one are far away.
+
+    Where no slot has the least gap, the nearest one gets it, and its place as well if the gap is much less.
+    """
+    empty = best.score < -1e299
+    distance = np.where(empty, 1e200, best.place[:, 0] ** 2 + best.place[:, 1] ** 2)
+    nearest, excess = np.argmin(distance), np.min(best.gap) - deepest.gap
+    touches: list[Touch] = []
+    places: list[Any] = []
+    for k in range(len(best.gap)):
+        is_nearest = nearest == float(k)
+        moved = is_nearest & (excess > _MOVED * size)
+        place = np.where(moved, 0.0, best.place[k])
+        # Faces of tables are off by their tolerance: no gap is less than that of the bodies.
+        gap = np.where(is_nearest & (excess > 0.0), deepest.gap, np.maximum(best.gap[k], deepest.gap))
+        repeated = empty[k] & ~moved
+        for other in places:
+            apart = place[:2] - other[:2]
+            repeated = repeated | (apart @ apart <= (_REPEATED * size) ** 2)
+        places.append(np.where(repeated, 1e100, place))
+        point = deepest.point + axes.T @ np.where(repeated, 0.0, place)
+        touches.append(Touch(np.where(repeated, 1e100, gap), point, deepest.normal, feature + k))
+    return touches
+
+
+def _edge_pairs(k: int, m: int) -> Any:
+    """(k m, 4) numbers of the corners of all pairs of edges."""
+    pairs = [
+        (i, (i + 1) % k, j, (j + 1) % m) for i in range(k if k > 2 else k - 1) for j in range(m if m > 2 else m - 1)
+    ]
+    return numpy.array(pairs, float).reshape(-1, 4)
+
+
+def _across(n: Any, axis: Any, spare: Any) -> Any:
+    """A unit vector (3,) across n, along the axis of a facet, or that of the other one if that is along n."""
+    result = numpy.array([1.0, 0.0, 0.0])
+    far_from_x = np.abs(n[0]) < 0.8
+    result = np.where(far_from_x, result, numpy.array([0.0, 1.0, 0.0]))
+    result = result - (result @ n) * n
+    for candidate in (spare, axis):
+        part = candidate - (candidate @ n) * n
+        result = np.where(part @ part > 0.01, part, result)
+    return result / norm(result)
+
+
+def _polygon(facet: Facet, axes: Any, origin: Any) -> _Polygon:
+    corners = np.stack([axes @ (facet.corners[k] - origin) for k in range(len(facet.corners))])
+    area, reach = np.array(0.0), np.array(0.0)
+    for k in range(1, len(facet.corners) - 1):
+        u, w = corners[k] - corners[0], corners[k + 1] - corners[0]
+        area = area + (u[0] * w[1] - u[1] * w[0])
+        reach = np.maximum(reach, np.maximum(u @ u, w @ w))
+    return _Polygon(corners, axes @ facet.normal, np.abs(area) > _SAME * reach)
+
+
+def _width(polygon: _Polygon) -> Any:
+    """Half its extents (2,) across the normal."""
+    return 0.5 * (np.max(polygon.corners[:, :2], axis=0) - np.min(polygon.corners[:, :2], axis=0))

@@ -1,0 +1,62 @@
+"""`RunRecord`: the part of a trajectory from which a simulation goes on at any of its times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.output.errors import TrajectoryError
+
+_WHOLE: Final = ("count", "seed", "stream")
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """What a run began with besides its first state.
+
+    Attributes:
+        begin: The trajectory's time [s] at which it began.
+        period: Of the controls [s].
+        count: (…) control periods that its items had made before.
+        seed: (…) of random numbers.
+        stream: (…) of random numbers.
+        time: (times, …) [s] of each item since its own start; None where it is the trajectory's.
+    """
+
+    begin: float
+    period: float
+    count: Any
+    seed: Any
+    stream: Any
+    time: NDArray[np.float64] | None = None
+
+    def select(self, times: Any, items: tuple[Any, ...]) -> RunRecord:
+        """The same of some times and items."""
+        chosen = {name: np.asarray(getattr(self, name))[items] for name in _WHOLE}
+        return replace(self, **chosen, time=None if self.time is None else self.time[times][(slice(None), *items)])
+
+    def periods(self, time: float) -> int:
+        """Control periods that were made until a time [s] of the trajectory."""
+        return int(np.rint((time - self.begin) / self.period))
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it, as a file keeps it."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: np.asarray(x) for name, x in values.items() if x is not None}
+
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, NDArray[Any]], axes: tuple[int, ...]) -> RunRecord:
+        """What `arrays` gave, of a trajectory with these times and items."""
+        shapes = {"begin": (), "period": (), **dict.fromkeys(_WHOLE, axes[1:])}
+        for name, shape in (shapes | ({"time": axes} if "time" in arrays else {})).items():
+            kinds = "iu" if name in _WHOLE else "f"
+            if name not in arrays or arrays[name].dtype.kind not in kinds or arrays[name].shape != shape:
+                raise TrajectoryError(f"its run has no {name} as simulations record them.", code="other-file")
+        begin, period = float(arrays["begin"]), float(arrays["period"])
+        if not (np.isfinite(begin) and 0.0 < period < np.inf):
+            raise TrajectoryError(f"its run has control periods of {period} s; they are positive.", code="other-file")
+        return cls(begin, period, **{name: arrays[name] for name in _WHOLE}, time=arrays.get("time"))

@@ -1,0 +1,85 @@
+"""`Push`: what acts on robots from outside in a control period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from delassus.common.checks import array_of_shape
+from delassus.errors import expect, short
+from delassus.model.parts import WORLD
+from delassus.simulation.checks import RunError, SimulationError, fits
+from delassus.simulation.setup import Setup
+from delassus.simulation.state import State
+from delassus.step.marks import Mark
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """Wrenches on bodies through a control period, and a change of velocity at its beginning.
+
+        sim.step(state, control, push=dl.Push({"trunk": [0, 50, 0, 0, 0, 0]}))
+
+    Attributes:
+        wrench: By the name of a frame, (…, 6) force [N] and torque [N·m] at its origin, in the world's axes. Other
+            names compile the step anew, other numbers do not.
+        kick: (…, nv) added to the velocity [rad/s, m/s]; None for nothing.
+    """
+
+    wrench: Mapping[str, ArrayLike] = field(default_factory=dict)
+    kick: ArrayLike | None = None
+
+
+Pushes: TypeAlias = Push | Callable[[Any, Any, Any], Push | None]
+"""A push, or a function of times (…), configurations and velocities that gives one, or None."""
+
+
+def check_push(sim: Setup, push: Any, batch: tuple[int, ...]) -> tuple[tuple[str, ...], Any, Any]:
+    """The names of frames, their wrenches (…, frames, 6), and the kick (…, nv) or None."""
+    expect("the push", push, Push, 'Push({"trunk": (0, 50, 0, 0, 0, 0)})')
+    if not isinstance(push.wrench, Mapping):
+        raise SimulationError(
+            f"wrench is {short(repr(push.wrench))}; it is given by the names of frames, such as "
+            '{"trunk": (0, 50, 0, 0, 0, 0)}.',
+            code="wrong-type",
+        )
+    names, wrenches = tuple(push.wrench), []
+    for name, given in push.wrench.items():
+        if sim.model.frame(name).joint == WORLD:
+            raise SimulationError(
+                f"the frame {name!r} is fixed to the world: a wrench on it moves nothing.", code="unknown-frame"
+            )
+        wrenches.append(_of_items(f"the wrench on {name!r}", given, 6, batch))
+    kick = None if push.kick is None else _of_items("the kick", push.kick, sim.model.nv, batch)
+    stacked = np.stack(np.broadcast_arrays(*wrenches), -2) if wrenches else None
+    return names, stacked, kick
+
+
+def _of_items(what: str, given: Any, size: int, batch: tuple[int, ...]) -> Any:
+    x = array_of_shape(what, given, (..., size))
+    if not fits(x.shape[:-1], batch):
+        raise SimulationError(f"{what} has shape {x.shape}, and there are items {batch}.", code="batch-mismatch")
+    return x
+
+
+def kicked(state: State, kick: Any) -> State:
+    """A state with another velocity; an item whose kick is no number is frozen as it is, and so is what was frozen."""
+    finite = np.isfinite(kick).all(-1) & np.ones(state.batch, bool)
+    status = np.where(finite, state.status, np.asarray(state.status) | int(Mark.FROZEN))
+    moves = (finite & ~state.frozen)[..., None]
+    return replace(state, v=np.where(moves, state.v + kick, state.v), status=status)
+
+
+def push_at(pushes: Any, time: Any, q: Any, v: Any) -> Any:
+    """The push of a period."""
+    if not callable(pushes):
+        return pushes
+    try:
+        return pushes(time, q, v)
+    except Exception as error:
+        now = float(np.max(time, initial=0.0))
+        raise RunError(f"push failed at {now:g} s: {type(error).__name__}, {error}", now) from error

@@ -1,0 +1,124 @@
+"""States as values: items of them, several in one, in files and from logs; items that start again."""
+
+import numpy as np
+import pytest
+
+import delassus as dl
+from delassus.errors import BadArgument
+from delassus.simulation import Mark, State
+
+BALL = dl.Simulation(dl.load("quadruped"), touching="*_calf_1")
+HOME = BALL.model.posture("home")
+PARTS = ("q", "v", "time", "impulse", "contact", "residual", "status", "count", "seed", "stream", "activation")
+
+
+def dropped(n=6, steps=40):
+    q = np.tile(HOME, (n, 1))
+    q[:, 2] += np.linspace(0.0, 0.02, n)
+    return BALL.run(q, steps=steps)
+
+
+LOG = dropped()
+
+
+def same(one, other):
+    for name in PARTS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def test_a_run_goes_on_from_any_time_of_a_log_to_the_bit():
+    again = BALL.run(LOG[25], steps=15)
+    same(again[-1], LOG[-1])
+
+
+def test_an_item_of_a_log_goes_on_as_in_its_batch():
+    same(BALL.run(LOG[25, 3], steps=15)[-1], LOG[-1, 3])
+
+
+def test_items_of_a_state_are_chosen_as_those_of_an_array():
+    state = LOG[-1]
+    mask = np.array([True, False, False, True, False, False])
+    same(state[mask], state[[0, 3]])
+    same(state[1:3][1], state[2])
+
+
+def test_joined_states_have_the_items_of_each():
+    state = LOG[-1]
+    same(State.join([state[:2], state[2], state[3:]]), state)
+
+
+def test_a_state_is_read_from_a_file_to_the_bit(tmp_path):
+    LOG[-1].save(tmp_path / "state.npz")
+    same(State.load(tmp_path / "state.npz"), LOG[-1])
+
+
+def test_a_log_from_a_file_goes_on_to_the_bit(tmp_path):
+    LOG.save(tmp_path / "log.npz")
+    same(dl.Trajectory.load(tmp_path / "log.npz", BALL)[20], LOG[20])
+
+
+def test_items_that_are_reset_start_again_and_the_others_go_on():
+    state, q = LOG[-1], np.array([HOME, HOME])
+    q[1, 2] += 0.1
+    reset = BALL.reset(state, [4, 1], q)
+    same(reset[[4, 1]], State(**{**vars(BALL.start(q)), "count": [40, 40], "stream": [4, 1]}))
+    same(reset[[0, 2, 3, 5]], state[[0, 2, 3, 5]])
+
+
+def test_items_with_times_of_their_own_do_what_they_do_alone():
+    state = BALL.reset(LOG[-1], np.arange(6) < 2, HOME)
+    log = BALL.run(state, steps=10)
+    same(log[-1][0], BALL.run(state[0], steps=10)[-1])
+    np.testing.assert_allclose(log[-1].time, [0.01] * 2 + [0.05] * 4, atol=1e-12)
+    np.testing.assert_allclose(log.time, 1e-3 * np.arange(11), atol=1e-12)
+    same(log[::5][1, 1], log[5][1])
+
+
+def test_a_frozen_item_thaws_when_it_is_reset():
+    state = BALL.start(np.where(np.arange(3)[:, None] == 1, np.nan, HOME))
+    assert state.frozen.tolist() == [False, True, False]
+    after = BALL.step(BALL.reset(state, state.frozen, HOME))
+    assert not after.frozen.any() and not np.asarray(after.status & int(Mark.FROZEN)).any()
+    same(after[1], State(**{**vars(after[0]), "stream": 1}))
+
+
+def test_controllers_get_the_time_of_each_item():
+    times = []
+    state = BALL.reset(LOG[-1], [0], HOME)
+    BALL.run(state, control=lambda time, q, v: times.append(time) or np.zeros(BALL.nu), steps=1)
+    np.testing.assert_allclose(times[0], [0.0] + [0.04] * 5, atol=1e-12)
+
+
+def test_items_on_grounds_of_their_own_are_reset_onto_them():
+    sim = dl.Simulation(BALL.model, dl.Ground(height=np.array([0.0, 0.3])), touching="*_calf_1")
+    state = sim.reset(sim.start(HOME), [1], HOME)
+    assert state.q[1, 2] - state.q[0, 2] == pytest.approx(0.3, abs=1e-9)
+
+
+def test_one_item_alone_can_be_reset():
+    same(BALL.reset(LOG[-1, 0], True, HOME), State(**{**vars(BALL.start(HOME)), "count": 40}))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: BALL.reset(LOG[-1], [6], HOME),
+        lambda: BALL.reset(LOG[-1], [-1], HOME),
+        lambda: BALL.reset(LOG[-1], [1, 1], HOME),
+        lambda: BALL.reset(LOG[-1], np.ones(5, bool), HOME),
+        lambda: BALL.reset(LOG[-1], [0.5], HOME),
+        lambda: BALL.reset(LOG[-1], [0, 1], np.tile(HOME, (3, 1))),
+        lambda: LOG[-1][6],
+        lambda: LOG[-1]["first"],
+        lambda: LOG[-1][0][0],
+        lambda: State.join([]),
+        lambda: State.join([LOG[-1], dl.Simulation(BALL.model, max_contacts=0).start(HOME)]),
+    ],
+)
+def test_items_that_are_not_there_are_refused_with_a_sentence(wrong):
+    with pytest.raises(BadArgument, match=r"\.$"):
+        wrong()
+
+
+def test_a_loop_over_a_state_ends():
+    assert len(list(LOG[-1])) == 6
