@@ -103,7 +103,6 @@ EXAMPLES = {
     "CompliantStep": dl.stepping.compliant_step(LOOP, HOME, NONE, NONE, time_step=1e-3),
     "CompliantSystem": dl.stepping.compliant_system(LOOP, HOME, NONE, NONE, time_step=1e-3),
     "Ground": dl.Ground(),
-    "Push": dl.simulation.Push(kick=np.ones(1)),
     "RowsOnVelocities": dl.contact.RowsOnVelocities((dl.cones.Friction(),), 6),
     "State": ON_GROUND.start(np.zeros(1), np.zeros(1)),
     "Trajectory of a simulation": dataclasses.replace(FALL, simulation=None),
