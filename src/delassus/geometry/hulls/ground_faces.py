@@ -41,12 +41,14 @@ class HullTables(NamedTuple):
         normals: (n, d, 3) outward normals of the faces around each vertex; those with fewer than d faces repeat some.
         corners: (n, d, 4) numbers of four vertices of each of these faces; -1 where a face has but three.
         extent: The diagonal [m] of the box around it.
+        planes: Of all its faces, outward normals (m, 3) · x = offsets (m,) [m].
     """
 
     vertices: Any
     normals: Any
     corners: Any
     extent: Any
+    planes: tuple[Any, Any]
 
 
 @functools.lru_cache(maxsize=512)
@@ -66,7 +68,17 @@ def hull_tables(vertices: tuple[tuple[float, float, float], ...]) -> HullTables:
     chosen = [(some * width or [0] * width)[:width] for some in around]
     normals = np.array([[faces[k][0] for k in some] for some in chosen])
     corners = np.array([[faces[k][1] for k in some] for some in chosen], float)
-    return HullTables(points, normals, corners, extent)
+    return HullTables(points, normals, corners, extent, _planes(hull))
+
+
+def _planes(hull: Hull) -> tuple[Array, Array]:
+    """Normals (m, 3) and offsets (m,) of the planes of all triangles, those of one plane once."""
+    a, b, c = (hull.points[hull.triangles[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    _, first = np.unique(normals.round(9) + 0.0, axis=0, return_index=True)  # no two planes of a hull are parallel
+    first.sort()
+    return normals[first], np.sum(normals[first] * a[first], 1)
 
 
 def merged_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
