@@ -30,7 +30,7 @@ def shapes_of(
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
     for pattern in name_patterns("touching", patterns):
-        found = matching(pattern, every)
+        found = named_shapes(model, pattern, every)
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
         found = _on_ground(model, found) if pattern == "*" else found
@@ -84,7 +84,7 @@ def colliding(
                 f"colliding= has {pair!r}; it has pairs of names or patterns, such as ('*_hand', 'box').",
                 code="wrong-type",
             )
-        one, two = ([g for g in every if _matches(g, pattern)] for pattern in patterns)
+        one, two = (named_shapes(model, pattern, every) for pattern in patterns)
         for chosen, pattern in ((one, patterns[0]), (two, patterns[1])):
             if not chosen:
                 raise UnknownName(
@@ -103,9 +103,17 @@ def colliding(
     return found
 
 
-def _matches(geometry: Geometry, pattern: str) -> bool:
-    """Whether a shape is meant by a pattern; planes have to be named in full."""
-    return geometry.name == pattern if geometry.shape == "plane" else bool(matching(pattern, [geometry]))
+def named_shapes(model: Model, pattern: str, shapes: list[Geometry]) -> list[Geometry]:
+    """The shapes of a name or pattern; by the name of a frame, link or joint, those of the body that it is on.
+
+    Planes, which are mostly the ground, have to be named in full.
+    """
+    found = [g for g in shapes if (g.name == pattern if g.shape == "plane" else matching(pattern, [g]))]
+    if found:
+        return found
+    joints = {frame.joint for frame in model.frame_list if frame.name == pattern}
+    joints |= {k for k, joint in enumerate(model.joints) if joint.name == pattern}
+    return [g for g in shapes if g.joint in joints and g.shape != "plane"]
 
 
 def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | None = None) -> Shape:

@@ -60,7 +60,7 @@ def hull_tables(vertices: tuple[tuple[float, float, float], ...]) -> HullTables:
     names = [int(np.argmin(np.sum((points - x) ** 2, 1))) for x in hull.points]  # quickhull sorts its points
     faces, around = [], [[] for _ in points]  # type: ignore[var-annotated]
     for normal, members in merged_faces(hull, min(MERGE_HEIGHT, _MERGE_SHARE * extent)):
-        four = [names[k] for k in _largest_four(hull.points, members, normal)]
+        four = [names[k] for k in largest_four(hull.points, members, normal)]
         for k in members.tolist():
             around[names[k]].append(len(faces))
         faces.append((normal, four + [-1] * (4 - len(four))))
@@ -113,7 +113,7 @@ def merged_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
     return faces
 
 
-def _largest_four(points: Array, members: Indices, normal: Array) -> list[int]:
+def largest_four(points: Array, members: Indices, normal: Array) -> list[int]:
     """The three or four of a face's vertices that span the largest area, in the order around it."""
     u = np.eye(3)[int(np.argmin(np.abs(normal)))]
     u = np.cross(normal, u)
