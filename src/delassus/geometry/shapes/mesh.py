@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.compiler.tracing.flow.control import scan
 from delassus.geometry.fields import HeightField
 from delassus.geometry.hulls.ground_faces import HullTables, hull_tables
@@ -55,8 +56,11 @@ class Mesh(ShapeKind):
             return touches
         middle = 0.5 * (hull.vertices.min(0) + hull.vertices.max(0))
         radius = float(numpy.linalg.norm(hull.vertices - middle, axis=1).max())
-        lowest = body.p[2] + np.min(hull.vertices @ body.R[2])
-        terrain = ConvexBody(_distance_of_terrain(body, hull), body.at(middle), radius, lowest)
+        lowest, _ = scan(
+            lambda low, x: (np.minimum(low, body.R[2] @ x), None), np.array(radius), hull.vertices - middle
+        )
+        center = body.at(middle)
+        terrain = ConvexBody(_distance_of_terrain(body, hull), center, radius, center[2] + lowest)
         return touches + convex_touches(surface, terrain)
 
     def support(self, body: Placed, direction: Any) -> Any:
@@ -93,7 +97,7 @@ def _distance_of_terrain(body: Placed, hull: HullTables) -> Distance:
     Outside, beside edges and vertices, the distance is larger than that; both are zero on the surface.
     """
     normals, offsets = hull.planes
-    raised = np.where(normals @ body.R[2] > UPWARD, _NEVER * hull.extent, 0.0)
+    raised = map_stacks(lambda n: np.where(body.R[2] @ n > UPWARD, _NEVER * hull.extent, 0.0), normals)
 
     def distance(x: Any) -> tuple[Any, Any]:
         local = body.R.T @ (x - body.p)

@@ -182,8 +182,9 @@ def _with_minima_around(
     gap, normal = body.distance(x)
     here = _Minimum(_counted(body, gap, x, normal, around), x, normal, number)
     best = _with_minimum(best, here, body.center)
-    for k, beside in enumerate(_BESIDE):
-        end, others = around[k], [around[other] for other in beside]
+
+    def visit(best: Any, edge: Any) -> Any:
+        end, one, other, feature = edge
         along = end - x
         at_end = body.distance(end)
         left = _Bracket(np.array(0.0), gap, normal @ along, normal)
@@ -191,18 +192,16 @@ def _with_minima_around(
         slope = _TILT * np.sqrt(along @ along)  # less is level: the edge lies in a face, and ends where that does
         inside = ((left.slope < -slope) & (right.slope > -slope)) | ((left.slope < slope) & (right.slope > slope))
 
-        def add(
-            best: Any,
-            edge: tuple[Any, ...] = (along, left, right),
-            others: list[Any] = others,
-            feature: Any = number + 1.0 + float(k),
-        ) -> Any:
-            gap, point, normal = _minimum_on_edge(body, x, *edge)
-            gap = _counted(body, gap, point, normal, others)
-            return _with_minimum(best, _Minimum(gap, point, normal, feature), body.center)
+        def add(best: Any) -> Any:
+            depth, point, way = _minimum_on_edge(body, x, along, left, right)
+            depth = _counted(body, depth, point, way, [one, other])
+            return _with_minimum(best, _Minimum(depth, point, way, feature), body.center)
 
-        best = cond(inside, add, best, best)
-    return best
+        return cond(inside, add, best, best), None
+
+    ends, ones, others = (np.stack([around[k] for k in column]) for column in ((0, 1, 2), *zip(*_BESIDE, strict=True)))
+    best, _ = scan(visit, best, (ends, ones, others, number + numpy.array([1.0, 2.0, 3.0])))
+    return tuple(_Minimum(*one) for one in best)
 
 
 class _Bracket(NamedTuple):
@@ -216,8 +215,10 @@ class _Bracket(NamedTuple):
 
 def _minimum_on_edge(body: ConvexBody, x: Any, along: Any, left: _Bracket, right: _Bracket) -> tuple[Any, Any, Any]:
     """The gap, the point (3,) and the normal (3,) of the minimum between two sides of it."""
-    share, gap, least = left.share, left.gap, _LEAST * np.sqrt(along @ along)
-    for _ in range(_TANGENTS):
+    least = _LEAST * np.sqrt(along @ along)
+
+    def cut(sides: Any, _: Any) -> Any:
+        left, right, *_ = sides
         rise = right.slope - left.slope
         share = (left.gap - right.gap + right.slope * right.share - left.slope * left.share) / np.maximum(rise, least)
         share = np.clip(share, left.share, right.share)
@@ -226,6 +227,9 @@ def _minimum_on_edge(body: ConvexBody, x: Any, along: Any, left: _Bracket, right
         falls = here.slope < 0.0
         left = _Bracket(*(np.where(falls, new, old) for new, old in zip(here, left, strict=True)))
         right = _Bracket(*(np.where(falls, old, new) for new, old in zip(here, right, strict=True)))
+        return (left, right, share, gap), None
+
+    (left, right, share, gap), _ = scan(cut, (left, right, left.share, left.gap), numpy.zeros(_TANGENTS))
     weight = np.clip(right.slope / np.maximum(right.slope - left.slope, least), 0.0, 1.0)
     mean = weight * left.normal + (1.0 - weight) * right.normal
     size = np.sqrt(mean @ mean)
