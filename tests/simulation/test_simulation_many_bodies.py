@@ -151,7 +151,7 @@ def test_overlapping_starts_are_kept_and_pushed_apart(pile):
     places = np.array([[0.3 * k, 0, 0.05] for k in range(8)])
     places[1] = places[0] + [0.02, 0.0, 0.0]
     places[2] = places[3]  # coincident centres
-    with pytest.warns(DelassusWarning, match="deep"):
+    with pytest.warns(DelassusWarning, match="starts there"):
         log = pile.run(placed(places), steps=400)
     assert np.isfinite(log.q).all()
     assert pile.contacts(log.q[-1]).gap.min() > -1e-3
