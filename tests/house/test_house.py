@@ -32,6 +32,7 @@ ROOMS = [
     "derivatives",
     "mujoco",
     "pinocchio",
+    "against_mujoco",
     "doctor",
     "terminal",
     "info",
@@ -107,6 +108,7 @@ INNER = {
         *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
         *("articulated", "stages", "bodies", "compliant", "contact"),
     ],
+    "simulation": ["", "sensors"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }

@@ -109,3 +109,12 @@ class Posture:
     activation: tuple[float, ...] = ()
     control: tuple[float, ...] = ()
     time: float = 0.0
+
+
+@dataclass(frozen=True)
+class FileSensor:
+    """A sensor that a model's file names: its kind, and the frame, joint, actuator or body that it is on."""
+
+    name: str
+    kind: str
+    target: str

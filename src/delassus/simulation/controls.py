@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from delassus.common.checks import real_array, whole_number
 from delassus.compiler.host.kernel import Kernel
+from delassus.errors import short
 from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.simulation.setup import Setup
 from delassus.step.bodies.kernels import period_kernel
@@ -23,10 +25,28 @@ It knows the user's kernel by a weak reference: as a value here it must not keep
 """
 
 
+LONGEST_DELAY: Final = 10_000
+"""Control periods that controls are kept for, at most."""
+
+
 class ControlError(RunError):
     """A controller that failed at a `time` [s]; `log` is what `run` had simulated until then."""
 
     code = "function-failed"
+
+
+@dataclass(frozen=True, eq=False)
+class Delayed:
+    """Controls that reach the robot some control periods late: `sim.run(q0, control=Delayed(policy, 2), steps=500)`.
+
+    Attributes:
+        control: What `run` takes, but for a kernel.
+        periods: How many, zero or more: one number, or (…) one for each item. Until as many have passed, the first
+            control acts.
+    """
+
+    control: Any
+    periods: Any = 1
 
 
 @dataclass(frozen=True)
@@ -53,6 +73,8 @@ class Control:
 def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     """Checked."""
     steps = None if steps is None else whole_number("steps", steps, 0)
+    if isinstance(control, Delayed):
+        return _delayed(control_of(sim, control.control, steps, batch), control.periods, batch)
     if control is not None and not callable(control):
         return _from_array(sim, real_array("control", control), steps, batch)
     if steps is None:
@@ -89,6 +111,34 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
         return (u,)
 
     return Control(int(steps), period_kernel(sim.scene), ask, asks=True)
+
+
+def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
+    """Controls of some periods before; the last ones are kept as long as an item may need them."""
+    late = np.asarray(periods)
+    if late.dtype.kind not in "iu" or np.any(late < 0) or np.any(late > LONGEST_DELAY) or not fits(late.shape, batch):
+        raise SimulationError(
+            f"the delay is {short(repr(periods))} control periods; it is from 0 to {LONGEST_DELAY}, one number or one "
+            f"for each of the items {batch}.",
+            code="out-of-range",
+        )
+    if not control.takes:
+        raise SimulationError(
+            "a kernel is compiled into the step and cannot be delayed: give a function, or delay inside of it.",
+            code="not-supported",
+        )
+    last: deque[Any] = deque(maxlen=int(late.max(initial=0)) + 1)
+
+    def at(k: int, time: Any, q: Any, v: Any) -> tuple[Any, ...]:
+        (u,) = control.at(k, time, q, v)
+        last.appendleft(np.array(u))
+        if not late.ndim:
+            return (last[min(int(late), len(last) - 1)],)
+        kept = np.stack(np.broadcast_arrays(*last)) + np.zeros((1, *batch, 1))
+        ages = np.minimum(np.broadcast_to(late, batch), len(last) - 1)
+        return (np.take_along_axis(kept, ages[None, ..., None], 0)[0],)
+
+    return replace(control, at=at, ahead=None)
 
 
 def _latest(time: Any) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from delassus.common.checks import TOLERANCES, Range, boolean, number_in_range, whole_number
+from delassus.common.checks import TOLERANCES, Range, boolean, number_in_range, positive_number, whole_number
 from delassus.common.options import Options
 from delassus.step.stages.types import TOLERANCE
 
@@ -28,6 +28,8 @@ class ContactSelection(Options):
             scene of many free bodies usually has.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
+        hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
+            each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
     """
 
     touching: str | Iterable[str] = "*"
@@ -36,6 +38,7 @@ class ContactSelection(Options):
     max_contacts: int | None = None
     max_limits: int = 4
     joint_friction: bool = True
+    hull_error: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("joint_friction", "self_collision"):
@@ -43,6 +46,8 @@ class ContactSelection(Options):
         for name in ("max_contacts", "max_limits"):
             if name == "max_limits" or self.max_contacts is not None:
                 object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+        if self.hull_error is not None:
+            object.__setattr__(self, "hull_error", positive_number("hull_error [m]", self.hull_error))
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,6 +149,8 @@ class Rescue:
         ways = _DIFFERENCE * np.eye(self.scene.nv)
         ahead, behind = (self._geometry(integrate(self.model, q[:, None], s * ways))[0] for s in (1.0, -1.0))
         depth = self._geometry(q[:, None])[0][:, 0]
+        some = np.flatnonzero((depth > 0.0).any(0))  # of thousands of candidates
+        ahead, behind, depth = ahead[..., some], behind[..., some], depth[:, some]
         J = np.swapaxes(behind - ahead, 1, 2) / (2.0 * _DIFFERENCE) * (depth > 0.0)[..., None]
         M = np.array(crba(self.model, q))
         step = self._way(q, J, depth, M, damping)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,17 @@ from delassus.common.checks import array_of_shape
 from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.references import constraint_error
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.errors import warn
+from delassus.geometry.candidates import Shape
 from delassus.model.joints import Free
-from delassus.model.model import Model
+from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
-from delassus.model.transmission import STATELESS
+from delassus.model.parameter_names import ACTUATOR_KINDS
+from delassus.model.parametric import are_admissible
+from delassus.model.parts import WORLD
+from delassus.model.transmission import STATELESS, Actuator
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, take_out
@@ -77,7 +83,23 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool, time: float) -> tuple[An
     return project(scene.mechanism, q, v, time=time)
 
 
+def _between_robots(scene: Scene) -> Scene:
+    """The scene without pairs of shapes of one robot: what these do to each other is left to its steps."""
+
+    def apart(pair: tuple[Shape, Shape]) -> bool:
+        one, two = (_root(scene, shape.geometry.joint) for shape in pair)
+        return one != two
+
+    groups = [replace(one, pairs=tuple(filter(apart, one.pairs))) for one in scene.pair_classes]
+    classes = tuple(replace(one, slots=min(one.slots, len(one.pairs))) for one in groups if one.pairs)
+    collisions = tuple(c for c in scene.collisions if apart((c.shape, c.other)))
+    return replace(scene, collisions=collisions, pair_classes=classes)
+
+
 def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> Any:
+    scene = _between_robots(scene)
+    if not scene.candidates:
+        return q
     gap, _, normal = geometry_kernel(scene)(scene, q, ground=ground.shape)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
@@ -155,14 +177,18 @@ def _deepest(scene: Scene, gap: Any) -> str:
 
 def _robots(scene: Scene) -> dict[int, list[int]]:
     """The candidates of each robot in the scene, by the joint that it begins with."""
-    joints = scene.model.joints
     found: dict[int, list[int]] = {}
     for k, (shape, _, _) in enumerate(scene.candidate_shapes[: scene.ground_candidates]):
-        root = shape.geometry.joint
-        while joints[root].parent >= 0:
-            root = joints[root].parent
-        found.setdefault(root, []).append(k)
+        found.setdefault(_root(scene, shape.geometry.joint), []).append(k)
     return found
+
+
+def _root(scene: Scene, joint: int) -> int:
+    """The joint that a robot begins with, of one of its joints; that of the world is the world."""
+    joints = scene.model.joints
+    while joint != WORLD and joints[joint].parent != WORLD:
+        joint = joints[joint].parent
+    return joint
 
 
 def _worst(error: Any) -> str:
@@ -210,7 +236,7 @@ def values_of_items(name: str, given: Any, batch: tuple[int, ...], numbers: NDAr
     """Values (n, size) of n items: one (size,) for all of them, (n, size), or (…, size) for the whole batch."""
     x = array_of_shape(name, given, (..., size))
     if x.shape[:-1] == batch and batch:
-        return x.reshape(-1, size)[numbers]
+        return x.reshape((int(np.prod(batch)), size))[numbers]
     if x.ndim == 1 or x.shape[:-1] in ((len(numbers),), (1,)):
         return np.broadcast_to(x, (len(numbers), size))
     raise SimulationError(
@@ -218,3 +244,40 @@ def values_of_items(name: str, given: Any, batch: tuple[int, ...], numbers: NDAr
         f"items, {(*batch, size)}.",
         code="wrong-shape",
     )
+
+
+def check_parameters(robot: Mechanism, actuators: tuple[Actuator, ...]) -> None:
+    """Refuse parameters of a robot that a simulation has no use for."""
+    parts = robot.parametric_part.parts if isinstance(robot, ParametricMechanism) else ()
+    for part in parts:
+        if part.kind in ("placement", "frame"):
+            raise SimulationError(
+                f"the robot has the parameter {part.name!r}, and simulations take none of geometry: give it a number.",
+                code="not-supported",
+            )
+        if part.kind in ACTUATOR_KINDS and actuators != robot.model.actuators:
+            raise SimulationError(
+                f"the robot has the parameter {part.name!r} of its own actuators, and others are given: put them into "
+                "the model, dataclasses.replace(model, actuators=…).parametric(…).",
+                code="conflicting-arguments",
+            )
+
+
+def parameter_array(parametric: ParametricModel | None, given: Any) -> NDArray[np.float64]:
+    """Parameters (…, nparameters), by default the robot's own numbers; empty for a robot without."""
+    if parametric is None:
+        if given is not None:
+            raise SimulationError(
+                "parameters are given, and the robot has none: simulate robot.parametric(…).", code="not-parametric"
+            )
+        return np.zeros(0)
+    return (
+        parametric.parameters()
+        if given is None
+        else array_of_shape("the parameters", given, (..., parametric.nparameters))
+    )
+
+
+def are_admissible_for(parametric: ParametricModel | None, parameters: NDArray[np.float64]) -> Any:
+    """(…) whether a robot can have parameters (…, nparameters)."""
+    return True if parametric is None else are_admissible(parametric.parts, parameters)

@@ -32,6 +32,7 @@ from delassus.geometry.classes import PairClass
 from delassus.geometry.collisions import Collision
 from delassus.geometry.fields import Field
 from delassus.model.of_model import OfModel
+from delassus.model.parameter_names import ACTUATOR_KINDS
 from delassus.model.transmission import Actuator
 from delassus.step.actuators.activation import count_activations
 from delassus.step.sources.contact import Contact
@@ -375,7 +376,15 @@ class ParametricScene(Scene, ParametricComposite):
     def with_parameters(self, parameters: Any) -> Scene:
         """The scene with these parameters (nparameters,)."""
         options = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "mechanism"}
-        return Scene(self.parametric_part.with_parameters(parameters), **options)
+        mechanism = self.parametric_part.with_parameters(parameters)
+        actuators, changed = list(self.actuators), mechanism.model.actuators
+        for part in self.parametric_part.parametric_part.parts:
+            if part.kind in ACTUATOR_KINDS:  # in the order of the model's
+                fields = ("gain", "bias") if part.kind == "servo" else ("force_range",)
+                numbers = {name: getattr(changed[part.index], name) for name in fields}
+                actuators[part.index] = replace(actuators[part.index], **numbers)
+        options["actuators"] = tuple(actuators)
+        return Scene(mechanism, **options)
 
     @property
     def parametric_part(self) -> Any:

@@ -54,6 +54,16 @@ class Operand:
         return math.prod(self.shape)
 
 
+def field_name(group: str, field: str) -> str:
+    """What a field of a structure is called in messages, in `inputs=` and in C."""
+    return f"{group}.{field}"
+
+
+def output_name(k: int) -> str:
+    """What an output is called that has no name."""
+    return f"output {k}"
+
+
 @dataclass(frozen=True)
 class Program:
     """A finished graph.

@@ -132,7 +132,7 @@ def assemble_step(
     signals, _ = activate(scene.actuators, state.activation, control[: scene.nu], time_step)
     inputs = step_inputs(signals, time_step, material, ground)
     kinematics = compute_kinematics(scene, q)
-    contacts = collide(scene, kinematics, inputs.ground)
+    contacts = collide(scene, kinematics, inputs.ground, v, time_step)
     forces = drive(scene.model, scene.actuators, q, v, inputs.control, time_step)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     g = system.g
@@ -146,12 +146,12 @@ def assemble_step(
 def candidate_geometry(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
     shape = ground._replace(normal=np.array(ground.normal))
-    candidates = find_candidates(scene, compute_kinematics(scene, q), shape, every=True)
+    candidates = find_candidates(scene, compute_kinematics(scene, q), shape)
     return candidates.gap, candidates.point, candidates.normal
 
 
-@kernel("(nq)->(slot_size)", inputs={"ground": GROUND})
-def contact_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> Floats:
-    """The candidates (slots,) that the slots of a step from a configuration have."""
+@kernel("(nq),(nv),()->(slot_size)", inputs={"ground": GROUND})
+def contact_candidates(scene: Scene, q: Any, v: Any, time_step: Any, *, ground: GroundShape) -> Floats:
+    """The candidates (slots,) that the slots of a step from a state have."""
     shape = ground._replace(normal=np.array(ground.normal))
-    return collide(scene, compute_kinematics(scene, q), shape).candidate
+    return collide(scene, compute_kinematics(scene, q), shape, v, time_step).candidate

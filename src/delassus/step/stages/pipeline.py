@@ -73,7 +73,7 @@ def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = 
     """The seven stages of one step; `modes` as in `Forces`, None for those of the step's beginning."""
     h = inputs.time_step
     kinematics = compute_kinematics(scene, state.q)
-    contacts = collide(scene, kinematics, inputs.ground)
+    contacts = collide(scene, kinematics, inputs.ground, state.v, h)
     forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
     if scene.method == ARTICULATED and forces.servos is not None and modes is None:
         modes = predict_servo_modes(forces.servos, mass_matrix(scene.model, state.q), h)
