@@ -118,6 +118,9 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
     was, held = _deepest(scene, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
     if not held.any():
         return lifted
+    if scene.many_bodies is not None:
+        warn(f"{was}. It starts there, and steps push it out at 1 m/s at most; repair=False refuses such starts.")
+        return lifted
     found = np.array(lifted)
     found[held] = take_out(scene, ground, held, lifted, time)
     left = geometry_kernel(scene)(scene, found, ground=ground.shape)[0]
