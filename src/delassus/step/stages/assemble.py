@@ -99,6 +99,15 @@ class StepSystem(NamedTuple):
             S = mirror(eliminate_rows_of(factor.above, factor.U, factor.D, self.rows.J)[1])
         return self.rows.delassus(S, count)
 
+    def delassus_among(self, rows: Sequence[int], single: Sequence[int]) -> tuple[Any, list[Any]]:
+        """G of some rows among themselves, and the response of single rows to themselves, without all of G."""
+        factor, every, sharing = self.factor, sorted({*rows, *single}), self.rows.sharing
+        J = self.rows.J if sharing is None else sharing.P @ self.rows.J
+        Y = eliminate_rows_of(factor.above, factor.U, factor.D, J[every])[0]
+        some = Y[[every.index(row) for row in rows]]
+        own = [np.sum(y * y * factor.D) for y in (Y[every.index(row)] for row in single)]
+        return (some * factor.D) @ some.T, own
+
     def delassus_times(self, impulse: Any) -> Any:
         """G λ (m,) of impulses (m,) of the rows, without G."""
         if self.S is None:

@@ -110,11 +110,16 @@ class _Sweep(NamedTuple):
 def sweep_beside_loops(scene: Scene, system: StepSystem, demand: Any) -> Any:
     """Impulses (m,) of unilateral rows that meet their demand, by sweeps, and of loops, which stay closed."""
     rows = scene.unilateral_rows
-    delassus = system.delassus(scene.m - len(scene.friction_rows))
-    G, reaction = _response_beside_loops(scene, delassus, rows)
+    if system.S is None:  # without loops
+        G, own = system.delassus_among(rows, range(scene.contact_end))
+        reaction = np.zeros((0, len(rows)))
+    else:
+        delassus = system.delassus(scene.m - len(scene.friction_rows))
+        G, reaction = _response_beside_loops(scene, delassus, rows)
+        own = [delassus[k, k] for k in range(scene.contact_end)]
     diagonal = np.array([G[k, k] for k in range(len(rows))])
     for k, n in enumerate(scene.normals):
-        diagonal[k] = diagonal[k] + LEAN * np.maximum(delassus[n - 2, n - 2], delassus[n - 1, n - 1])
+        diagonal[k] = diagonal[k] + LEAN * np.maximum(own[n - 2], own[n - 1])
     diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
 
     def sweep(now: _Sweep) -> _Sweep:
