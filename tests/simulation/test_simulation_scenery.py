@@ -37,17 +37,26 @@ def test_a_tilted_plane_is_the_ground_as_in_mujoco():
     assert contacts.gap[0] == pytest.approx(data.contact[0].dist, abs=1e-12)
 
 
-def test_the_first_level_plane_is_the_ground_and_others_are_named():
-    with pytest.warns(DelassusWarning, match="1 planes besides the ground are not touched: slope"):
-        sim = dl.Simulation(dl.load(world(SLOPE, FLOOR)))
-    assert sim.ground.height == -0.75
+def test_the_first_level_plane_is_the_ground():
+    assert dl.Simulation(dl.load(world(SLOPE, FLOOR))).ground.height == -0.75
 
 
-def test_other_planes_are_touched_by_name():
-    sim = dl.Simulation(dl.load(world(FLOOR, WALL)), colliding=[("ball", "wall")])
+def test_the_plane_that_is_the_ground_decides_its_friction():
+    rough, icy = (part.replace("/>", f' friction="{mu}"/>') for part, mu in ((SLOPE, 9), (FLOOR, 2)))
+    assert dl.Simulation(dl.load(world(rough, icy))).scene.own_friction[0][0] == 2.0
+
+
+def test_other_planes_are_touched_too():
+    sim = dl.Simulation(dl.load(world(FLOOR, WALL)))
     q = sim.model.posture("qpos0") - 0.06 * (np.arange(7) == 0)
     log = sim.run(q, np.array([1.0, 0, 0, 0, 0, 0]), steps=500)
-    assert log.q[:, 0].max() < 0.0 and log.q[:, 0].max() == pytest.approx(-0.05, abs=1e-6)
+    assert log.q[:, 0].max() == pytest.approx(-0.05, abs=1e-6)
+
+
+def test_planes_that_nothing_may_touch_are_named():
+    slope = SLOPE.replace("/>", ' contype="2" conaffinity="2"/>')
+    with pytest.warns(DelassusWarning, match="1 planes besides the ground are not touched: slope"):
+        dl.Simulation(dl.load(world(FLOOR, slope)))
 
 
 def test_a_ground_that_is_given_overrides_that_of_the_file():

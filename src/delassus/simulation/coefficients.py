@@ -16,9 +16,10 @@ import numpy as np
 from delassus.geometry.candidates import Shape
 from delassus.model.contact_rules import ContactPair
 from delassus.model.model import Model
-from delassus.model.parts import WORLD, Geometry
+from delassus.model.parts import Geometry
 from delassus.simulation.ground import Ground
 from delassus.simulation.meeting import Meeting
+from delassus.simulation.scenery import ground_plane
 
 Own = tuple[float | None, float | None, float | None]
 """Sliding, torsional [m] and rolling [m] friction of a candidate; None where the ground's counts."""
@@ -33,8 +34,9 @@ class Friction(NamedTuple):
 
 def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], meeting: Meeting) -> Friction:
     """The friction of all candidates, in their order."""
-    flat = [g for g in model.geometries if g.role == "collision" and g.joint == WORLD and g.shape == "plane"]
-    pairs = [(shape.count, (shape.geometry, *flat[:1])) for shape in shapes]
+    plane = ground_plane(model)
+    floor = () if plane is None else (plane,)
+    pairs = [(shape.count, (shape.geometry, *floor)) for shape in shapes]
     pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in meeting.collisions]
     pairs += [(one.points, (a.geometry, b.geometry)) for one in meeting.classes for a, b in one.pairs]
     listed = {frozenset((p.first, p.second)): _said_by_pair(p) for p in model.contact_rules.pairs}

@@ -16,6 +16,7 @@ from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.options import ContactSelection
+from delassus.simulation.scenery import ground_plane
 from delassus.simulation.shapes import colliding, shape_of
 
 MOST_PAIRS: Final = 30_000
@@ -56,12 +57,13 @@ def _pairs_of_file(
 ) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
     """Pairs that the model's file lets touch: of the world with moving bodies, and of `moving` ones with each other.
 
-    Planes are the ground. Pairs that are not in the table are told of.
+    One plane is the ground (`ground_plane`). Pairs that are not in the table are told of.
     """
     shapes: dict[Geometry, Shape] = {}
     found, absent = {}, Counter[tuple[str, str]]()
+    floor = ground_plane(model)
     for one, two in touching_pairs(model):
-        if "plane" in (one.shape, two.shape) or not (moving or WORLD in (one.joint, two.joint)):
+        if floor in (one, two) or one.shape == two.shape == "plane" or not (moving or WORLD in (one.joint, two.joint)):
             continue
         for g in (one, two):
             shapes[g] = shapes.get(g) or shape_of(g, hull_error=hull_error)

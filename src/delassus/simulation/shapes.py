@@ -18,6 +18,7 @@ from delassus.model.contact_rules import touching_pairs
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.checks import SimulationError
+from delassus.simulation.scenery import ground_plane
 
 
 def shapes_of(
@@ -43,10 +44,11 @@ def shapes_of(
 
 
 def _on_ground(model: Model, shapes: list[Geometry]) -> list[Geometry]:
-    """The shapes that may touch a plane of the model's world; without a plane, those that may touch anything."""
-    if not any(g.shape == "plane" and g.joint == WORLD and g.role == "collision" for g in model.geometries):
+    """The shapes that may touch the plane that is the ground; without a plane, those that may touch anything."""
+    floor = ground_plane(model)
+    if floor is None:
         return [g for g in shapes if model.contact_rules.enabled and (g.contype or g.conaffinity)]
-    met = {g for pair in touching_pairs(model) for g in pair if any(h.shape == "plane" for h in pair)}
+    met = {g for pair in touching_pairs(model) if floor in pair for g in pair}
     return [g for g in shapes if g in met]
 
 
