@@ -27,6 +27,18 @@ _PAIRS: Final = 12
 _PAIRS_OF_BODY: Final = 4
 """Pairs more for each further free body."""
 
+_FEW_BODIES: Final = 13
+"""Moving bodies of a quadruped, which touch at 8 points at most."""
+
+_SOME_BODIES: Final = 20
+"""Moving bodies that touch at 12 points at most."""
+
+_SLOTS_OF_BODY: Final = 4
+"""Contacts for each free body of a scene."""
+
+_MOST_SLOTS: Final = 32
+"""Contacts by default: what a step solves for grows with their square."""
+
 
 class Meeting(NamedTuple):
     """Pairs of shapes that may touch, as straight-line code and in classes."""
@@ -41,14 +53,28 @@ class Meeting(NamedTuple):
         return frozenset(shape.geometry for pair in pairs for shape in pair)
 
 
+def count_slots(model: Model, meeting: Meeting) -> int:
+    """How many contacts a state has by default.
+
+    A robot that lies on the ground touches it, and itself, with 5 (quadrupeds) to 9 pairs of bodies (humanoids) in all
+    but one of a thousand steps, most of them with one or two points. Without pairs of moving bodies, 8 are enough.
+    """
+    moving = {g.joint for g in meeting.geometries if g.joint != WORLD}
+    slots = 8 if len(moving) <= _FEW_BODIES else 12 if len(moving) <= _SOME_BODIES else 16
+    return max(slots, min(_SLOTS_OF_BODY * _count_free(model) * bool(moving), _MOST_SLOTS))
+
+
+def _count_free(model: Model) -> int:
+    return sum(isinstance(joint.kind, Free) for joint in model.joints)
+
+
 def meeting_shapes(model: Model, contacts: ContactSelection) -> Meeting:
     """The pairs of a selection: those of `colliding` and of the model's file, without those of moving bodies if
     `self_collision` is off."""
     pairs = colliding(model, contacts.colliding)
     for key, pair in _pairs_of_file(model, contacts.self_collision).items():
         pairs.setdefault(key, pair)
-    free = sum(isinstance(joint.kind, Free) for joint in model.joints)
-    return Meeting(*arrange_pairs(pairs.values(), _PAIRS + _PAIRS_OF_BODY * max(free - 1, 0)))
+    return Meeting(*arrange_pairs(pairs.values(), _PAIRS + _PAIRS_OF_BODY * max(_count_free(model) - 1, 0)))
 
 
 def _pairs_of_file(model: Model, moving: bool) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:

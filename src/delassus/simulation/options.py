@@ -24,7 +24,8 @@ class ContactSelection(Options):
             restitution that the ground is given: of one robot, of several, or of the world.
         self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
             what is fixed to the world is touched as the file says, too.
-        max_contacts: How many contacts a state has at most; the nearest are solved for.
+        max_contacts: How many contacts a state has at most; the nearest are solved for. None for a number that follows
+            from the robot: 8, up to 16 where many bodies may touch each other, 4 for each free body if these are more.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
     """
@@ -32,7 +33,7 @@ class ContactSelection(Options):
     touching: str | Iterable[str] = "*"
     colliding: Iterable[tuple[str, str]] = ()
     self_collision: bool = True
-    max_contacts: int = 8
+    max_contacts: int | None = None
     max_limits: int = 4
     joint_friction: bool = True
 
@@ -40,7 +41,8 @@ class ContactSelection(Options):
         for name in ("joint_friction", "self_collision"):
             object.__setattr__(self, name, boolean(name, getattr(self, name)))
         for name in ("max_contacts", "max_limits"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+            if name == "max_limits" or self.max_contacts is not None:
+                object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
-from delassus.simulation.meeting import Meeting, meeting_shapes
+from delassus.simulation.meeting import Meeting, count_slots, meeting_shapes
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
@@ -106,8 +106,8 @@ class Simulation(Inspection):
                 f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.",
                 code="nothing-to-do",
             )
-        max_contacts = contacts.max_contacts
-        meeting = meeting_shapes(robot.model, contacts) if max_contacts else Meeting()
+        meeting = Meeting() if contacts.max_contacts == 0 else meeting_shapes(robot.model, contacts)
+        max_contacts = count_slots(robot.model, meeting) if contacts.max_contacts is None else contacts.max_contacts
         if max_contacts:
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
