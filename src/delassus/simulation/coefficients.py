@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from delassus.geometry.candidates import Shape
-from delassus.model.contact_rules import ContactPair
 from delassus.model.model import Model
-from delassus.model.parts import WORLD, Geometry
+from delassus.model.parts import WORLD, ContactPair, Geometry
 from delassus.simulation.ground import Ground
-from delassus.simulation.meeting import Meeting
+from delassus.simulation.shapes import Meeting
 
 Own = tuple[float | None, float | None, float | None]
 """Sliding, torsional [m] and rolling [m] friction of a candidate; None where the ground's counts."""

@@ -32,14 +32,13 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
-from delassus.simulation.meeting import Meeting, count_slots, meeting_shapes
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.setup import step_method
-from delassus.simulation.shapes import shapes_of, warn_of_ridges
+from delassus.simulation.shapes import Meeting, count_slots, meeting_shapes, shapes_of, warn_of_ridges
 from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
