@@ -14,10 +14,10 @@ from delassus.model.model import Model
 from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
-from delassus.simulation.reduced import reduced_scene
 from delassus.simulation.starting import first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.scene import Scene
+from delassus.step.stages.reduced import reduced_scene
 
 
 def step_method(scene: Scene, method: Any) -> str:
