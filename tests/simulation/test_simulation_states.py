@@ -122,3 +122,22 @@ def test_items_that_are_not_there_are_refused_with_a_sentence(wrong):
 
 def test_a_loop_over_a_state_ends():
     assert len(list(LOG[-1])) == 6
+
+
+def test_an_item_draws_the_same_numbers_in_any_batch():
+    state = LOG[-1]
+    np.testing.assert_array_equal(state.normal(5)[3], state[3].normal(5))
+    np.testing.assert_array_equal(state.uniform(5)[[4, 1]], state[[4, 1]].uniform(5))
+
+
+def test_draws_differ_between_items_periods_places_and_seeds():
+    state = BALL.start(np.tile(HOME, (2, 1)))
+    draws = [
+        state,
+        BALL.step(state),
+        BALL.start(np.tile(HOME, (2, 1)), seed=1),
+        BALL.reset(BALL.step(state), [0, 1], HOME),
+    ]
+    numbers = np.concatenate([one.uniform(4).ravel() for one in draws[:3]] + [state.uniform(4, place=1).ravel()])
+    assert len(np.unique(numbers)) == 32
+    np.testing.assert_array_equal(draws[3].uniform(4), draws[1].uniform(4))  # a reset goes on in its streams

@@ -16,7 +16,7 @@ from delassus.model.joints import aligned
 from delassus.model.model import Model
 from delassus.model.motions.motion import JointMotion
 from delassus.model.motions.moves import Move, Rotation, Shift
-from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Joint, Mimic
+from delassus.model.parts import WORLD, WORLD_FRAME, FileSensor, Frame, Joint, Mimic
 from delassus.model.placement import HERE, Inertia, Placement
 from delassus.model.transmission import Tendon, prefixed_transmissions, transmissions_without
 
@@ -65,9 +65,15 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         actuators=(*model.actuators, *actuators),
         tendons=(*model.tendons, *tendons),
         postures=() if other.nq else model.postures,
+        sensors=(*model.sensors, *(_prefixed_sensor(one, prefix) for one in other.sensors)),
         warnings=(*model.warnings, *other.warnings),
+        omissions=(*model.omissions, *other.omissions),
         contact_rules=model.contact_rules.joined(other.contact_rules.with_prefix(prefix)),
     )
+
+
+def _prefixed_sensor(sensor: FileSensor, prefix: str) -> FileSensor:
+    return replace(sensor, name=prefix + sensor.name, target=prefix + sensor.target)
 
 
 def _world_name(other: Model, prefix: str) -> str:

@@ -26,7 +26,7 @@ from delassus.model.checks import check_inertia, check_numbers, check_parts, che
 from delassus.model.of_model import Description, OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.parametric import PLAIN, TRACED, default_parameters, replaced_fields, with_some_inertia
-from delassus.model.parts import WORLD, WORLD_FRAME, ContactRules, Frame, Geometry, Joint, Posture, is_world
+from delassus.model.parts import WORLD, WORLD_FRAME, ContactRules, FileSensor, Frame, Geometry, Joint, Posture, is_world
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
 from delassus.model.transmission import Actuator, Tendon
 
@@ -39,6 +39,8 @@ class Model(Description):
     `actuators`, `tendons`, `postures` and `contact_rules` are what the model's file says of them. `describes_world` is
     for files of a whole world, as MJCF is: their planes are the ground, and without one there is none. `time_step`
     [s] is the file's.
+    `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
+    whatever simulates the model warns of.
     """
 
     name: str = field(metadata=UNREAD)
@@ -51,7 +53,9 @@ class Model(Description):
     actuators: tuple[Actuator, ...] = ()
     tendons: tuple[Tendon, ...] = ()
     postures: tuple[Posture, ...] = field(default=(), metadata=UNREAD)
+    sensors: tuple[FileSensor, ...] = field(default=(), metadata=UNREAD)
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    omissions: tuple[str, ...] = field(default=(), compare=False)
     describes_world: bool = field(default=False, metadata=UNREAD)
     contact_rules: ContactRules = field(default=ContactRules(), metadata=UNREAD)
     time_step: float | None = field(default=None, metadata=UNREAD)

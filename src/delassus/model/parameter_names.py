@@ -10,14 +10,17 @@ from delassus.common.names import Named, UnknownName, matching
 from delassus.errors import BadArgument, expect
 from delassus.model.of_model import Description
 from delassus.model.parts import WORLD_FRAME
+from delassus.model.transmission import Actuator
 
-KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
-_SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7}  # that of armature is the joint's
+KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature", "damping", "servo", "force_limit")
+ACTUATOR_KINDS: Final = ("servo", "force_limit")
+_SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7, "servo": 2, "force_limit": 1}
+"""Those of armature and damping are the joint's."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some neighbouring parameters: what they are, of which joint (or frame), and where they are."""
+    """Some neighbouring parameters: what they are, of which joint (or frame, or actuator), and where they are."""
 
     kind: str
     index: int
@@ -39,6 +42,8 @@ def parts_named(model: Description, name: str, start: int) -> tuple[Part, ...]:
     if kind == "gravity":
         return (Part(kind, -1, "", slice(start, start + 3)),)
     items: Sequence[Named] = model.frame_list if kind == "frame" else model.joints
+    if kind in ACTUATOR_KINDS:
+        items = model.actuators
     owners = [item.name for item in items]
     if kind == "frame" and owner == WORLD_FRAME.name:
         raise BadArgument(
@@ -59,6 +64,11 @@ def parts_named(model: Description, name: str, start: int) -> tuple[Part, ...]:
         raise UnknownName("parameter", name, _all_names(model), code="unknown-parameter")
     parts = []
     for k in found:
+        if kind in ACTUATOR_KINDS:
+            _check_actuator(kind, model.actuators[k])
+            parts.append(Part(kind, k, owners[k], slice(start, start + _SIZES[kind])))
+            start += _SIZES[kind]
+            continue
         if kind == "mass" and model.joints[k].inertia.mass == 0.0:
             raise BadArgument(
                 f"the body of joint {owners[k]!r} has no mass and so no known shape: choose 'inertia:{owners[k]}'.",
@@ -68,6 +78,22 @@ def parts_named(model: Description, name: str, start: int) -> tuple[Part, ...]:
         parts.append(Part(kind, k, owners[k], slice(start, stop)))
         start = stop
     return tuple(parts)
+
+
+def _check_actuator(kind: str, actuator: Actuator) -> None:
+    """Refuse parameters of an actuator that has no such numbers."""
+    stiffness, *others = actuator.gain
+    if kind == "force_limit" and len(actuator.force_range) != 2:
+        raise BadArgument(
+            f"the actuator {actuator.name!r} has no force range: 'force_limit:{actuator.name}' is no parameter.",
+            code="bad-parameter",
+        )
+    if kind == "servo" and (any(others) or actuator.bias[0] or actuator.bias[1] != -stiffness):
+        raise BadArgument(
+            f"the actuator {actuator.name!r} is no position servo, f = stiffness (u - q) - damping v: "
+            f"'servo:{actuator.name}' is no parameter.",
+            code="bad-parameter",
+        )
 
 
 def _links(model: Description) -> list[str]:
@@ -80,6 +106,7 @@ def _all_names(model: Description) -> list[str]:
     return [
         *KINDS,
         *(f"{kind}:{name}" for kind in ("mass", "inertia") for name in dict.fromkeys([*joints, *_links(model)])),
-        *(f"{kind}:{name}" for kind in ("placement", "armature") for name in joints),
+        *(f"{kind}:{name}" for kind in ("placement", "armature", "damping") for name in joints),
+        *(f"{kind}:{actuator.name}" for kind in ACTUATOR_KINDS for actuator in model.actuators),
         *(f"frame:{frame.name}" for frame in model.frame_list if frame.name != WORLD_FRAME.name),
     ]

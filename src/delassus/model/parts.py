@@ -153,3 +153,12 @@ class ContactRules:
     def joined(self, other: ContactRules) -> ContactRules:
         """The rules of two models in one."""
         return replace(self, excluded=self.excluded + other.excluded, pairs=self.pairs + other.pairs)
+
+
+@dataclass(frozen=True)
+class FileSensor:
+    """A sensor that a model's file names: its kind, and the frame, joint, actuator or body that it is on."""
+
+    name: str
+    kind: str
+    target: str

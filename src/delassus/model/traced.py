@@ -6,15 +6,27 @@ trace of a kernel, and are compared by identity.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.array import contains_traced
 from delassus.model.placement import Inertia, Placement
 from delassus.spatial.inertias import inertia_from_parameters
 from delassus.spatial.quaternions import quaternion_to_rotation
+
+
+def has_any(numbers: Iterable[Any]) -> bool:
+    """Whether one of some numbers is not zero, or comes at run time."""
+    return any(not isinstance(x, (int, float)) or x != 0.0 for x in numbers)
+
+
+def array_of(numbers: tuple[Any, ...]) -> Any:
+    """Numbers as an array: a plain one, unless some of them come at run time."""
+    return np.array(numbers) if contains_traced(numbers) else numpy.array(numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,25 +5,31 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
     from delassus.simulation.pushes import Push
     from delassus.simulation.scenery import ground_of
+    from delassus.simulation.sensors.readout import Sensor
+    from delassus.simulation.sensors.sensors import Sensors
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
     from delassus.step.actuators.actuator_forces import actuator_forces
-    from delassus.step.actuators.servos import motors, position_servos, velocity_servos
+    from delassus.step.actuators.servos import motors, position_servos, velocity_servos, with_lag
     from delassus.step.marks import Mark
 
 __all__ = [
     "ContactSelection",
+    "Delayed",
     "Ground",
     "GroundContacts",
     "GroundPlane",
     "HeightField",
     "Mark",
     "Push",
+    "Sensor",
+    "Sensors",
     "Simulation",
     "State",
     "StepSolver",
@@ -32,6 +38,7 @@ __all__ = [
     "motors",
     "position_servos",
     "velocity_servos",
+    "with_lag",
 ]
 
 if not TYPE_CHECKING:
@@ -40,12 +47,15 @@ if not TYPE_CHECKING:
         __all__,
         {
             "step.actuators.actuator_forces": "actuator_forces",
-            "step.actuators.servos": "motors position_servos velocity_servos",
+            "step.actuators.servos": "motors position_servos velocity_servos with_lag",
+            "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
             "simulation.inspection": "GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
             "simulation.scenery": "ground_of",
             "simulation.pushes": "Push",
+            "simulation.sensors.readout": "Sensor",
+            "simulation.sensors.sensors": "Sensors",
             "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.marks": "Mark",

@@ -17,7 +17,7 @@ from delassus.geometry.candidates import Shape
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, ContactPair, Geometry
 from delassus.simulation.ground import Ground
-from delassus.simulation.shapes import Meeting
+from delassus.simulation.meeting import Meeting
 
 Own = tuple[float | None, float | None, float | None]
 """Sliding, torsional [m] and rolling [m] friction of a candidate; None where the ground's counts."""

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from delassus.common.checks import real_array, whole_number
 from delassus.compiler.host.kernel import Kernel
+from delassus.errors import short
 from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.simulation.setup import Setup
-from delassus.step.stages.kernels import simulate, simulate_with
+from delassus.step.bodies.kernels import period_kernel
 
-_policies: WeakKeyDictionary[Any, dict[tuple[Any, int], Kernel[..., Any]]] = WeakKeyDictionary()
-"""The step's kernel for each kernel of a user that is compiled into it, by robot and number of controls.
+_policies: WeakKeyDictionary[Any, dict[tuple[Any, int, int | None], Kernel[..., Any]]] = WeakKeyDictionary()
+"""The step's kernel for each kernel of a user that is compiled into it, by robot, number of controls and
+slots of many bodies.
 
 It knows the user's kernel by a weak reference: as a value here it must not keep its key alive.
 """
+
+
+LONGEST_DELAY: Final = 10_000
+"""Control periods that controls are kept for, at most."""
 
 
 class ControlError(RunError):
     """A controller that failed at a `time` [s]; `log` is what `run` had simulated until then."""
 
     code = "function-failed"
+
+
+@dataclass(frozen=True, eq=False)
+class Delayed:
+    """Controls that reach the robot some control periods late: `sim.run(q0, control=Delayed(policy, 2), steps=500)`.
+
+    Attributes:
+        control: What `run` takes, but for a kernel.
+        periods: How many, zero or more: one number, or (…) one for each item. Until as many have passed, the first
+            control acts.
+    """
+
+    control: Any
+    periods: Any = 1
 
 
 @dataclass(frozen=True)
@@ -52,6 +73,8 @@ class Control:
 def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     """Checked."""
     steps = None if steps is None else whole_number("steps", steps, 0)
+    if isinstance(control, Delayed):
+        return _delayed(control_of(sim, control.control, steps, batch), control.periods, batch)
     if control is not None and not callable(control):
         return _from_array(sim, real_array("control", control), steps, batch)
     if steps is None:
@@ -62,7 +85,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
         return Control(int(steps), _compiled_in(sim, control), lambda *_: (), takes=False, ahead=lambda k, n: None)
     if control is None:
         none = np.zeros(sim.nu)
-        return Control(int(steps), simulate, lambda *_: (none,), ahead=lambda k, n: none)
+        return Control(int(steps), period_kernel(sim.scene), lambda *_: (none,), ahead=lambda k, n: none)
 
     nu = sim.nu
 
@@ -87,7 +110,35 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
             )
         return (u,)
 
-    return Control(int(steps), simulate, ask, asks=True)
+    return Control(int(steps), period_kernel(sim.scene), ask, asks=True)
+
+
+def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
+    """Controls of some periods before; the last ones are kept as long as an item may need them."""
+    late = np.asarray(periods)
+    if late.dtype.kind not in "iu" or np.any(late < 0) or np.any(late > LONGEST_DELAY) or not fits(late.shape, batch):
+        raise SimulationError(
+            f"the delay is {short(repr(periods))} control periods; it is from 0 to {LONGEST_DELAY}, one number or one "
+            f"for each of the items {batch}.",
+            code="out-of-range",
+        )
+    if not control.takes:
+        raise SimulationError(
+            "a kernel is compiled into the step and cannot be delayed: give a function, or delay inside of it.",
+            code="not-supported",
+        )
+    last: deque[Any] = deque(maxlen=int(late.max(initial=0)) + 1)
+
+    def at(k: int, time: Any, q: Any, v: Any) -> tuple[Any, ...]:
+        (u,) = control.at(k, time, q, v)
+        last.appendleft(np.array(u))
+        if not late.ndim:
+            return (last[min(int(late), len(last) - 1)],)
+        kept = np.stack(np.broadcast_arrays(*last)) + np.zeros((1, *batch, 1))
+        ages = np.minimum(np.broadcast_to(late, batch), len(last) - 1)
+        return (np.take_along_axis(kept, ages[None, ..., None], 0)[0],)
+
+    return replace(control, at=at, ahead=None)
 
 
 def _latest(time: Any) -> float:
@@ -112,7 +163,7 @@ def _from_array(sim: Setup, u: Any, steps: int | None, batch: tuple[int, ...]) -
             raise SimulationError(
                 "steps is missing: these controls do not say how many there are.", code="missing-argument"
             )
-        return Control(int(steps), simulate, lambda *_: (u,), ahead=lambda k, n: u)
+        return Control(int(steps), period_kernel(sim.scene), lambda *_: (u,), ahead=lambda k, n: u)
     if not fits(u.shape[1:-1], batch):
         raise SimulationError(
             f"the controls have shape {u.shape}; for these items they have {forms}.", code="wrong-shape"
@@ -131,7 +182,7 @@ def _from_array(sim: Setup, u: Any, steps: int | None, batch: tuple[int, ...]) -
             f"If they are one for each period, {in_time}; if they are one for each item, {constant}.",
             code="conflicting-arguments",
         )
-    return Control(count, simulate, lambda k, *_: (u[k],), ahead=lambda k, n: u[k : k + n])
+    return Control(count, period_kernel(sim.scene), lambda k, *_: (u[k],), ahead=lambda k, n: u[k : k + n])
 
 
 def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tuple[str, str]:
@@ -144,9 +195,9 @@ def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tup
 def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
     """The step's kernel with a user's in it, remembered for each robot."""
     model, nu = sim.model, sim.nu
-    known = _policies.setdefault(policy, {})
-    if (model, nu) in known:
-        return known[model, nu]
+    known, key = _policies.setdefault(policy, {}), (model, nu, sim.scene.many_bodies)
+    if key in known:
+        return known[key]
     weakly = ref(policy)
 
     def asked(time: Any, q: Any, v: Any) -> Any:
@@ -169,5 +220,5 @@ def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
             )
         return given
 
-    known[model, nu] = simulate_with(asked)
-    return known[model, nu]
+    known[key] = period_kernel(sim.scene, asked)
+    return known[key]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FINITE, array_of_shape, number_in_range
+from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.problem import ContactProblem
 from delassus.model.parts import WORLD
@@ -17,8 +18,10 @@ from delassus.simulation.runner import some
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
+from delassus.step.bodies.kernels import geometry_kernel
+from delassus.step.scene import ParametricScene
 from delassus.step.stages.friction import contact_coefficients
-from delassus.step.stages.kernels import assemble_step, candidate_geometry, contact_candidates
+from delassus.step.stages.kernels import assemble_step, contact_candidates
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import GroundShape, SolverLimits, StepInputs, StepState
 
@@ -50,6 +53,7 @@ class Inspection(Setup):
         """The control (…, nu) of a period; refuses states and controls of another simulation or of other items."""
         state, scene = check_state(state), self.scene
         parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots, "activation": scene.na}
+        parts["parameters"] = self.nparameters
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
             raise SimulationError(
                 f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
@@ -72,7 +76,7 @@ class Inspection(Setup):
         if not self.scene.candidates:
             raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
         q = array_of_shape("q", q, (..., self.scene.nq), "the coordinates of the robot")
-        gap, point, normal = candidate_geometry(self.scene, q, ground=self.ground.shape)
+        gap, point, normal = geometry_kernel(self.plain_scene)(self.plain_scene, q, ground=self.ground.shape)
         joints = self.model.joints
         on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
         bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
@@ -86,6 +90,7 @@ class Inspection(Setup):
         meant for looking inside. `stages.system` has J, S and g, `stages.contacts` gaps, points and bodies.
         """
         u = self.check(state, control)
+        self._refuse_many_bodies("stages")
         if state.q.ndim != 1 or self.ground.batch:
             raise SimulationError(
                 f"stages shows one item; the state has {state.q.shape[:-1] or self.ground.batch} of them. Start one "
@@ -99,7 +104,10 @@ class Inspection(Setup):
         signals, _ = activate(self.scene.actuators, state.activation, u, self.time_step)
         inputs = StepInputs(signals, self.time_step, ground, coefficients, SolverLimits(self.tolerance))
         now = StepState(state.q, state.v, state.impulse, state.contact, np.asarray(state.time), state.activation)
-        return run_stages(self.scene, now, inputs)
+        scene = self.scene
+        if isinstance(scene, ParametricScene):
+            scene = scene.with_parameters(state.parameters)
+        return run_stages(scene, now, inputs)
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:
         """The contact problem of the next step of time; rows as in `State.impulse`.
@@ -110,9 +118,12 @@ class Inspection(Setup):
         if not scene.m:
             raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
         u = self.check(state, control)
+        self._refuse_many_bodies("problem")
         rows, places = some(state.rows), some(state.contact)
-        ground = structures(self.ground.inputs)
-        G, g = assemble_step(scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **ground)
+        given = structures(self.ground.inputs)
+        if self.nparameters:
+            given[PARAMETERS] = state.parameters
+        G, g = assemble_step(scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **given)
         numbers: dict[str, Any] = {}
         if scene.slots:
             numbers |= self._friction(state)
@@ -121,11 +132,20 @@ class Inspection(Setup):
             numbers |= {"lower": -bounds, "upper": bounds}
         return ContactProblem(G, g, scene.layout.cones, **numbers, check=False)
 
+    def _refuse_many_bodies(self, name: str) -> None:
+        """Refuse what is made of a dense matrix in scenes that have none."""
+        if self.scene.many_bodies is not None:
+            raise SimulationError(
+                f"{name} shows scenes with a dense contact problem, and this one has {self.scene.nv // 6} free bodies, "
+                "whose contacts are solved without a matrix. Look at sim.contacts(q), or at a scene of fewer bodies.",
+                code="not-supported",
+            )
+
     def _friction(self, state: State) -> dict[str, Any]:
         """Coefficients (…, slots) of the contacts that the next step solves for."""
         scene, given = self.scene, self.ground.inputs
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
-            number = contact_candidates(scene, state.q, state.v, self.time_step, ground=self.ground.shape)
+            number = contact_candidates(self.plain_scene, state.q, state.v, self.time_step, ground=self.ground.shape)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))

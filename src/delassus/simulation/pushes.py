@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +14,6 @@ from delassus.errors import expect, short
 from delassus.model.parts import WORLD
 from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.simulation.setup import Setup
-from delassus.simulation.state import State
 from delassus.step.marks import Mark
 
 
@@ -66,12 +65,13 @@ def _of_items(what: str, given: Any, size: int, batch: tuple[int, ...]) -> Any:
     return x
 
 
-def kicked(state: State, kick: Any) -> State:
-    """A state with another velocity; an item whose kick is no number is frozen as it is, and so is what was frozen."""
-    finite = np.isfinite(kick).all(-1) & np.ones(state.batch, bool)
-    status = np.where(finite, state.status, np.asarray(state.status) | int(Mark.FROZEN))
-    moves = (finite & ~state.frozen)[..., None]
-    return replace(state, v=np.where(moves, state.v + kick, state.v), status=status)
+def kicked(v: Any, status: Any, kick: Any) -> tuple[Any, Any]:
+    """Velocities (…, nv) after a kick, and status (…): an item whose kick is no number is frozen as it is."""
+    frozen, status = int(Mark.FROZEN), np.asarray(status).astype(np.int64)
+    if not np.isfinite(np.sum(kick)):
+        status = np.where(np.isfinite(kick).all(-1), status, status | frozen)
+    alive = (status & frozen) == 0
+    return (v + kick if alive.all() else np.where(alive[..., None], v + kick, v)), status
 
 
 def push_at(pushes: Any, time: Any, q: Any, v: Any) -> Any:

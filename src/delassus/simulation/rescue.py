@@ -23,8 +23,8 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.dynamics.kinematics.manifold import integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.simulation.ground import Ground
+from delassus.step.bodies.kernels import geometry_kernel
 from delassus.step.scene import Scene
-from delassus.step.stages.kernels import candidate_geometry
 from delassus.step.stages.types import GroundShape
 
 Array = NDArray[np.float64]
@@ -98,7 +98,7 @@ class Rescue:
 
     def _geometry(self, q: Array) -> tuple[Array, Array]:
         """Depths (items, n, candidates) in (items, n, nq), zero above the ground, and the points with an axis more."""
-        gap, point, _ = candidate_geometry(self.scene, q, ground=self.ground)
+        gap, point, _ = geometry_kernel(self.scene)(self.scene, q, ground=self.ground)
         return np.maximum(-gap, 0.0), point
 
     def cost(self, q: Array) -> Array:

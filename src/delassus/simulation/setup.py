@@ -10,14 +10,33 @@ from delassus.common.frozen import Frozen
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
-from delassus.model.model import Model
+from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 from delassus.simulation.starting import first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
-from delassus.step.scene import Scene
+from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
+from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.reduced import reduced_scene
+
+
+def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
+    """The scene with the method of its steps: loops over bodies and contacts where there are many free bodies, else one
+    with so many slots for contacts, unless their number is given."""
+    if method == SWEEPS:
+        reason = reason_against_loops(scene)
+        if reason is not None:
+            raise SimulationError(
+                f'the method "{SWEEPS}" does not solve this scene: {reason}. Leave it out, or choose "auto".',
+                code="not-supported",
+            )
+        return with_loops(scene)
+    looped = choose_loops(scene) if method == "auto" else scene
+    if looped.many_bodies is not None:
+        return looped
+    scene = replace(scene, max_contacts=slots) if scene.max_contacts is None else scene
+    return replace(scene, method=step_method(scene, method))
 
 
 def step_method(scene: Scene, method: Any) -> str:
@@ -57,7 +76,26 @@ class Setup(Frozen):
     @cached_property
     def reduced_scene(self) -> Scene:
         """The scene with the reduced contact set, with which steps are tried first."""
-        return reduced_scene(self.scene)
+        if self.plain_scene is self.scene:
+            return reduced_scene(self.scene)
+        return replace(self.scene, reduced=reduced_scene(self.plain_scene).reduced)
+
+    @cached_property
+    def plain_scene(self) -> Scene:
+        """The scene with the robot's own numbers where parameters stand: what starts are checked with."""
+        scene = self.scene
+        return scene.with_parameters(scene.parameters()) if isinstance(scene, ParametricScene) else scene
+
+    @property
+    def parametric(self) -> ParametricModel | None:
+        """The robot with its parameters; None if it has none."""
+        part: ParametricModel | None = getattr(self.mechanism, "parametric", None)
+        return part
+
+    @property
+    def nparameters(self) -> int:
+        """The number of parameters that each item has of its own."""
+        return 0 if self.parametric is None else self.parametric.nparameters
 
     def pushed_scene(self, scene: Scene, frames: tuple[str, ...]) -> Scene:
         """A scene of this simulation with wrenches on frames; the same object whenever it is asked for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from delassus.common.checks import (
     whole_number,
 )
 from delassus.common.options import Shortcuts
-from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
-from delassus.model.model import Model
+from delassus.model.checks import warn_of_omissions
+from delassus.model.model import Model, ParametricModel
 from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
@@ -32,21 +32,34 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
+from delassus.simulation.meeting import Meeting, count_slots, meeting_shapes
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
-from delassus.simulation.setup import step_method
-from delassus.simulation.shapes import Meeting, count_slots, meeting_shapes, shapes_of, warn_of_ridges
-from delassus.simulation.starting import first_activation, ground_of_items, repaired, values_of_items
+from delassus.simulation.setup import choose_step
+from delassus.simulation.shapes import shapes_of
+from delassus.simulation.starting import (
+    are_admissible_for,
+    check_parameters,
+    first_activation,
+    ground_of_items,
+    parameter_array,
+    repaired,
+    values_of_items,
+)
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
+from delassus.step.bodies.kernels import period_kernel
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
-from delassus.step.stages.kernels import simulate
+
+if TYPE_CHECKING:
+    from delassus.simulation.sensors.readout import Sensor
+    from delassus.simulation.sensors.sensors import Sensors
 
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
@@ -66,7 +79,7 @@ class Simulation(Inspection):
 
     def __init__(
         self,
-        robot: Model | Mechanism,
+        robot: Model | ParametricModel | Mechanism,
         ground: Ground | None = None,
         time_step: float = 1e-3,
         *,
@@ -79,7 +92,8 @@ class Simulation(Inspection):
         """Put a simulation together; nothing is compiled yet.
 
         Args:
-            robot: A model, whose own constraints close its loops, or a mechanism.
+            robot: A model, whose own constraints close its loops, or a mechanism. One with parameters, such as
+                robot.parametric("mass:trunk", "servo"), has them per item (`start`).
             ground: What it stands on; None for the planes of the model's file. A file that describes a world without a
                 plane has no ground; a robot alone (URDF) stands on `Ground()`, level and at height zero.
             time_step: Of one step of time [s].
@@ -88,16 +102,11 @@ class Simulation(Inspection):
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction (contacts);
-                method, tolerance (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error
+                (contacts); method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
-        if isinstance(robot, Parametric):
-            raise SimulationError(
-                "the robot has parameters, and simulations on the ground take none: give the model with its numbers.",
-                code="not-supported",
-            )
-        if isinstance(robot, Model):
+        if isinstance(robot, (Model, ParametricModel)):
             robot = Mechanism(robot)
         expect("the robot", robot, Mechanism, 'load("quadruped")')
         if not robot.nv:
@@ -105,9 +114,9 @@ class Simulation(Inspection):
                 f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.",
                 code="nothing-to-do",
             )
-        meeting = Meeting() if contacts.max_contacts == 0 else meeting_shapes(robot.model, contacts)
-        max_contacts = count_slots(robot.model, meeting) if contacts.max_contacts is None else contacts.max_contacts
-        if max_contacts:
+        max_contacts = contacts.max_contacts
+        meeting = meeting_shapes(robot.model, contacts) if max_contacts != 0 else Meeting()
+        if max_contacts != 0:
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
@@ -119,14 +128,15 @@ class Simulation(Inspection):
                 code="wrong-type",
             )
         chosen = tuple(model.actuators if actuators is None else actuators)
+        check_parameters(robot, chosen)
         check_actuators(model, chosen)
         chosen = limited_by_joints(model, chosen)
         robot = with_tendon_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
+        warn_of_omissions(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
-        shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
-        warn_of_ridges(shapes, ground)
+        shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts != 0 else ()
         friction = friction_of(model, ground, shapes, meeting)
         scene = Scene(
             robot,
@@ -143,7 +153,7 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
-        self.scene = replace(scene, method=step_method(scene, how.method))
+        self.scene = choose_step(scene, how.method, count_slots(model, meeting))
         self.freeze()
 
     @classmethod
@@ -159,11 +169,20 @@ class Simulation(Inspection):
         return cls(model, **options)
 
     def __repr__(self) -> str:
-        scene = self.scene
+        scene, error = self.scene, self.hull_error
+        hulls = f"hulls within {1e3 * error:.2g} mm, " if error else ""
         return (
             f"Simulation({self.model.name!r}: {scene.candidates} candidates for {scene.slots} contacts, {scene.m} "
-            f"rows, {scene.nu} controls, steps of {self.time_step:g} s)"
+            f"rows, {scene.nu} controls, {hulls}steps of {self.time_step:g} s)"
         )
+
+    @property
+    def hull_error(self) -> float:
+        """The largest Hausdorff distance [m] of a hull that may touch to that of all vertices of its mesh."""
+        scene = self.scene
+        pairs = [(c.shape, c.other) for c in scene.collisions] + [p for c in scene.pair_classes for p in c.pairs]
+        shapes = [*scene.shapes, *(shape for pair in pairs for shape in pair)]
+        return max((shape.hull_error for shape in shapes), default=0.0)
 
     # --- states ---------------------------------------------------------------------------------------------------
 
@@ -176,6 +195,7 @@ class Simulation(Inspection):
         seed: int = 0,
         repair: bool = True,
         activation: Any = None,
+        parameters: Any = None,
     ) -> State:
         """The state of one item or a batch to begin with.
 
@@ -187,6 +207,8 @@ class Simulation(Inspection):
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
             activation: (…, na) of the actuators that have a state, by default zero.
+            parameters: (…, nparameters) of a robot that has some, as `robot.pack` gives them; by default its own
+                numbers. An item whose parameters no robot can have is frozen.
         """
         scene = self.scene
         if q0 is None:
@@ -197,30 +219,31 @@ class Simulation(Inspection):
         time = number_in_range("time", time, FINITE)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
         v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
+        p = parameter_array(self.parametric, parameters)
         try:
-            batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch)
+            batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch, p.shape[:-1])
         except ValueError:
             raise SimulationError(
-                f"q0, v0 and the ground have batch axes that do not fit: {q.shape[:-1]}, {v.shape[:-1]} and "
-                f"{self.ground.batch}.",
+                f"q0, v0, the ground and the parameters have batch axes that do not fit: {q.shape[:-1]}, "
+                f"{v.shape[:-1]}, {self.ground.batch} and {p.shape[:-1]}.",
                 code="batch-mismatch",
             ) from None
         q, v = np.broadcast_to(q, (*batch, scene.nq)), np.broadcast_to(v, (*batch, scene.nv))
         activation = first_activation(scene.na, activation, batch)
-        return self._begin(
-            self.ground, q, v, activation, time, boolean("repair", repair), whole_number("seed", seed, 0)
-        )
+        p = np.broadcast_to(p, (*batch, p.shape[-1]))
+        state = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
+        return replace(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
 
-    def _begin(self, ground: Ground, q: Any, v: Any, activation: Any, time: float, repair: bool, seed: Any) -> State:
-        """The first state of items on a ground; all arrays have the axes of the items."""
+    def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> State:
+        """The first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the items."""
         scene, batch = self.scene, q.shape[:-1]
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
-        finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1)
+        finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1) & usable
         q1, v1 = q, v
         if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
-            q1, v1 = repaired(scene, ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
+            q1, v1 = repaired(self.plain_scene, ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
@@ -229,8 +252,6 @@ class Simulation(Inspection):
             contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
-            seed=seed,
-            activation=activation,
         )
 
     def reset(
@@ -243,6 +264,7 @@ class Simulation(Inspection):
         time: float = 0.0,
         repair: bool = True,
         activation: Any = None,
+        parameters: Any = None,
     ) -> State:
         """A state in which some items start again; the others, and all streams of random numbers, go on.
 
@@ -256,22 +278,27 @@ class Simulation(Inspection):
             time: Of these items [s].
             repair: As for `start`.
             activation: (na,), (n, na) or (…, na), by default zero.
+            parameters: (nparameters,), (n, nparameters) or (…, nparameters), by default those that the items had.
         """
         self.check(state)
         scene, batch, repair = self.scene, state.batch, boolean("repair", repair)
         numbers, time = item_numbers(items, batch), number_in_range("time", time, FINITE)
         given = {"q": reject_moment(q), "v": np.zeros(scene.nv) if v is None else v}
         given["activation"] = np.zeros(scene.na) if activation is None else activation
-        sizes = {"q": scene.nq, "v": scene.nv, "activation": scene.na}
+        given["parameters"] = state.parameters if parameters is None else parameter_array(self.parametric, parameters)
+        sizes = {"q": scene.nq, "v": scene.nv, "activation": scene.na, "parameters": self.nparameters}
         values = {name: values_of_items(name, x, batch, numbers, sizes[name]) for name, x in given.items()}
         if not len(numbers):
             return state
         ground, parts = ground_of_items(self.ground, batch, numbers), state.flat()
-        fresh = self._begin(ground, values["q"], values["v"], values["activation"], time, repair, 0).flat()
-        for name in ("q", "v", "time", "impulse", "contact", "residual", "status", "activation"):
+        usable = are_admissible_for(self.parametric, values["parameters"])
+        start = self._begin(ground, values["q"], values["v"], time, repair, usable)
+        fresh = {**start.flat(), "activation": values["activation"], "parameters": values["parameters"]}
+        for name in ("q", "v", "time", "impulse", "contact", "residual", "status", "activation", "parameters"):
             parts[name] = parts[name].copy()
             parts[name][numbers] = fresh[name]
-        return State(**{name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()})
+        parts = {name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()}
+        return State.unchecked(**parts) if batch else State(**parts)
 
     def resume(self, log: Trajectory, k: int, items: tuple[Any, ...] = ()) -> State:
         """The state at the k-th time of a log, as `log[k]` gives it: `run` goes on from it, to the bit."""
@@ -282,13 +309,13 @@ class Simulation(Inspection):
         if push is not None:
             u = self.check(state, control)
             check_push(self, push, state.batch)
-            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)), pushes=push)
+            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)), pushes=push)
             runner.step(0)
             return runner.state()
         own = self.__dict__.get("_alone")
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
-            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)))
+            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
             if runner.alone:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)
@@ -298,6 +325,12 @@ class Simulation(Inspection):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_alone"}
+
+    def sensors(self, *sensors: str | Sensor) -> Sensors:
+        """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel."""
+        from delassus.simulation.sensors.sensors import Sensors
+
+        return Sensors(self, sensors)
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
@@ -322,8 +355,8 @@ class Simulation(Inspection):
                 control where none is given.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
-                be one for each item; a function control(time, q, v) of the whole batch, times (…); or a kernel
-                (model, time, q, v) -> (nu,), compiled into the step.
+                be one for each item; a function control(time, q, v) of the whole batch, times (…); one of these
+                `Delayed`; or a kernel (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
             every: Of so many states one is kept, the first and the last among them.
             repair: As for `start`.

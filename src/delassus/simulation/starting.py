@@ -13,19 +13,22 @@ from delassus.common.checks import array_of_shape
 from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.references import constraint_error
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.errors import warn
 from delassus.geometry.candidates import Shape
 from delassus.model.joints import Free
-from delassus.model.model import Model
+from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
+from delassus.model.parameter_names import ACTUATOR_KINDS
+from delassus.model.parametric import are_admissible
 from delassus.model.parts import WORLD
-from delassus.model.transmission import STATELESS
+from delassus.model.transmission import STATELESS, Actuator
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, take_out
+from delassus.step.bodies.kernels import geometry_kernel
 from delassus.step.scene import Scene
-from delassus.step.stages.kernels import candidate_geometry
 
 _LIFTS = 5
 """Of a robot out of hills, at most."""
@@ -97,7 +100,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
     scene = _between_robots(scene)
     if not scene.candidates:
         return q
-    gap, _, normal = candidate_geometry(scene, q, ground=ground.shape)
+    gap, _, normal = geometry_kernel(scene)(scene, q, ground=ground.shape)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q
@@ -109,7 +112,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
     lifted = q
     for _ in range(_LIFTS):
         lifted = _raised(scene, gap, normal, lifted, time)
-        gap, _, normal = candidate_geometry(scene, lifted, ground=ground.shape)
+        gap, _, normal = geometry_kernel(scene)(scene, lifted, ground=ground.shape)
         if scene.field is None or not np.any(gap < -DEEP):
             break  # on hills, balls touch elsewhere when they are lifted
     was, held = _deepest(scene, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
@@ -117,7 +120,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
         return lifted
     found = np.array(lifted)
     found[held] = take_out(scene, ground, held, lifted, time)
-    left = candidate_geometry(scene, found, ground=ground.shape)[0]
+    left = geometry_kernel(scene)(scene, found, ground=ground.shape)[0]
     moved = np.abs(difference(scene.model, lifted[held], found[held])).max(initial=0.0)
     if left.min() < -DEEP:
         warn(
@@ -230,7 +233,7 @@ def values_of_items(name: str, given: Any, batch: tuple[int, ...], numbers: NDAr
     """Values (n, size) of n items: one (size,) for all of them, (n, size), or (…, size) for the whole batch."""
     x = array_of_shape(name, given, (..., size))
     if x.shape[:-1] == batch and batch:
-        return x.reshape(-1, size)[numbers]
+        return x.reshape((int(np.prod(batch)), size))[numbers]
     if x.ndim == 1 or x.shape[:-1] in ((len(numbers),), (1,)):
         return np.broadcast_to(x, (len(numbers), size))
     raise SimulationError(
@@ -238,3 +241,40 @@ def values_of_items(name: str, given: Any, batch: tuple[int, ...], numbers: NDAr
         f"items, {(*batch, size)}.",
         code="wrong-shape",
     )
+
+
+def check_parameters(robot: Mechanism, actuators: tuple[Actuator, ...]) -> None:
+    """Refuse parameters of a robot that a simulation has no use for."""
+    parts = robot.parametric_part.parts if isinstance(robot, ParametricMechanism) else ()
+    for part in parts:
+        if part.kind in ("placement", "frame"):
+            raise SimulationError(
+                f"the robot has the parameter {part.name!r}, and simulations take none of geometry: give it a number.",
+                code="not-supported",
+            )
+        if part.kind in ACTUATOR_KINDS and actuators != robot.model.actuators:
+            raise SimulationError(
+                f"the robot has the parameter {part.name!r} of its own actuators, and others are given: put them into "
+                "the model, dataclasses.replace(model, actuators=…).parametric(…).",
+                code="conflicting-arguments",
+            )
+
+
+def parameter_array(parametric: ParametricModel | None, given: Any) -> NDArray[np.float64]:
+    """Parameters (…, nparameters), by default the robot's own numbers; empty for a robot without."""
+    if parametric is None:
+        if given is not None:
+            raise SimulationError(
+                "parameters are given, and the robot has none: simulate robot.parametric(…).", code="not-parametric"
+            )
+        return np.zeros(0)
+    return (
+        parametric.parameters()
+        if given is None
+        else array_of_shape("the parameters", given, (..., parametric.nparameters))
+    )
+
+
+def are_admissible_for(parametric: ParametricModel | None, parameters: NDArray[np.float64]) -> Any:
+    """(…) whether a robot can have parameters (…, nparameters)."""
+    return True if parametric is None else are_admissible(parametric.parts, parameters)

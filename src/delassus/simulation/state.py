@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
-from delassus.common.checks import real_array
+from delassus.common.checks import real_array, whole_number
+from delassus.compiler import random
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.errors import BadArgument, OutOfRange, expect, short
 from delassus.output.trajectory import Moment, Trajectory
 from delassus.simulation.checks import NoSuchItem, SimulationError, StateFileError, fits
@@ -25,6 +27,25 @@ _VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters")
 _NUMBERS: Final = ("residual", "time")
 _WHOLE: Final = ("status", "count", "seed", "stream")
 """What an item has one of."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How many random numbers are drawn for an item."""
+
+    count: int
+
+
+@kernel("(),(),(),()->(count)")
+def draw_uniform(draws: Draws, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
+    """(count,) in [0, 1)."""
+    return random.uniform(seed, stream, period, place, shape=(draws.count,))
+
+
+@kernel("(),(),(),()->(count)")
+def draw_normal(draws: Draws, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
+    """(count,) with mean 0 and standard deviation 1."""
+    return random.normal(seed, stream, period, place, shape=(draws.count,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +137,26 @@ class State:
         """What happened, in a sentence or several."""
         return described(self.status)
 
+    # --- random numbers -------------------------------------------------------------------------------------------
+
+    def uniform(self, count: int, place: int = 0) -> Array:
+        """(…, count) random numbers in [0, 1), of each item's own stream.
+
+        They follow from the item's seed, stream and control period, and from `place`, which differs from draw to draw
+        of a period: the same numbers in any batch, on any machine and number of threads.
+        """
+        return self._draw(draw_uniform, count, place)
+
+    def normal(self, count: int, place: int = 0) -> Array:
+        """(…, count) random numbers with mean 0 and standard deviation 1, drawn as those of `uniform`."""
+        return self._draw(draw_normal, count, place)
+
+    def _draw(self, draw: Any, count: int, place: int) -> Array:
+        size, place = Draws(whole_number("count", count)), whole_number("place", place, 0)
+        counters = (np.asarray(x, float) for x in (self.seed, self.stream, self.count))
+        numbers: Array = draw(size, *counters, float(place))
+        return numbers
+
     # --- items --------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, items: Any) -> State:
@@ -185,13 +226,12 @@ class State:
 
 def _whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
     array = np.asarray(given)
+    whole = array.dtype.kind in "iu"
+    if whole and (name == "status" or not (array < 0).any()):
+        return array.astype(np.int64, copy=False)
     what = "whole numbers, see `Mark`" if name == "status" else "a whole number, zero or more, or one for each item"
     sentence = f"{name} of a state is {short(repr(given))}; it is {what}."
-    if array.dtype.kind not in "iu":
-        raise SimulationError(sentence, code="not-a-whole-number")
-    if name != "status" and np.any(array < 0):
-        raise OutOfRange(sentence)
-    return array.astype(np.int64, copy=False)
+    raise OutOfRange(sentence) if whole else SimulationError(sentence, code="not-a-whole-number")
 
 
 def _of_items(name: str, array: Any, batch: tuple[int, ...]) -> Any:

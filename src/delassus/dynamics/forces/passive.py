@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.compiler.tracing.array import contains_traced
 from delassus.dynamics.forces.compensation import compensation_energy, compensation_forces, is_compensated
 from delassus.dynamics.forces.tendons import TendonState, tendon_states
 from delassus.model.model import Model
 from delassus.model.parts import Joint
+from delassus.model.traced import array_of, has_any
 
 
 @kernel("(nq),(nv)->(nv)")
@@ -43,15 +45,15 @@ def joint_forces(model: Model, q: Any, v: Any) -> Any:
     """Those of springs and dampers in the joints (nv,)."""
     total = np.zeros(model.nv)
     for joint, i, j in zip(model.joints, model.q_starts, model.v_starts, strict=True):
-        if not (any(joint.stiffness) or any(joint.damping)):
+        if not (any(joint.stiffness) or has_any(joint.damping)):
             continue
         ratio = joint.mimic.ratio if joint.mimic else 1.0
         own = slice(j, j + joint.kind.nv)
         force = np.zeros(joint.kind.nv)
         if any(joint.stiffness):
             force = force - numpy.array(joint.stiffness) * _stretch(joint, _coordinates(joint, q, i))
-        if any(joint.damping):
-            force = force - numpy.array(joint.damping) * (ratio * v[own])
+        if has_any(joint.damping):
+            force = force - array_of(joint.damping) * (ratio * v[own])
         total[own] = total[own] + ratio * force
     return total
 
@@ -101,13 +103,15 @@ class PassiveElements(NamedTuple):
 
 def joint_gains(model: Model) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
     """Stiffness and damping (nv,) of springs and dampers in the joints; those that mimic others add to theirs."""
-    stiffness, damping = numpy.zeros(model.nv), numpy.zeros(model.nv)
+    stiffness, damping = numpy.zeros(model.nv), numpy.zeros(model.nv)  # type: Any, Any
+    if any(contains_traced(joint.damping) for joint in model.joints):
+        damping = np.zeros(model.nv)
     for joint, start in zip(model.joints, model.v_starts, strict=True):
         ratio = joint.mimic.ratio if joint.mimic else 1.0
         at = slice(start, start + joint.kind.nv)
         for total, values in ((stiffness, joint.stiffness), (damping, joint.damping)):
-            if any(values):
-                total[at] += ratio * ratio * numpy.array(values)
+            if has_any(values):
+                total[at] = total[at] + ratio * ratio * array_of(values)
     return stiffness, damping
 
 

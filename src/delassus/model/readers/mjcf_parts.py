@@ -8,12 +8,12 @@ its placement here is that of the file's own frame again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from delassus.model.equality import Connect, Equality, JointCoupling, TendonCoupling, WeldEquality
-from delassus.model.parts import Frame, Geometry
+from delassus.model.parts import FileSensor, Frame, Geometry
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_contact import contact_fields
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
@@ -243,3 +243,41 @@ def _muscle(m: Any, i: int, bias: str) -> tuple[float, ...]:
 def _enum(kinds: Any, value: int) -> str:
     """MuJoCo's own word for a value, in lower case: mjDYN_FILTER is "filter"."""
     return str(kinds(int(value)).name).partition("_")[2].lower()
+
+
+_ON: Final = {
+    "site": "accelerometer velocimeter gyro",
+    "joint": "jointpos jointvel ballquat ballangvel",
+    "actuator": "actuatorpos actuatorvel actuatorfrc",
+    "frame": "framepos framequat framelinvel frameangvel framelinacc frameangacc",
+    "body": "subtreecom subtreelinvel subtreeangmom",
+    "touch": "touch",
+}
+"""The kinds of sensors that are carried over, in MuJoCo's words, by what they are on."""
+
+
+def sensors(mujoco: Any, m: Any, names: MjcfNames) -> tuple[FileSensor, ...]:
+    """The sensors of the kinds in `_ON`; those that refer to other frames, or to inertial ones, are left out.
+
+    A touch sensor is one of its site's whole body.
+    """
+    types, objects = mujoco.mjtSensor, mujoco.mjtObj
+    kinds = {
+        int(getattr(types, f"mjSENS_{kind.upper()}")): (kind, on) for on, some in _ON.items() for kind in some.split()
+    }
+    frames = {int(objects.mjOBJ_SITE): names.sites, int(objects.mjOBJ_XBODY): names.bodies}
+    found = []
+    for k in range(m.nsensor):
+        kind, on = kinds.get(int(m.sensor_type[k]), ("", ""))
+        at, name = int(m.sensor_objid[k]), text_at(m.names, m.name_sensoradr[k])
+        table = {"site": names.sites, "joint": names.joints, "actuator": names.actuators}.get(on, ())
+        if on == "frame" and m.sensor_refid[k] < 0:
+            table = frames.get(int(m.sensor_objtype[k]), ())
+        elif on == "body" and m.body_jntnum[at] > 0:
+            table = names.bodies
+        elif on == "touch":
+            at, table = int(m.site_bodyid[at]), names.bodies
+        if name and len(table):
+            same = {"ballquat": "jointpos", "ballangvel": "jointvel"}
+            found.append(FileSensor(name, same.get(kind, kind), table[at]))
+    return tuple(found)

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy
-
 import delassus.numpy as np
 from delassus.constrained.elimination.tree_factor import RankOne
 from delassus.dynamics.forces.passive import PassiveElements
 from delassus.model.model import Model
+from delassus.model.traced import array_of, has_any
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.step.actuators.force_law import LAWS
 from delassus.step.actuators.forces import Forces, LimitedServos, force_mode
@@ -29,7 +28,9 @@ def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
     return [
         k
         for k, one in enumerate(actuators)
-        if not (one.drives == "site" and not one.reference) and one.force_range and any((*one.gain[1:], *one.bias[1:]))
+        if not (one.drives == "site" and not one.reference)
+        and one.force_range
+        and has_any((*one.gain[1:], *one.bias[1:]))
     ]
 
 
@@ -81,7 +82,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             clipped = clipped + np.where(at_limit, 1.0, 0.0)
             pull = np.where(mode > 0.0, upper, np.where(mode < 0.0, lower, pull))
             slope = np.where(at_limit, 0.0, slope)
-        resists = actuator.law != "affine" or any((*actuator.gain[1:], *actuator.bias[1:]))
+        resists = actuator.law != "affine" or has_any((*actuator.gain[1:], *actuator.bias[1:]))
         pulls.append(_Pull(line, pull, slope if resists else None))
     saturated = _saturated_joints(model, actuators, pulls)
     for _, is_beyond in saturated.values():
@@ -107,7 +108,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
     if not laws:
         return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.zeros(0))
     pull, slope, rate = (np.stack([np.array(law[k]) for law in laws]) for k in range(3))
-    lowest, highest = (numpy.array([law[k] for law in laws]) for k in (4, 5))
+    lowest, highest = (array_of(tuple(law[k] for law in laws)) for k in (4, 5))
     arms, dofs = [law.moment_arms for law in laws], [law.dofs for law in laws]
     limited = LimitedServos(pull, slope, rate, arms, lowest, highest, dofs)
     return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.stack(active_modes), servos=limited)

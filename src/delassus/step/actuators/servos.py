@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
-from delassus.common.checks import Range, number_in_range
+from delassus.common.checks import POSITIVE, Range, number_in_range
 from delassus.common.names import found_by_pattern, name_patterns
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import expect
+from delassus.errors import BadArgument, expect
 from delassus.model.model import Model
 from delassus.model.parts import Joint
-from delassus.model.transmission import Actuator
+from delassus.model.transmission import STATELESS, Actuator
 
 _GAINS: Final = Range(0.0, math.inf, "finite and not negative", open_above=True)
 
@@ -45,6 +46,26 @@ def velocity_servos(
 def motors(model: Model | Mechanism, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
     """An actuator for each joint of one coordinate: f = u, within the joint's effort limit."""
     return tuple(_servo(joint, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for joint in _servo_joints(model, joints))
+
+
+def with_lag(actuators: Iterable[Actuator], time_constant: float) -> tuple[Actuator, ...]:
+    """Actuators whose force follows the control late: ȧ = (u - a)/T, and the activation a takes the control's place.
+
+    The activations are `state.activation`: begin with those of the first control, `sim.start(q0, activation=u0)`.
+
+    Args:
+        actuators: Such as those of `position_servos`, without a state of their own.
+        time_constant: T [s], at which 63 % of a step of the control have arrived.
+    """
+    T = number_in_range("the time constant of a lag", time_constant, POSITIVE)
+    every = tuple(actuators)
+    for actuator in every:
+        if actuator.dynamics != STATELESS:
+            raise BadArgument(
+                f"the actuator {actuator.name!r} has the dynamics {actuator.dynamics!r} already: it cannot have a lag.",
+                code="conflicting-arguments",
+            )
+    return tuple(replace(one, dynamics="filterexact", dynamics_parameters=(T,), kind="filterexact") for one in every)
 
 
 def _check_gains(**gains: Any) -> None:

@@ -92,7 +92,8 @@ def with_tendon_limits(mechanism: Mechanism) -> Mechanism:
     if not limits:
         return mechanism
     every = (*mechanism.constraints, *mechanism.unilateral, *limits)
-    return Mechanism(mechanism.model, every, mechanism.step, model_constraints=False)
+    model = getattr(mechanism, "parametric", None) or mechanism.model
+    return Mechanism(model, every, mechanism.step, model_constraints=False)
 
 
 def dry_joints(model: Model) -> tuple[tuple[JointLock, ...], tuple[float, ...]]:

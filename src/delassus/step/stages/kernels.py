@@ -15,7 +15,13 @@ from delassus.step.scene import Scene
 from delassus.step.stages.assemble import assemble
 from delassus.step.stages.collide import collide, find_candidates
 from delassus.step.stages.kinematics import compute_kinematics
-from delassus.step.stages.pipeline import initial_result, solve_contacts_without_gain, take_period
+from delassus.step.stages.pipeline import (
+    Step,
+    initial_result,
+    solve_contacts_without_gain,
+    take_activated_step,
+    take_period,
+)
 from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits, StepInputs
 
 MATERIAL: Final = Group(
@@ -66,8 +72,8 @@ def simulate(
     return take_period(scene, q, v, impulse, contact, time, alive, inputs)
 
 
-def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
-    """The same kernel with a traced function of time, q and v in place of the controls."""
+def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_activated_step) -> Kernel[..., Any]:
+    """The same kernel with a traced function of time, q and v in place of the controls; `step` makes a step of time."""
 
     @kernel(SIGNATURE.format(control=""), inputs=INPUTS)
     def simulate_policy(
@@ -88,7 +94,7 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         """As `simulate`."""
         inputs = step_inputs(np.array(policy(time, q, v)), time_step, material, ground, limits)
         inputs = inputs._replace(wrench=wrench)
-        return take_period(scene, q, v, impulse, contact, time, alive, inputs)
+        return take_period(scene, q, v, impulse, contact, time, alive, inputs, step)
 
     return simulate_policy
 

@@ -1,0 +1,1 @@
+"""Sensors: what robots measure, computed by kernels from states and logs."""

@@ -1,0 +1,302 @@
+"""`Sensors`: several sensors of a simulation in one kernel, read from states and from logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import numpy
+from numpy.typing import NDArray
+
+import delassus.numpy as np
+import delassus.simulation.sensors.contacts
+import delassus.simulation.sensors.motions  # noqa: F401 - both register their kinds
+from delassus.common.checks import array_of_shape
+from delassus.common.names import UnknownName
+from delassus.compiler.graph.parameters import PARAMETERS, ParametricComposite
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.errors import short
+from delassus.model.of_model import OfModel
+from delassus.output.trajectory import Trajectory
+from delassus.simulation.checks import SimulationError, fits
+from delassus.simulation.runner import some
+from delassus.simulation.sensors.contacts import GROUND, candidate_signs, names_of
+from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
+from delassus.simulation.setup import Setup
+from delassus.simulation.state import State, check_state
+from delassus.step.scene import ParametricScene, Scene
+from delassus.step.stages.kernels import GROUND as GROUND_INPUTS
+from delassus.step.stages.types import GroundShape
+
+Array = NDArray[numpy.float64]
+
+AIR_TIME: Final = "airtime"
+"""The one kind that needs the history of a log; it reads what "touch" reads."""
+
+
+@dataclass(frozen=True)
+class Panel(OfModel):
+    """A scene and the sensors that are read in it: what the kernel is compiled for."""
+
+    scene: Scene
+    sensors: tuple[Sensor, ...]
+
+    def __new__(cls, scene: Any = None, *_: Any, **__: Any) -> Panel:
+        """A panel, with parameters if its scene has some."""
+        return object.__new__(ParametricPanel if isinstance(scene, ParametricScene) else cls)
+
+    @property
+    def model(self) -> Any:  # type: ignore[override]
+        """The robot."""
+        return self.scene.model
+
+    @property
+    def readings(self) -> int:
+        """Numbers that all sensors give together."""
+        return sum(size_of(self.scene, sensor) for sensor in self.sensors)
+
+    @property
+    def impulse_size(self) -> int:
+        """Elements of arrays of rows."""
+        return self.scene.impulse_size
+
+    @property
+    def slot_size(self) -> int:
+        """Elements of arrays of contacts."""
+        return self.scene.slot_size
+
+    @property
+    def control_size(self) -> int:
+        """Elements of arrays of controls."""
+        return self.scene.control_size
+
+    @property
+    def field_rows(self) -> int:
+        """Of the height field's grid."""
+        return self.scene.field_rows
+
+    @property
+    def field_columns(self) -> int:
+        """Of the height field's grid."""
+        return self.scene.field_columns
+
+
+@dataclass(frozen=True)
+class ParametricPanel(Panel, ParametricComposite):
+    """The panel of a scene whose robot has parameters."""
+
+    def with_parameters(self, parameters: Any) -> Panel:
+        """The panel with these parameters (nparameters,)."""
+        return Panel(self.parametric_part.with_parameters(parameters), self.sensors)
+
+    @property
+    def parametric_part(self) -> Any:
+        """The scene."""
+        return self.scene
+
+
+def size_of(scene: Scene, sensor: Sensor) -> int:
+    """How many numbers a sensor gives."""
+    kind = KINDS["touch" if sensor.kind == AIR_TIME else sensor.kind]
+    if kind.on == "joint":
+        joint = scene.model.joint(sensor.target)
+        return int(joint.kind.nq if sensor.kind == "jointpos" else joint.kind.nv)
+    return len(sensor.points) if kind.size is None else kind.size
+
+
+@kernel(
+    "(nq),(nv),(nv),(impulse_size),(slot_size),(control_size),()->(readings)",
+    inputs={"ground": GROUND_INPUTS},
+)
+def read_sensors(
+    panel: Panel,
+    q: Any,
+    v: Any,
+    a: Any,
+    impulse: Any,
+    contact: Any,
+    control: Any,
+    time_step: Any,
+    *,
+    ground: GroundShape,
+) -> Floats:
+    """The readings of all sensors in a state, one after the other."""
+    scene, level = panel.scene, ground._replace(normal=np.array(ground.normal))
+    now = Readout(scene, q, v, a, impulse[: scene.m] / time_step, contact[: scene.slots], control[: scene.nu], level)
+    kinds = ["touch" if sensor.kind == AIR_TIME else sensor.kind for sensor in panel.sensors]
+    return np.concatenate([KINDS[kind].read(now, one) for kind, one in zip(kinds, panel.sensors, strict=True)])
+
+
+class Sensors:
+    """Sensors of a simulation: `sensors(state)` and `sensors(log)` give their readings by name.
+
+        sensors = sim.sensors("gyro:trunk", "accelerometer:trunk", "touch:*_calf_1")
+        readings = sensors(state, since=before)
+        readings["gyro:trunk"]                       (…, 3)
+
+    Attributes:
+        sensors: What is read, in order.
+        names: By which each is read.
+    """
+
+    def __init__(self, sim: Setup, sensors: tuple[str | Sensor, ...]) -> None:
+        self.sim = sim
+        self.sensors = tuple(one for given in sensors for one in _expanded(sim, given))
+        if not self.sensors:
+            raise SimulationError('name one sensor or more, such as "gyro:trunk".', code="missing-argument")
+        self.names = tuple(one.label for one in self.sensors)
+        twice = [name for name in self.names if self.names.count(name) > 1]
+        if twice:
+            raise SimulationError(f"the sensor {twice[0]!r} is named twice.", code="duplicate-name")
+        self._panel = Panel(sim.scene, self.sensors)
+        self._needs = {KINDS[one.kind].needs for one in self.sensors if one.kind in KINDS}
+
+    def __repr__(self) -> str:
+        return f"Sensors({', '.join(self.names)})"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __call__(self, now: State | Trajectory, *, since: State | None = None, control: Any = None) -> dict[str, Array]:
+        """Readings by name, (…, n) of a state and (times, …, n) of a log.
+
+        Args:
+            now: A state, or a log of this simulation.
+            since: The state before, for sensors of acceleration: theirs is the mean since then. Items that started
+                again in between have none. A log has its own states before; at its first time nothing accelerates.
+            control: (…, nu) for forces of actuators.
+        """
+        return self._of_log(now, control) if isinstance(now, Trajectory) else self._of_state(now, since, control)
+
+    def _of_state(self, state: State, since: State | None, control: Any) -> dict[str, Array]:
+        check_state(state)
+        if any(one.kind == AIR_TIME for one in self.sensors):
+            raise SimulationError("air times are those of a log: a state has no history.", code="not-recorded")
+        if state.impulse.shape[-1] != self.sim.scene.m or state.q.shape[-1] != self.sim.scene.nq:
+            raise SimulationError("the state is one of another simulation.", code="other-system")
+        a = numpy.zeros(self.sim.scene.nv)
+        if "acceleration" in self._needs:
+            if since is None or check_state(since).batch != state.batch:
+                raise SimulationError(
+                    "sensors of acceleration need the state before, of the same items: sensors(state, since=before).",
+                    code="missing-argument",
+                )
+            a = _mean_acceleration(state.v - since.v, numpy.asarray(state.time - since.time))
+        return self._read(state.q, state.v, a, (state.impulse, state.contact), control, state.parameters)
+
+    def _of_log(self, log: Trajectory, control: Any) -> dict[str, Array]:
+        if log.contacts is None or log.contacts.impulse.shape[-1] != self.sim.scene.m:
+            raise SimulationError("the log is not one of this simulation.", code="other-system")
+        a = numpy.zeros(log.v.shape)
+        times = log.time if log.run is None or log.run.time is None else log.run.time
+        duration = numpy.diff(times, axis=0)
+        duration = duration.reshape(duration.shape + (1,) * (log.q.ndim - 1 - duration.ndim))
+        a[1:] = _mean_acceleration(numpy.diff(log.v, axis=0), numpy.broadcast_to(duration, log.v[1:].shape[:-1]))
+        contacts = (log.contacts.impulse, log.contacts.contact)
+        parameters = numpy.zeros(0) if log.parameters is None else log.of_items(log.parameters)
+        readings = self._read(log.q, log.v, a, contacts, control, parameters)
+        for one in self.sensors:
+            if one.kind == AIR_TIME:
+                readings[one.label] = _air_time(readings[one.label], numpy.diff(log.time))
+        return readings
+
+    def _read(self, q: Any, v: Any, a: Any, contacts: Any, control: Any, parameters: Any) -> dict[str, Array]:
+        if control is None and "control" in self._needs:
+            raise SimulationError(
+                "forces of actuators need the control: sensors(state, control=u).", code="missing-argument"
+            )
+        sim, nu = self.sim, self.sim.nu
+        u = numpy.zeros(nu) if control is None else array_of_shape("the control", control, (..., nu))
+        if not fits(u.shape[:-1], q.shape[:-1]):
+            raise SimulationError(
+                f"the control is {u.shape}, and there are items {q.shape[:-1]}.", code="batch-mismatch"
+            )
+        given = {PARAMETERS: parameters} if sim.nparameters else {}
+        impulse, contact = (some(x) for x in contacts)
+        if impulse.shape[-1] < sim.scene.impulse_size:  # activations are behind them
+            pad = numpy.zeros((*impulse.shape[:-1], sim.scene.impulse_size - impulse.shape[-1]))
+            impulse = numpy.concatenate([impulse, pad], -1)
+        ground = sim.ground.shape
+        values = read_sensors(self._panel, q, v, a, impulse, contact, some(u), sim.time_step, ground=ground, **given)
+        ends = numpy.cumsum([size_of(sim.scene, one) for one in self.sensors])[:-1]
+        return dict(zip(self.names, numpy.split(numpy.asarray(values), ends, -1), strict=True))
+
+
+def _mean_acceleration(change: Array, duration: Array) -> Array:
+    """(…, nv), zero where no time has passed or an item started again."""
+    passed = duration > 0.0
+    return numpy.where(passed[..., None], change, 0.0) / numpy.where(passed, duration, 1.0)[..., None]
+
+
+def _air_time(touch: Array, durations: Array) -> Array:
+    """(times, …, 1) [s] since a shape last touched, or since the log begins."""
+    air = numpy.zeros(touch.shape)
+    for k, duration in enumerate(durations):
+        air[k + 1] = numpy.where(touch[k + 1] > 0.0, 0.0, air[k] + duration)
+    return air
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def _expanded(sim: Setup, given: Any) -> list[Sensor]:
+    """The sensors that a name or a pattern stands for, checked."""
+    if isinstance(given, Sensor):
+        sensor = given
+    elif isinstance(given, str):
+        kind, _, target = given.partition(":")
+        own = {one.name: Sensor(one.kind, one.target, name=one.name) for one in sim.model.sensors}
+        sensor = own.get(given, Sensor(kind, target))
+    else:
+        raise SimulationError(
+            f'a sensor is {short(repr(given))}; it is a name such as "gyro:trunk", or a Sensor.', code="wrong-type"
+        )
+    if sensor.kind not in {*KINDS, AIR_TIME}:
+        raise UnknownName("kind of sensor", sensor.kind, [*KINDS, AIR_TIME], code="unknown-sensor")
+    on = KINDS["touch" if sensor.kind == AIR_TIME else sensor.kind].on
+    known = _targets(sim, on)
+    if sensor.kind == "heightscan" and not _are_points(sensor.points):
+        raise SimulationError(
+            f"the points of a height scan are {short(repr(sensor.points))}; they are some (x, y) [m].",
+            code="wrong-shape",
+        )
+    if any(sign in sensor.target for sign in "*?["):
+        found = [name for name in known if fnmatchcase(name, sensor.target)]
+    else:
+        found = [sensor.target] if _is_target(sim, on, sensor.target, known) else []
+    if not found:
+        raise UnknownName(f"{on} for {sensor.kind!r} named", sensor.target, known, code="unknown-sensor")
+    return [Sensor(sensor.kind, name, sensor.points, sensor.name) for name in found]
+
+
+def _is_target(sim: Setup, on: str, target: str, known: list[str]) -> bool:
+    if on != "shape":
+        return target in known
+    one, bar, other = target.partition("|")
+    apart = one in known and (not bar or other in {*known, GROUND})
+    return apart and bool(numpy.any(candidate_signs(sim.scene, target)))
+
+
+def _are_points(points: Any) -> bool:
+    try:
+        return numpy.asarray(points, float).ndim == 2 and numpy.asarray(points).shape[1] == 2
+    except (TypeError, ValueError):
+        return False
+
+
+def _targets(sim: Setup, on: str) -> list[str]:
+    """The names that sensors of a kind can be on."""
+    model = sim.model
+    if on == "frame":
+        return [frame.name for frame in model.frame_list]
+    if on == "joint":
+        return [joint.name for joint in model.joints if joint.mimic is None]
+    if on == "actuator":
+        return [actuator.name for actuator in sim.scene.actuators]
+    if on == "body":
+        links = [frame.name for frame in model.frame_list if frame.role == "link" and frame.joint >= 0]
+        return [*(joint.name for joint in model.joints), *links]
+    shapes = [one for shape, other, _ in sim.scene.candidate_shapes for one in (shape, other)]
+    return list(dict.fromkeys(name for shape in shapes for name in sorted(names_of(sim.scene, shape))))
