@@ -137,3 +137,30 @@ def test_too_many_pairs_are_refused_with_a_remedy():
     text = f"<mujoco><worldbody>{''.join(body.format(x=x) for x in range(700))}</worldbody></mujoco>"
     with refuses("out-of-range", "colliding="):
         dl.Simulation(dl.load(text))
+
+
+@pytest.mark.parametrize(("robot", "slots"), [("quadruped", 8), ("biped", 8), ("humanoid", 8)])
+def test_bundled_robots_have_eight_contacts(robot, slots):
+    assert dl.Simulation(dl.load(robot)).scene.slots == slots
+
+
+def test_several_free_bodies_have_four_contacts_each():
+    assert dl.Simulation(dl.load(HEAP)).scene.slots == 12
+    assert dl.Simulation(dl.load(HEAP), max_contacts=3).scene.slots == 3
+
+
+BALLS = "".join(f'<body pos="0 0 {0.2 + 0.25 * k}"><freejoint/><geom size=".1"/></body>' for k in range(3))
+
+
+def test_a_class_of_pairs_moves_as_straight_line_code_does(monkeypatch):
+    text = f'<mujoco><worldbody><geom type="plane" size="0 0 1"/>{BALLS}</worldbody></mujoco>'
+    q = np.array([[0.01 * k, -0.02 * k, 0.15 + 0.25 * k, 0, 0, 0, 1.0] for k in range(3)]).ravel()
+    logs = []
+    for straight in (10**6, 0):
+        monkeypatch.setattr("delassus.geometry.classes.STRAIGHT", straight)
+        sim = dl.Simulation(dl.load(text), time_step=5e-3)
+        assert bool(sim.scene.pair_classes) == (straight == 0)
+        logs.append(sim.run(q, steps=150))
+    np.testing.assert_allclose(logs[0].q, logs[1].q, atol=1e-10)
+    apart = np.linalg.norm(np.diff(logs[1].q[-1].reshape(3, 7)[:, :3], axis=0), axis=1)
+    assert (apart > 0.2 - 1e-4).all()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from bodies import BALL, BRICK, G, H, body
-from delassus.simulation.coefficients import combined
+from delassus.simulation.meeting import combined
 from delassus.step.marks import Mark
 
 STILL = np.array([0, 0, 0.1, 0, 0, 0, 1.0])

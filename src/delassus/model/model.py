@@ -23,11 +23,10 @@ from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
 from delassus.errors import BadArgument, expect
 from delassus.model.checks import check_inertia, check_numbers, check_parts, check_placements
-from delassus.model.contact_rules import ContactRules
 from delassus.model.of_model import Description, OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.parametric import PLAIN, TRACED, default_parameters, replaced_fields, with_some_inertia
-from delassus.model.parts import WORLD, WORLD_FRAME, FileSensor, Frame, Geometry, Joint, Posture, is_world
+from delassus.model.parts import WORLD, WORLD_FRAME, ContactRules, FileSensor, Frame, Geometry, Joint, Posture, is_world
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
 from delassus.model.transmission import Actuator, Tendon
 

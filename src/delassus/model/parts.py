@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delassus.model.joints import JointKind
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement
@@ -78,7 +78,7 @@ class Geometry:
     file of a mesh, `role` is "visual" or "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
     empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
     friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
-    if the bits of `contype` of one and of `conaffinity` of the other meet (see `contact_rules`): by default a shape
+    if the bits of `contype` of one and of `conaffinity` of the other meet (see `geometry.filters`): by default a shape
     touches the ground, and no other shape unless a simulation is told to.
     """
 
@@ -109,6 +109,50 @@ class Posture:
     activation: tuple[float, ...] = ()
     control: tuple[float, ...] = ()
     time: float = 0.0
+
+
+@dataclass(frozen=True)
+class ContactPair:
+    """Two shapes, by their names, that a file lists as touching.
+
+    `friction` (3,) and `condim` as in `Geometry`; contacts count from `margin` - `gap` [m] on.
+    """
+
+    first: str
+    second: str
+    friction: tuple[float, ...] = ()
+    condim: int = 3
+    margin: float = 0.0
+    gap: float = 0.0
+
+
+@dataclass(frozen=True)
+class ContactRules:
+    """What a file says of contacts besides its shapes.
+
+    Attributes:
+        enabled: Whether anything touches anything.
+        filter_parents: Whether a body and its parent pass through each other.
+        world_is_parent: Whether that holds for bodies on the world, too: in URDF, whose base is a link as others are.
+        excluded: Pairs of names of shapes that pass through each other.
+        pairs: Pairs that touch whatever the filters say.
+    """
+
+    enabled: bool = True
+    filter_parents: bool = True
+    world_is_parent: bool = False
+    excluded: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[ContactPair, ...] = ()
+
+    def with_prefix(self, prefix: str) -> ContactRules:
+        """The rules of a model whose shapes have names with a prefix."""
+        excluded = tuple((prefix + one, prefix + two) for one, two in self.excluded)
+        pairs = tuple(replace(p, first=prefix + p.first, second=prefix + p.second) for p in self.pairs)
+        return replace(self, excluded=excluded, pairs=pairs)
+
+    def joined(self, other: ContactRules) -> ContactRules:
+        """The rules of two models in one."""
+        return replace(self, excluded=self.excluded + other.excluded, pairs=self.pairs + other.pairs)
 
 
 @dataclass(frozen=True)

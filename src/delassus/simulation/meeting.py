@@ -1,23 +1,35 @@
-"""Which shapes of a scene may touch each other: those that a user names, and those that the model's file lets touch."""
+"""Which shapes of a scene may touch each other, and whose friction counts.
+
+Those touch that a user names, and those that the model's file lets touch.
+
+Numbers that the ground is given count for all contacts. Others are those of the model's file, by MuJoCo's rule: of two
+shapes the one with the larger priority decides; of equals, each coefficient is the larger one, and `condim` too. Where
+the file has a plane, it stands for the ground. A pair that the file lists has its own numbers. A contact of condim 1
+has no friction, whatever the ground is given.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from delassus.errors import warn
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass, arrange_pairs
 from delassus.geometry.collisions import Collision, collisions_of
-from delassus.model.contact_rules import touching_pairs
+from delassus.geometry.filters import touching_pairs
 from delassus.model.joints import Free
 from delassus.model.model import Model
-from delassus.model.parts import WORLD, Geometry
+from delassus.model.parts import WORLD, ContactPair, Geometry
 from delassus.simulation.checks import SimulationError
+from delassus.simulation.ground import Ground
 from delassus.simulation.options import ContactSelection
 from delassus.simulation.scenery import ground_plane
 from delassus.simulation.shapes import colliding, shape_of
+from delassus.step.scene import CONTACTS
 
 MOST_PAIRS: Final = 30_000
 """Pairs of shapes that may touch in a scene."""
@@ -27,6 +39,18 @@ _PAIRS: Final = 12
 
 _PAIRS_OF_BODY: Final = 4
 """Pairs more for each further free body."""
+
+_FEW_BODIES: Final = 13
+"""Moving bodies of a quadruped, which touch at 8 points at most."""
+
+_SOME_BODIES: Final = 20
+"""Moving bodies that touch at 12 points at most."""
+
+_SLOTS_OF_BODY: Final = 4
+"""Contacts for each free body of a scene."""
+
+_MOST_SLOTS: Final = 32
+"""Contacts by default: what a step solves for grows with their square."""
 
 
 class Meeting(NamedTuple):
@@ -48,8 +72,22 @@ def meeting_shapes(model: Model, contacts: ContactSelection) -> Meeting:
     pairs = colliding(model, contacts.colliding, contacts.hull_error)
     for key, pair in _pairs_of_file(model, contacts.self_collision, contacts.hull_error).items():
         pairs.setdefault(key, pair)
-    free = sum(isinstance(joint.kind, Free) for joint in model.joints)
-    return Meeting(*arrange_pairs(pairs.values(), _PAIRS + _PAIRS_OF_BODY * max(free - 1, 0)))
+    return Meeting(*arrange_pairs(pairs.values(), _PAIRS + _PAIRS_OF_BODY * max(_count_free(model) - 1, 0)))
+
+
+def count_slots(model: Model, meeting: Meeting) -> int:
+    """How many contacts a state has by default.
+
+    A robot that lies on the ground touches it, and itself, with 5 (quadrupeds) to 9 pairs of bodies (humanoids) in all
+    but one of a thousand steps, most of them with one or two points. Without pairs of moving bodies, 8 are enough.
+    """
+    moving = {g.joint for g in meeting.geometries if g.joint != WORLD}
+    slots = CONTACTS if len(moving) <= _FEW_BODIES else 12 if len(moving) <= _SOME_BODIES else 16
+    return max(slots, min(_SLOTS_OF_BODY * _count_free(model) * bool(moving), _MOST_SLOTS))
+
+
+def _count_free(model: Model) -> int:
+    return sum(isinstance(joint.kind, Free) for joint in model.joints)
 
 
 def _pairs_of_file(
@@ -87,3 +125,78 @@ def _pairs_of_file(
 def _sentence(absent: Iterable[tuple[tuple[str, str], int]]) -> str:
     kinds = ", ".join(f"{one} with {two} ({count})" for (one, two), count in absent)
     return f"pairs of shapes pass through each other that the model lets touch: {kinds}. Cover one of them with balls."
+
+
+# --- friction ---------------------------------------------------------------------------------------------------------
+
+Own = tuple[float | None, float | None, float | None]
+"""Sliding, torsional [m] and rolling [m] friction of a candidate; None where the ground's counts."""
+
+
+class Friction(NamedTuple):
+    """The number of rows of contacts, and what candidates have of their own; empty if nothing."""
+
+    rows: int
+    own: tuple[Own, ...]
+
+
+def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], meeting: Meeting) -> Friction:
+    """The friction of all candidates, in their order."""
+    plane = ground_plane(model)
+    floor = () if plane is None else (plane,)
+    pairs = [(shape.count, (shape.geometry, *floor)) for shape in shapes]
+    pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in meeting.collisions]
+    pairs += [(one.points, (a.geometry, b.geometry)) for one in meeting.classes for a, b in one.pairs]
+    listed = {frozenset((p.first, p.second)): _said_by_pair(p) for p in model.contact_rules.pairs}
+    own: list[Own] = []
+    for count, met in pairs:
+        said = listed.get(frozenset(g.name for g in met)) or combined(*met)
+        own += [_own(ground, said)] * count
+    given = [x is not None and bool(np.any(x)) for x in (ground.friction, ground.torsional, ground.rolling)]
+    acts = [any(given[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
+    rows = 6 if acts[2] else 4 if acts[1] else 3
+    counted = {3: 1, 4: 2, 6: 3}[rows]
+    differs = any(x is not None for friction in own for x in friction[:counted])
+    return Friction(rows, tuple(own) if differs else ())
+
+
+def _own(ground: Ground, said: Said | None) -> Own:
+    """What counts of what shapes say."""
+    if said is None:
+        return None, None, None
+    if said.condim == 1:
+        return 0.0, 0.0, 0.0
+    given = (ground.friction, ground.torsional, ground.rolling)
+    sliding, torsional, rolling = (own if x is None else None for x, own in zip(given, said[:3], strict=True))
+    return sliding, torsional, rolling
+
+
+class Said(NamedTuple):
+    """Coefficients of shapes that touch, zero where they do not count."""
+
+    sliding: float
+    torsional: float
+    rolling: float
+    condim: int
+
+
+def _said_by_pair(pair: ContactPair) -> Said:
+    """What a file says of a pair that it lists."""
+    return _counted(pair.friction, pair.condim)
+
+
+def _counted(friction: Sequence[float], condim: int) -> Said:
+    sliding, torsional, rolling = friction
+    return Said(
+        sliding if condim > 1 else 0.0, torsional if condim > 3 else 0.0, rolling if condim > 4 else 0.0, condim
+    )
+
+
+def combined(*shapes: Geometry) -> Said | None:
+    """What shapes that touch say of their friction; None if none of them says anything."""
+    said = [g for g in shapes if g.friction]
+    if not said:
+        return None
+    deciding = [g for g in said if g.priority == max(g.priority for g in said)]
+    condim = max(g.condim for g in deciding)
+    return _counted([max(g.friction[k] for g in deciding) for k in range(3)], condim)

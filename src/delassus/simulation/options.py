@@ -24,8 +24,8 @@ class ContactSelection(Options):
             restitution that the ground is given: of one robot, of several, or of the world.
         self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
             what is fixed to the world is touched as the file says, too.
-        max_contacts: How many contacts a state has at most; the nearest are solved for. None for 8, or for as many as a
-            scene of many free bodies usually has.
+        max_contacts: How many contacts a state has at most; the nearest are solved for. None for 8, up to 16 where
+            many bodies of a robot may touch each other, and for as many as a scene of many free bodies usually has.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
         hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices

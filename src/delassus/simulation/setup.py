@@ -14,15 +14,16 @@ from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
-from delassus.simulation.reduced import reduced_scene
 from delassus.simulation.starting import first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
 from delassus.step.scene import ParametricScene, Scene
+from delassus.step.stages.reduced import reduced_scene
 
 
-def choose_step(scene: Scene, method: Any) -> Scene:
-    """The scene with the method of its steps: loops over bodies and contacts where there are many free bodies."""
+def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
+    """The scene with the method of its steps: loops over bodies and contacts where there are many free bodies, else one
+    with so many slots for contacts, unless their number is given."""
     if method == SWEEPS:
         reason = reason_against_loops(scene)
         if reason is not None:
@@ -32,7 +33,10 @@ def choose_step(scene: Scene, method: Any) -> Scene:
             )
         return with_loops(scene)
     looped = choose_loops(scene) if method == "auto" else scene
-    return looped if looped.many_bodies is not None else replace(scene, method=step_method(scene, method))
+    if looped.many_bodies is not None:
+        return looped
+    scene = replace(scene, max_contacts=slots) if scene.max_contacts is None else scene
+    return replace(scene, method=step_method(scene, method))
 
 
 def step_method(scene: Scene, method: Any) -> str:

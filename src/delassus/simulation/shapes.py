@@ -11,10 +11,10 @@ from delassus.common.names import UnknownName, matching, name_patterns
 from delassus.geometry.candidates import Shape
 from delassus.geometry.collisions import collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
+from delassus.geometry.filters import touching_pairs
 from delassus.geometry.hulls.meshes import mesh_hull
 from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
-from delassus.model.contact_rules import touching_pairs
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.checks import SimulationError

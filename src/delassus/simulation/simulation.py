@@ -28,11 +28,10 @@ from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError
-from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
-from delassus.simulation.meeting import Meeting, meeting_shapes
+from delassus.simulation.meeting import Meeting, count_slots, friction_of, meeting_shapes
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
@@ -153,7 +152,7 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
-        self.scene = choose_step(scene, how.method)
+        self.scene = choose_step(scene, how.method, count_slots(model, meeting))
         self.freeze()
 
     @classmethod

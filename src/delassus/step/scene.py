@@ -179,7 +179,12 @@ class Scene(OfModel):
         """Whether each slot always has the same candidate: there is one for each, or the set is reduced."""
         if self.many_bodies is not None:
             return False
-        return self.reduced is not None or self.slots == self.candidates
+        return self.reduced is not None or self.has_slot_for_all
+
+    @property
+    def has_slot_for_all(self) -> bool:
+        """Whether there is a slot for each candidate; pairs of classes take turns."""
+        return self.slots == self.candidates and not self.pair_classes
 
     @cached_property
     def slot_candidates(self) -> tuple[int, ...]:

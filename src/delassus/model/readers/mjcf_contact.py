@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from delassus.model.contact_rules import ContactPair, ContactRules
+from delassus.model.parts import ContactPair, ContactRules
 from delassus.model.readers.mjcf_names import MjcfNames
 
 

@@ -19,12 +19,11 @@ from typing import Literal, TypeAlias, get_args
 
 from delassus.common.checks import one_of
 from delassus.errors import DelassusError, short
-from delassus.model.contact_rules import ContactRules
 from delassus.model.formats import register_format
 from delassus.model.joints import Free, JointKind
 from delassus.model.model import Model
 from delassus.model.moments import negative_moment
-from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Geometry, Joint, is_world
+from delassus.model.parts import WORLD, WORLD_FRAME, ContactRules, Frame, Geometry, Joint, is_world
 from delassus.model.placement import Inertia, Placement
 from delassus.model.readers.srdf import with_srdf
 from delassus.model.readers.urdf_geometry import Packages, PathName, Shapes, expanded

@@ -243,7 +243,7 @@ def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:
 def warm_start(scene: Scene, candidate: Any, last: StepState) -> Any:
     """Impulses (m,) to start from: those that the candidate of each slot had in the step before."""
     start = np.array(last.impulse[list(scene.rows_in_full)])
-    if scene.slots == scene.candidates:
+    if scene.has_slot_for_all:
         return start
     rows = scene.contact_rows
     for k in range(scene.slots):

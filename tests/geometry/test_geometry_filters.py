@@ -4,7 +4,7 @@ import mujoco
 import pytest
 
 import delassus as dl
-from delassus.model.contact_rules import touching_pairs
+from delassus.geometry.filters import touching_pairs
 
 CROWD = """
 <mujoco><option>{flags}</option>

@@ -1,4 +1,4 @@
-"""Which shapes of a model may touch each other: MuJoCo's filters as data.
+"""Which shapes of a model may touch each other: MuJoCo's filters.
 
 Two shapes may touch if the contype of one and the conaffinity of the other have a bit in common, and they are not
 
@@ -12,68 +12,16 @@ Pairs that the file lists touch whatever these filters say, with coefficients of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
-
-if TYPE_CHECKING:
-    from delassus.model.model import Model
 
 _NOBODY: Final = -2
 """Stands for the parent of what has none."""
-
-
-@dataclass(frozen=True)
-class ContactPair:
-    """Two shapes, by their names, that a file lists as touching.
-
-    `friction` (3,) and `condim` as in `Geometry`; contacts count from `margin` - `gap` [m] on.
-    """
-
-    first: str
-    second: str
-    friction: tuple[float, ...] = ()
-    condim: int = 3
-    margin: float = 0.0
-    gap: float = 0.0
-
-
-@dataclass(frozen=True)
-class ContactRules:
-    """What a file says of contacts besides its shapes.
-
-    Attributes:
-        enabled: Whether anything touches anything.
-        filter_parents: Whether a body and its parent pass through each other.
-        world_is_parent: Whether that holds for bodies on the world, too: in URDF, whose base is a link as others are.
-        excluded: Pairs of names of shapes that pass through each other.
-        pairs: Pairs that touch whatever the filters say.
-    """
-
-    enabled: bool = True
-    filter_parents: bool = True
-    world_is_parent: bool = False
-    excluded: tuple[tuple[str, str], ...] = ()
-    pairs: tuple[ContactPair, ...] = ()
-
-    def with_prefix(self, prefix: str) -> ContactRules:
-        """The rules of a model whose shapes have names with a prefix."""
-        excluded = tuple((prefix + one, prefix + two) for one, two in self.excluded)
-        pairs = tuple(replace(p, first=prefix + p.first, second=prefix + p.second) for p in self.pairs)
-        return replace(self, excluded=excluded, pairs=pairs)
-
-    def joined(self, other: ContactRules) -> ContactRules:
-        """The rules of two models in one."""
-        return replace(self, excluded=self.excluded + other.excluded, pairs=self.pairs + other.pairs)
-
-
-def masks_meet(one: Geometry, two: Geometry) -> bool:
-    """Whether the bits of two shapes let them touch."""
-    return bool(one.contype & two.conaffinity or two.contype & one.conaffinity)
 
 
 def touching_pairs(model: Model) -> Iterator[tuple[Geometry, Geometry]]:

@@ -17,7 +17,7 @@ from delassus.step.scene import Scene
 from delassus.step.stages.kernels import candidate_geometry
 
 NEAR: Final = 0.02
-"""Candidates [m] that are so much higher than the lowest one are left out."""
+"""Candidates [m] that are so much higher than the lowest one, and pairs that are so far apart, are left out."""
 
 LEVEL: Final = 0.004
 """Shapes [m] that are so much higher than the lowest one of their body are left out."""
@@ -31,9 +31,9 @@ def reduced_scene(scene: Scene) -> Scene:
     if scene.many_bodies is not None:
         return scene
     guesses = bool(limited_servos(scene.actuators))
-    if not guesses and (not scene.m or (scene.candidates == scene.slots and not scene.limit_slots)):
+    if not guesses and (not scene.m or (scene.has_slot_for_all and not scene.limit_slots)):
         return scene
-    if scene.candidates == scene.slots:
+    if scene.has_slot_for_all:
         return replace(scene, reduced=tuple(range(scene.candidates)))
     if not scene.fixed_candidates:
         return scene
@@ -42,8 +42,10 @@ def reduced_scene(scene: Scene) -> Scene:
     q = scene.model.neutral() if name is None else scene.model.posture(name)
     fixed = replace(scene, field=None, pair_classes=())
     gap = np.asarray(candidate_geometry.python(fixed, np.asarray(q, float))[0])
-    near = [k for k in _first_to_touch(fixed, gap) if gap[k] <= gap.min() + NEAR]
-    lowest = sorted(near, key=lambda k: gap[k])[: scene.slots]
+    first = fixed.ground_candidates
+    height = np.concatenate([gap[:first] - gap[:first].min(initial=np.inf), np.maximum(gap[first:], 0.0)])
+    near = [k for k in _first_to_touch(fixed, gap) if height[k] <= NEAR]
+    lowest = sorted(near, key=lambda k: height[k])[: scene.slots]
     return replace(scene, reduced=tuple(sorted(lowest)))
 
 
