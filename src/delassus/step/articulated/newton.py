@@ -178,16 +178,15 @@ def _join_branches(
     some = [k for k, between in enumerate(problem.between) if between is not False]
     joins = [np.array(problem.between[k]) for k in some]
     J = np.concatenate([problem.J[k] for k in some])
-    C = [np.where(joined, stiffness[k], 0.0) for k, joined in zip(some, joins, strict=True)]
+    C = np.stack([np.where(joined, stiffness[k], 0.0) for k, joined in zip(some, joins, strict=True)])
     pushes = np.any(np.stack([joined & (z[k, -1] > 0.0) for k, joined in zip(some, joins, strict=True)]))
-    n = len(J) // len(some)
-
-    def by_blocks(x: Any) -> Any:
-        return np.concatenate([block @ x[n * i : n * (i + 1)] for i, block in enumerate(C)])
 
     def join(dv: Any, force: Any) -> tuple[Any, Any]:
         motions, forces = map_rows(factors.solve, J)
-        mu = solve_without_pivots(np.eye(len(J)) + by_blocks(J @ motions.T), by_blocks(J @ dv))
+        sides = np.concatenate([J @ motions.T, (J @ dv)[:, None]], 1)
+        pushed = map_rows(lambda C, sides: C @ sides, C, sides.reshape(len(some), -1, sides.shape[1]))
+        A = pushed.reshape(sides.shape)
+        mu = solve_without_pivots(np.eye(len(J)) + A[:, :-1], A[:, -1])
         return dv - motions.T @ mu, force - forces.T @ mu
 
     return cond(pushes, join, (dv, force), dv, force)
