@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from delassus.compiler.backends.c_program import emit_c
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import CHUNK
-from delassus.compiler.host.c99 import emit_c
 from native_bits import assert_same_bits, numbers
 
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]

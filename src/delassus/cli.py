@@ -1,4 +1,4 @@
-"""The command line: `delassus info`, `delassus export`, `delassus doctor`."""
+"""The command line: `delassus info`, `delassus export`, `delassus compare`, `delassus doctor`."""
 
 import difflib
 import inspect
@@ -14,6 +14,7 @@ from rich.table import Table
 import delassus
 from delassus import doctor as checks
 from delassus import info as tables
+from delassus.against_mujoco import compare_with_mujoco, plot_comparison
 from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.kernel import Kernel, check_kernel, kernel_behind
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -25,7 +26,7 @@ from delassus.model.readers.urdf import MimicMode, Root
 from delassus.model.readers.xml import MAX_BYTES
 from delassus.model.reports.comparison import compare
 from delassus.model.reports.mass_report import mass_report
-from delassus.terminal import App, console, shown
+from delassus.terminal import App, aligned, console, shown
 
 app = App(add_completion=False, no_args_is_help=True, help="Constrained robot dynamics, compiled.")
 
@@ -202,6 +203,30 @@ def _option(kernel: Kernel[..., Any], text: str) -> tuple[str, Any]:
         f"the option {name} cannot be given on the command line: use delassus.compiler.export_c in Python.",
         code="not-supported",
     )
+
+
+@app.command("compare")
+def compare_engines(
+    source: Annotated[str, typer.Argument(help="An MJCF file.")],
+    seconds: Annotated[float, typer.Option(help="How long both are simulated [s].")] = 1.0,
+    noise: Annotated[float, typer.Option(help="Random controls, as a share of their range.")] = 0.0,
+    plot: Annotated[Path | None, typer.Option(help="A file for a plot of both motions.")] = None,
+) -> None:
+    """Simulate a file here and in MuJoCo: print when the motions part, and which ingredients differ."""
+    screen = console()
+    try:
+        result = compare_with_mujoco(source, seconds, noise)
+        if plot is not None:
+            plot_comparison(result, plot)
+    except (DelassusError, ValueError, OSError, ImportError) as error:
+        raise _failed(error) from None
+    rows = [(i.name, "agrees" if i.agrees else "differs", f"{i.difference:.2g}", i.remark) for i in result.ingredients]
+    _print_table(screen, aligned(("at MuJoCo's states", "", "by", ""), rows))
+    screen.print()
+    if result.parted_at is None:
+        screen.print(f"the motions agree to 1 mm and 1 mrad for {seconds:g} s", soft_wrap=True)
+    else:
+        screen.print(f"the motions part after {result.parted_at:g} s, joint {shown(result.parted_joint)} first")
 
 
 @app.command()

@@ -312,3 +312,17 @@ def test_an_annotation_that_cannot_be_read_asks_for_nothing():
     got, function = kinds()
     function("Nowhere")(Outer(Inner()), X)
     assert got == [Outer(Inner())]
+
+
+# Shapes.
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_an_array_of_another_shape_is_refused_by_name(call):
+    with refuses("wrong-shape", "weighted", "y", "(2,)", "(3,)"):
+        call(None, X, Y[:2])
+
+
+def test_batch_axes_that_do_not_broadcast_are_refused_by_name():
+    with refuses("batch-mismatch", "weighted", "x (2,)", "y (3,)"):
+        weighted(None, np.tile(X, (2, 1)), np.tile(Y, (3, 1)))

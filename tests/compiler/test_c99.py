@@ -16,12 +16,13 @@ import delassus as dl
 import delassus.numpy as dnp
 from c_code import COMPILERS, check, compile_c, library, needs_compiler, normal_numbers
 from delassus.cli import app
+from delassus.compiler.backends.c_program import emit_c, emit_check
 from delassus.compiler.backends.c_text import OPERATIONS, c_name, literal
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import CHUNK
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.program import Operand, Program
-from delassus.compiler.host.c99 import emit_c, emit_check, export_c, random_states
+from delassus.compiler.host.c99 import export_c, random_states
 from delassus.compiler.host.kernel import Kernel
 from delassus.constrained.solvers.kkt import dense_system
 from delassus.model.generators import random_tree

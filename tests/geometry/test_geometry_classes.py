@@ -72,7 +72,7 @@ def test_the_nearest_pairs_have_the_contacts():
     straight, looped = scenes(("sphere", "sphere"), slots=8, count=10)
     q = np.stack([poses(10, 0.3, seed) for seed in range(40)])
     gap = candidate_geometry(straight, q)[0]
-    chosen = contact_candidates(looped, q).astype(int)
+    chosen = contact_candidates(looped, q, np.zeros(60), 1e-3).astype(int)
     for state, row in zip(gap, chosen, strict=True):
         touching = np.flatnonzero(state < 0.0)
         assert len(touching) > 6 or set(touching) <= set(row)

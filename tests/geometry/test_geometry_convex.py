@@ -6,6 +6,7 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+import delassus as dl
 from convex_pairs import (
     HULLS,
     Poses,
@@ -177,6 +178,29 @@ def test_distances_from_nothing_to_a_metre_are_exact(one, other):
     shallow = found.gap > -1e-3  # elsewhere, another direction may be better after the move
     assert shallow.any()
     np.testing.assert_allclose(moved.gap[shallow], gaps[shallow], atol=2e-9)
+
+
+@pytest.mark.parametrize(("one", "other"), [pair for pair in PAIRS if pair != ("mesh", "plane")])
+def test_lengths_and_vertices_may_be_traced(one, other):
+    """The same touches, as a loop over pairs needs them whose sizes are data."""
+    poses, entry = random_poses(20, 13), PAIRS[one, other][0]
+    R, p, size, B, c, _ = poses
+    sizes = [HULLS[1] if kind == "mesh" else np.abs(size[0])[: SHAPES[kind].lengths] for kind in (one, other)]
+    shapes = ",".join("(12,3)" if kind == "mesh" else f"({max(SHAPES[kind].lengths, 1)})" for kind in (one, other))
+    given = [x if np.size(x) else np.zeros(1) for x in sizes]
+
+    @dl.kernel(f"(3,3),(3),(3,3),(3),{shapes}->()")
+    def traced(_, R, p, B, c, first, second):
+        found = entry.touches(Placed(R, p, first), Placed(B, c, second))
+        return dl.numpy.min(dl.numpy.stack([dl.numpy.array(touch.gap) for touch in found]))
+
+    @dl.kernel("(3,3),(3),(3,3),(3)->()")
+    def constant(_, R, p, B, c):
+        first, second = (tuple(map(tuple, x.tolist())) if x.ndim == 2 else tuple(x.tolist()) for x in sizes)
+        found = entry.touches(Placed(R, p, first), Placed(B, c, second))
+        return dl.numpy.min(dl.numpy.stack([dl.numpy.array(touch.gap) for touch in found]))
+
+    np.testing.assert_allclose(traced(None, R, p, B, c, *given), constant(None, R, p, B, c), atol=1e-9)
 
 
 # --- patches ----------------------------------------------------------------------------------------------------------

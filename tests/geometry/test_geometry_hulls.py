@@ -10,8 +10,9 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from delassus.geometry.hulls.ground_faces import hull_tables
 from delassus.geometry.hulls.meshes import MOST_VERTICES, mesh_hull
-from delassus.geometry.hulls.on_plane import choose_vertices
+from delassus.geometry.hulls.on_plane import choose_points, choose_vertices
 from delassus.geometry.hulls.quickhull import convex_hull
+from delassus.geometry.hulls.tables import Hull, as_hull
 from delassus.geometry.shapes.sphere import unit_sphere
 from delassus.model.parts import Geometry
 from delassus.model.placement import HERE
@@ -185,3 +186,21 @@ def test_kernels_choose_the_vertices_that_numpy_does():
         wanted = choose_vertices(PART, m, 0.0)
         np.testing.assert_array_equal(number[k], [float(t.number) for t in wanted])
         np.testing.assert_allclose(gap[k], [float(t.gap) for t in wanted], atol=1e-12)
+
+
+DATA = as_hull(PART.vertices)
+
+
+@dl.kernel(f"(3),({len(DATA.vertices)},3),({len(DATA.normals)},3),({len(DATA.normals)},4,3)->(5),(5,3)")
+def chosen_of_data(_, m, vertices, normals, quads):
+    chosen = choose_points(Hull(vertices, normals, quads), m, 0.0)
+    return dl.numpy.stack([t.gap for t in chosen]), dl.numpy.stack([t.vertex for t in chosen])
+
+
+def test_hulls_that_are_data_touch_with_their_lowest_vertex_and_none_comes_twice():
+    normals = np.random.default_rng(7).normal(size=(20, 3))
+    gap, vertex = chosen_of_data(None, normals, *DATA)
+    np.testing.assert_allclose(gap.min(-1), (normals @ PART.vertices.T).min(-1), atol=1e-12)
+    for k in range(20):
+        near = vertex[k][gap[k] < 2.0 * PART.extent * np.linalg.norm(normals[k])]
+        assert len(np.unique(near, axis=0)) == len(near) >= 3

@@ -32,6 +32,7 @@ ROOMS = [
     "derivatives",
     "mujoco",
     "pinocchio",
+    "against_mujoco",
     "doctor",
     "terminal",
     "info",
@@ -105,7 +106,7 @@ INNER = {
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
     "step": [
         *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
-        *("articulated", "stages", "compliant", "contact"),
+        *("articulated", "stages", "bodies", "compliant", "contact"),
     ],
     "simulation": ["", "sensors"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],

@@ -171,6 +171,21 @@ def test_what_is_no_number_is_refused_by_name(function, name, value):
     assert caught.value.code != "error"
 
 
+@pytest.mark.parametrize("name", ["limits", "joint_friction"])
+@pytest.mark.parametrize("value", [-1, float("nan"), 0.5, "yes"])
+@pytest.mark.parametrize("function", [contact_step, compliant_step])
+def test_what_is_neither_true_nor_false_is_refused_by_name(function, name, value):
+    with refuses("not-a-boolean", name, value):
+        function(**{name: value})
+
+
+@pytest.mark.parametrize("function", [contact_step, compliant_step])
+def test_a_time_that_is_no_number_is_refused(function):
+    with pytest.raises(dl.DelassusError, match="time") as caught:
+        function(time="noon")
+    assert caught.value.code != "error"
+
+
 @pytest.mark.parametrize(
     ("function", "given", "code", "listed"),
     [

@@ -250,7 +250,7 @@ def test_every_field_of_a_joint_is_content(name):
 
 
 def test_no_field_was_forgotten():
-    assert {f.name for f in fields(Model)} == {*CHANGES, "warnings"}
+    assert {f.name for f in fields(Model)} == {*CHANGES, "warnings", "omissions"}
     assert {f.name for f in fields(Joint)} == set(JOINT_CHANGES)
 
 

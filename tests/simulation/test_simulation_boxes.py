@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import delassus as dl
@@ -26,7 +27,7 @@ XML = """
 </mujoco>"""
 
 
-@dl.kernel("(3,3),(3),(3,3),(3)->(17)")
+@dl.kernel("(3,3),(3),(3,3),(3)->(4)")
 def gaps_of_boxes(model, R1, p1, R2, p2):
     return dl.numpy.stack([touch.gap for touch in box_touches(Placed(R1, p1, ONE), Placed(R2, p2, OTHER))])
 
@@ -50,11 +51,28 @@ def test_aligned_boxes_touch_with_the_four_corners_of_one():
     np.testing.assert_allclose(normal, np.tile([0, 0, 1.0], (4, 1)), atol=1e-15)
 
 
-def test_boxes_turned_by_an_eighth_touch_with_an_octagon():
+def test_boxes_turned_by_an_eighth_touch_with_four_corners_of_an_octagon():
     gap, point, _ = touching((turned(0, 0, math.pi / 4), np.array([0, 0, 0.2])), CUBE, (np.eye(3), np.zeros(3)), CUBE)
-    assert len(gap) == 8
     radius = 0.1 * math.sqrt(1 + math.tan(math.pi / 8) ** 2)
+    assert len(gap) == 4
     np.testing.assert_allclose(np.hypot(*point[:, :2].T), radius, atol=1e-12)
+    assert ConvexHull(point[:, :2]).volume > 1.99 * radius**2  # the largest area that four corners span: a square
+
+
+@pytest.mark.parametrize("angle", [1e-9, 1e-7, 1e-5, 1e-3])
+@pytest.mark.parametrize("size", [CUBE, (0.1, 0.15, 0.2), (1.0, 0.1, 0.2)])
+def test_boxes_on_each_other_keep_their_features_when_they_turn_a_little(angle, size):
+    def stacked(turn, shift):
+        one = Placed(Rotation.from_rotvec(turn).as_matrix(), np.array([0, 0, 0.5 * (size[2] + CUBE[2])]) + shift, size)
+        return box_touches(one, Placed(np.eye(3), np.zeros(3), CUBE))
+
+    wanted = stacked(np.zeros(3), np.zeros(3))
+    for turn in np.random.default_rng(0).normal(size=(20, 3)):
+        turn[:2] *= size[0] < 1.0  # a bar that is tilted touches the rim of the cube with an edge
+        found = stacked(angle * turn / np.linalg.norm(turn), 0.1 * angle * turn)
+        for one, two in zip(found, wanted, strict=True):
+            assert float(one.feature) == float(two.feature)
+            np.testing.assert_allclose(one.point, two.point, atol=3.0 * angle)
 
 
 def test_crossed_bars_touch_where_their_sides_cross():

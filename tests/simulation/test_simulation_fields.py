@@ -181,7 +181,6 @@ ROUND = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*larger than the spacing")
 @pytest.mark.parametrize("shape", ROUND)
 def test_round_shapes_thrown_onto_stairs_hills_and_spikes_gain_no_energy(shape):
     """Its largest rise above its running minimum, as a share of the largest kinetic energy so far."""
@@ -211,26 +210,6 @@ def test_a_cylinder_rolls_on_a_field_that_is_a_slope_as_on_the_slope():
     ]
     np.testing.assert_allclose(runs[1].q, runs[0].q, atol=1e-6)
     assert runs[0].q[-1, 0] < 0.18
-
-
-CARD = body("box", (0.3, 0.3, 0.02), 1.0, (0.01, 0.01, 0.02))
-
-
-@pytest.mark.parametrize(
-    ("shape", "size"), [("box", (0.3, 0.3, 0.02)), ("capsule", (0.02, 0.3)), ("cylinder", (0.2, 0.1))]
-)
-def test_shapes_that_ridges_enter_between_their_corners_are_named(shape, size):
-    flat = body(shape, size, 1.0, (0.01, 0.01, 0.01))
-    words = f"the {shape} '{shape}' is larger than the spacing of the ground's heights, 0.02 m.*may be 0.1 m inside"
-    with pytest.warns(dl.DelassusWarning, match=words):
-        dl.Simulation(flat, ground(RIDGE))
-
-
-def test_shapes_on_smooth_hills_and_balls_on_ridges_are_not_named():
-    dl.Simulation(CARD, ground(0.5 * X))
-    dl.Simulation(CARD, ground(0.02 * X**2))
-    dl.Simulation(CARD, ground(-0.02 * X**2))
-    dl.Simulation(BALL, ground(RIDGE))
 
 
 def test_a_ball_that_starts_in_a_wall_is_moved_aside_and_not_up():

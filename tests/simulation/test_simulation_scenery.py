@@ -77,3 +77,10 @@ def test_shapes_that_touch_a_floor_that_is_not_there_are_refused():
         dl.Simulation(dl.load(world()), touching="ball")
     with refuses("nothing-to-do", "without a plane"):
         dl.simulation.ground_of(dl.load(world()))
+
+
+def test_bodies_joints_and_frames_name_their_shapes():
+    robot = dl.load("quadruped")
+    by_shape = dl.Simulation(robot, touching="front_left_calf_*", colliding=())
+    for name in ("front_left_foot", "front_left_calf_joint"):
+        assert dl.Simulation(robot, touching=name, colliding=()).candidates == by_shape.candidates

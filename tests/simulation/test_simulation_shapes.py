@@ -85,6 +85,18 @@ def test_a_mesh_touches_with_the_corners_of_its_hull(tmp_path):
     assert np.ptp(found.point[near, 0]) == 0.5  # scaled
 
 
+def test_a_simulation_says_how_far_its_hulls_are_off(tmp_path):
+    angle = np.linspace(0.0, 2.0 * np.pi, 100, endpoint=False)
+    rim = 0.1 * np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], 1)
+    points = np.concatenate([rim, rim + np.array([0.0, 0.0, 0.1])])
+    (tmp_path / "disk.obj").write_text("".join("v {} {} {}\n".format(*x) for x in points.tolist()))
+    coarse, fine = (dl.Simulation(meshed(tmp_path / "disk.obj"), hull_error=error) for error in (0.02, 0.002))
+    assert fine.hull_error <= 0.002 < coarse.hull_error <= 0.02
+    assert f"hulls within {1e3 * fine.hull_error:.2g} mm" in repr(fine)
+    with refuses("out-of-range", "hull_error"):
+        dl.Simulation(meshed(tmp_path / "disk.obj"), hull_error=-1.0)
+
+
 def test_meshes_that_are_missing_or_unknown_are_named(tmp_path):
     (tmp_path / "cube.dae").write_text("<x/>")
     for path, words in ((tmp_path / "no.stl", ("missing-file",)), (tmp_path / "cube.dae", ("not-supported",))):

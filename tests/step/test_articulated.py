@@ -117,6 +117,22 @@ def test_the_recursion_and_the_delassus_matrix_lead_to_the_same_velocities():
     assert (state.impulse[:, list(tree.scene.normals)] > 0.0).any(-1).sum() > 5
 
 
+def test_contacts_between_bodies_join_branches_of_the_tree():
+    model, options = rough_quadruped()
+    options |= {"max_limits": 0, "touching": (), "max_contacts": 2}
+    options["colliding"] = [(f"{end}_left_calf_1", f"{end}_right_calf_1") for end in ("front", "hind")]
+    tree, dual = (dl.Simulation(model, method=method, **options) for method in ("articulated", "dual"))
+    q = np.tile(model.posture("home"), (8, 1))
+    u = q[:, 7:] + 0.1 * np.random.default_rng(3).normal(size=(8, 12))
+    u[:, 0::3] += np.array([-1.0, 1.0, -1.0, 1.0])
+    state, pressed = tree.start(q), 0
+    for _ in range(150):
+        one, other = tree.step(state, u), dual.step(state, u)
+        assert np.max(np.abs(one.v - other.v).max(-1) / (1.0 + np.abs(other.v).max(-1))) < 1e-6
+        state, pressed = one, pressed + (one.impulse[:, 2] > 0.0).sum()
+    assert pressed > 100
+
+
 def test_impulses_of_a_step_obey_all_laws_of_contacts_and_joints():
     model, options = rough_quadruped(limit=8.0)
     sim = dl.Simulation(model, method="articulated", **options)

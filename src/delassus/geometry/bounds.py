@@ -5,6 +5,7 @@ Limbs of robots are long: balls around them overlap wherever two links are neigh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -50,11 +51,30 @@ def _capsule_around(points: Array) -> BoundingCapsule:
     return min((_along(points, middle, direction) for direction in (boxed, axis)), key=lambda c: c.radius)
 
 
-def _along(points: Array, middle: Array, axis: Array) -> BoundingCapsule:
+def _along(points: Array, middle: Array, axis: Array, radii: Array | float = 0.0) -> BoundingCapsule:
+    """Around balls of some radii, along an axis."""
     along = (points - middle) @ axis
-    radius = float(numpy.linalg.norm(points - middle - numpy.outer(along, axis), axis=1).max())
+    radius = float((numpy.linalg.norm(points - middle - numpy.outer(along, axis), axis=1) + radii).max())
     start, end = float(along.min()), float(along.max())
     return BoundingCapsule(middle + 0.5 * (start + end) * axis, 0.5 * (end - start) * axis, radius)
+
+
+def moved(capsule: BoundingCapsule, R: Array, p: Array) -> BoundingCapsule:
+    """A capsule in other axes, of which its own are turned by R (3, 3) and shifted by p (3,) [m]."""
+    return BoundingCapsule(p + R @ capsule.center, R @ capsule.half, capsule.radius)
+
+
+def around(capsules: Sequence[BoundingCapsule]) -> BoundingCapsule:
+    """A capsule that contains others: along the direction in which their ends are spread most, or along one of them."""
+    if len(capsules) == 1:
+        return capsules[0]
+    ends = numpy.concatenate([[c.center - c.half, c.center + c.half] for c in capsules])
+    radii = numpy.repeat([c.radius for c in capsules], 2)
+    middle = 0.5 * (ends.min(0) + ends.max(0))
+    spread = numpy.linalg.eigh((ends - middle).T @ (ends - middle))[1][:, -1]
+    axes = [spread, *(c.half / numpy.linalg.norm(c.half) for c in capsules if c.half.any())]
+    found = [_along(ends, middle, axis, radii) for axis in axes]
+    return min(found, key=lambda c: c.radius**2 * (float(numpy.linalg.norm(c.half)) + c.radius))
 
 
 def segment_distance(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:

@@ -104,23 +104,6 @@ class HeightField:
         up = 1.0 / np.sqrt(1.0 + slope_x * slope_x + slope_y * slope_y)
         return (x[2] - height) * up, np.stack([-slope_x * up, -slope_y * up, up])
 
-    def mean_normal(self, x: Any, radius: float) -> Any:
-        """The normal (3,) of the plane through the heights at a distance `radius` around a point (3,).
-
-        It has no jumps when the point moves on, as that of the triangle below has.
-        """
-        rises = []
-        for arm in ((radius, 0.0), (0.0, radius)):
-            ahead, behind = (self._height(x[0] + sign * arm[0], x[1] + sign * arm[1]) for sign in (1.0, -1.0))
-            rises.append((ahead - behind) / (2.0 * radius))
-        up = 1.0 / np.sqrt(1.0 + rises[0] * rises[0] + rises[1] * rises[1])
-        return np.stack([-rises[0] * up, -rises[1] * up, up])
-
-    def _height(self, x: Any, y: Any) -> Any:
-        at = np.stack([x, y, np.array(0.0)])
-        distance, normal = self(at)
-        return -distance / normal[2]
-
     def minima(self, body: RoundBody) -> list[tuple[Any, Any, Any]]:
         """Gaps [m], points of the body and normals (3,) of its `MINIMA` contacts; those that are not there are far."""
         height, flat = self(body.center)

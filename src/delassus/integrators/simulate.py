@@ -24,6 +24,7 @@ from delassus.integrators.options import MotionOptions
 from delassus.integrators.protocol import Integrator
 from delassus.integrators.task import PROJECTIONS, ParametricTask, Task
 from delassus.integrators.written import Event, MotionError, recorded
+from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.output.status import MotionStatus
 from delassus.output.trajectory import Trajectory
@@ -75,6 +76,7 @@ def simulate_motion(
     how = options.integrator
     robot = _mechanism(mechanism)
     refuse_unilateral(robot, "simulate_motion")
+    warn_of_omissions(robot.plain.model)
     integrator = integrator_named(how.method)
     t = _times(times)
     q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from delassus.errors import BadArgument, expect, short
+from delassus.errors import BadArgument, expect, short, warn
 from delassus.model.parts import Frame, Geometry, Joint
 from delassus.model.placement import Inertia, Placement
 
@@ -81,6 +81,12 @@ def check_numbers(joint: Joint) -> None:
         if name not in _LIMITS and not all(map(math.isfinite, given)):
             raise BadArgument(f"{name} of joint {joint.name!r} is {given}; it must be finite.", code="not-finite")
     check_inertia(f"the body of joint {joint.name!r}", joint.inertia)
+
+
+def warn_of_omissions(model: Any) -> None:
+    """Warn of each feature of a model's file that is not carried: which, where, and what to do."""
+    for sentence in model.omissions:
+        warn(f"{model.name!r}: {sentence}")
 
 
 def check_inertia(what: str, inertia: Inertia) -> None:

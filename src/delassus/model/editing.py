@@ -67,6 +67,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         postures=() if other.nq else model.postures,
         sensors=(*model.sensors, *(_prefixed_sensor(one, prefix) for one in other.sensors)),
         warnings=(*model.warnings, *other.warnings),
+        omissions=(*model.omissions, *other.omissions),
         contact_rules=model.contact_rules.joined(other.contact_rules.with_prefix(prefix)),
     )
 

@@ -40,6 +40,8 @@ class Model(Description):
     `actuators`, `tendons`, `postures` and `contact_rules` are what the model's file says of them. `describes_world` is
     for files of a whole world, as MJCF is: their planes are the ground, and without one there is none. `time_step`
     [s] is the file's.
+    `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
+    whatever simulates the model warns of.
     """
 
     name: str = field(metadata=UNREAD)
@@ -54,6 +56,7 @@ class Model(Description):
     postures: tuple[Posture, ...] = field(default=(), metadata=UNREAD)
     sensors: tuple[FileSensor, ...] = field(default=(), metadata=UNREAD)
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    omissions: tuple[str, ...] = field(default=(), compare=False)
     describes_world: bool = field(default=False, metadata=UNREAD)
     contact_rules: ContactRules = field(default=ContactRules(), metadata=UNREAD)
     time_step: float | None = field(default=None, metadata=UNREAD)

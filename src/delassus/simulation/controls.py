@@ -15,10 +15,11 @@ from delassus.compiler.host.kernel import Kernel
 from delassus.errors import short
 from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.simulation.setup import Setup
-from delassus.step.stages.kernels import simulate, simulate_with
+from delassus.step.bodies.kernels import period_kernel
 
-_policies: WeakKeyDictionary[Any, dict[tuple[Any, int], Kernel[..., Any]]] = WeakKeyDictionary()
-"""The step's kernel for each kernel of a user that is compiled into it, by robot and number of controls.
+_policies: WeakKeyDictionary[Any, dict[tuple[Any, int, int | None], Kernel[..., Any]]] = WeakKeyDictionary()
+"""The step's kernel for each kernel of a user that is compiled into it, by robot, number of controls and
+slots of many bodies.
 
 It knows the user's kernel by a weak reference: as a value here it must not keep its key alive.
 """
@@ -84,7 +85,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
         return Control(int(steps), _compiled_in(sim, control), lambda *_: (), takes=False, ahead=lambda k, n: None)
     if control is None:
         none = np.zeros(sim.nu)
-        return Control(int(steps), simulate, lambda *_: (none,), ahead=lambda k, n: none)
+        return Control(int(steps), period_kernel(sim.scene), lambda *_: (none,), ahead=lambda k, n: none)
 
     nu = sim.nu
 
@@ -109,7 +110,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
             )
         return (u,)
 
-    return Control(int(steps), simulate, ask, asks=True)
+    return Control(int(steps), period_kernel(sim.scene), ask, asks=True)
 
 
 def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
@@ -162,7 +163,7 @@ def _from_array(sim: Setup, u: Any, steps: int | None, batch: tuple[int, ...]) -
             raise SimulationError(
                 "steps is missing: these controls do not say how many there are.", code="missing-argument"
             )
-        return Control(int(steps), simulate, lambda *_: (u,), ahead=lambda k, n: u)
+        return Control(int(steps), period_kernel(sim.scene), lambda *_: (u,), ahead=lambda k, n: u)
     if not fits(u.shape[1:-1], batch):
         raise SimulationError(
             f"the controls have shape {u.shape}; for these items they have {forms}.", code="wrong-shape"
@@ -181,7 +182,7 @@ def _from_array(sim: Setup, u: Any, steps: int | None, batch: tuple[int, ...]) -
             f"If they are one for each period, {in_time}; if they are one for each item, {constant}.",
             code="conflicting-arguments",
         )
-    return Control(count, simulate, lambda k, *_: (u[k],), ahead=lambda k, n: u[k : k + n])
+    return Control(count, period_kernel(sim.scene), lambda k, *_: (u[k],), ahead=lambda k, n: u[k : k + n])
 
 
 def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tuple[str, str]:
@@ -194,9 +195,9 @@ def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tup
 def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
     """The step's kernel with a user's in it, remembered for each robot."""
     model, nu = sim.model, sim.nu
-    known = _policies.setdefault(policy, {})
-    if (model, nu) in known:
-        return known[model, nu]
+    known, key = _policies.setdefault(policy, {}), (model, nu, sim.scene.many_bodies)
+    if key in known:
+        return known[key]
     weakly = ref(policy)
 
     def asked(time: Any, q: Any, v: Any) -> Any:
@@ -219,5 +220,5 @@ def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
             )
         return given
 
-    known[model, nu] = simulate_with(asked)
-    return known[model, nu]
+    known[key] = period_kernel(sim.scene, asked)
+    return known[key]

@@ -18,9 +18,10 @@ from delassus.simulation.runner import some
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
+from delassus.step.bodies.kernels import geometry_kernel
 from delassus.step.scene import ParametricScene
 from delassus.step.stages.friction import contact_coefficients
-from delassus.step.stages.kernels import assemble_step, candidate_geometry, contact_candidates
+from delassus.step.stages.kernels import assemble_step, contact_candidates
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import GroundShape, SolverLimits, StepInputs, StepState
 
@@ -75,7 +76,7 @@ class Inspection(Setup):
         if not self.scene.candidates:
             raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
         q = array_of_shape("q", q, (..., self.scene.nq), "the coordinates of the robot")
-        gap, point, normal = candidate_geometry(self.plain_scene, q, ground=self.ground.shape)
+        gap, point, normal = geometry_kernel(self.plain_scene)(self.plain_scene, q, ground=self.ground.shape)
         joints = self.model.joints
         on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
         bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
@@ -89,6 +90,7 @@ class Inspection(Setup):
         meant for looking inside. `stages.system` has J, S and g, `stages.contacts` gaps, points and bodies.
         """
         u = self.check(state, control)
+        self._refuse_many_bodies("stages")
         if state.q.ndim != 1 or self.ground.batch:
             raise SimulationError(
                 f"stages shows one item; the state has {state.q.shape[:-1] or self.ground.batch} of them. Start one "
@@ -152,6 +154,7 @@ class Inspection(Setup):
         if not scene.m:
             raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
         u = self.check(state, control)
+        self._refuse_many_bodies("problem")
         rows, places = some(state.rows), some(state.contact)
         given = structures(self.ground.inputs)
         if self.nparameters:
@@ -165,11 +168,20 @@ class Inspection(Setup):
             numbers |= {"lower": -bounds, "upper": bounds}
         return ContactProblem(G, g, scene.layout.cones, **numbers, check=False)
 
+    def _refuse_many_bodies(self, name: str) -> None:
+        """Refuse what is made of a dense matrix in scenes that have none."""
+        if self.scene.many_bodies is not None:
+            raise SimulationError(
+                f"{name} shows scenes with a dense contact problem, and this one has {self.scene.nv // 6} free bodies, "
+                "whose contacts are solved without a matrix. Look at sim.contacts(q), or at a scene of fewer bodies.",
+                code="not-supported",
+            )
+
     def _friction(self, state: State) -> dict[str, Any]:
         """Coefficients (…, slots) of the contacts that the next step solves for."""
         scene, given = self.scene, self.ground.inputs
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
-            number = contact_candidates(self.plain_scene, state.q, ground=self.ground.shape)
+            number = contact_candidates(self.plain_scene, state.q, state.v, self.time_step, ground=self.ground.shape)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))

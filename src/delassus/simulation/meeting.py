@@ -44,14 +44,16 @@ class Meeting(NamedTuple):
 def meeting_shapes(model: Model, contacts: ContactSelection) -> Meeting:
     """The pairs of a selection: those of `colliding` and of the model's file, without those of moving bodies if
     `self_collision` is off."""
-    pairs = colliding(model, contacts.colliding)
-    for key, pair in _pairs_of_file(model, contacts.self_collision).items():
+    pairs = colliding(model, contacts.colliding, contacts.hull_error)
+    for key, pair in _pairs_of_file(model, contacts.self_collision, contacts.hull_error).items():
         pairs.setdefault(key, pair)
     free = sum(isinstance(joint.kind, Free) for joint in model.joints)
     return Meeting(*arrange_pairs(pairs.values(), _PAIRS + _PAIRS_OF_BODY * max(free - 1, 0)))
 
 
-def _pairs_of_file(model: Model, moving: bool) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
+def _pairs_of_file(
+    model: Model, moving: bool, hull_error: float | None
+) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
     """Pairs that the model's file lets touch: of the world with moving bodies, and of `moving` ones with each other.
 
     Planes are the ground. Pairs that are not in the table are told of.
@@ -62,7 +64,7 @@ def _pairs_of_file(model: Model, moving: bool) -> dict[frozenset[Geometry], tupl
         if "plane" in (one.shape, two.shape) or not (moving or WORLD in (one.joint, two.joint)):
             continue
         for g in (one, two):
-            shapes[g] = shapes.get(g) or shape_of(g)
+            shapes[g] = shapes.get(g) or shape_of(g, hull_error=hull_error)
         if collisions_of(shapes[one], shapes[two]):
             found[frozenset((one, two))] = shapes[one], shapes[two]
         else:

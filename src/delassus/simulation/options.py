@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from delassus.common.checks import TOLERANCES, Range, boolean, number_in_range, whole_number
+from delassus.common.checks import TOLERANCES, Range, boolean, number_in_range, positive_number, whole_number
 from delassus.common.options import Options
 from delassus.step.stages.types import TOLERANCE
 
@@ -24,23 +24,30 @@ class ContactSelection(Options):
             restitution that the ground is given: of one robot, of several, or of the world.
         self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
             what is fixed to the world is touched as the file says, too.
-        max_contacts: How many contacts a state has at most; the nearest are solved for.
+        max_contacts: How many contacts a state has at most; the nearest are solved for. None for 8, or for as many as a
+            scene of many free bodies usually has.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
+        hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
+            each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
     """
 
     touching: str | Iterable[str] = "*"
     colliding: Iterable[tuple[str, str]] = ()
     self_collision: bool = True
-    max_contacts: int = 8
+    max_contacts: int | None = None
     max_limits: int = 4
     joint_friction: bool = True
+    hull_error: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("joint_friction", "self_collision"):
             object.__setattr__(self, name, boolean(name, getattr(self, name)))
         for name in ("max_contacts", "max_limits"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+            if name == "max_limits" or self.max_contacts is not None:
+                object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+        if self.hull_error is not None:
+            object.__setattr__(self, "hull_error", positive_number("hull_error [m]", self.hull_error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +58,9 @@ class StepSolver(Options):
         method: "auto" takes the cheaper of the next two. "dual" is Newton's method on impulses, by the Delassus matrix
             of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
             recursion: for robots with dry friction in many joints, servos that saturate and limits; trees without
-            closed loops, tendons and contacts between bodies. Or a method of `ContactProblem.solve` on the Delassus
-            matrix, such as "pgs", to compare with.
+            closed loops, tendons and contacts between bodies. "sweeps" are loops over bodies, pairs and contacts, for
+            scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
+            the Delassus matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.
     """
 

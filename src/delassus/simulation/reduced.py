@@ -28,6 +28,8 @@ def reduced_scene(scene: Scene) -> Scene:
 
     The scene itself, if there is nothing to leave out.
     """
+    if scene.many_bodies is not None:
+        return scene
     guesses = bool(limited_servos(scene.actuators))
     if not guesses and (not scene.m or (scene.candidates == scene.slots and not scene.limit_slots)):
         return scene

@@ -23,8 +23,8 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.dynamics.kinematics.manifold import integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.simulation.ground import Ground
+from delassus.step.bodies.kernels import geometry_kernel
 from delassus.step.scene import Scene
-from delassus.step.stages.kernels import candidate_geometry
 from delassus.step.stages.types import GroundShape
 
 Array = NDArray[np.float64]
@@ -98,7 +98,7 @@ class Rescue:
 
     def _geometry(self, q: Array) -> tuple[Array, Array]:
         """Depths (items, n, candidates) in (items, n, nq), zero above the ground, and the points with an axis more."""
-        gap, point, _ = candidate_geometry(self.scene, q, ground=self.ground)
+        gap, point, _ = geometry_kernel(self.scene)(self.scene, q, ground=self.ground)
         return np.maximum(-gap, 0.0), point
 
     def cost(self, q: Array) -> Array:
@@ -149,6 +149,8 @@ class Rescue:
         ways = _DIFFERENCE * np.eye(self.scene.nv)
         ahead, behind = (self._geometry(integrate(self.model, q[:, None], s * ways))[0] for s in (1.0, -1.0))
         depth = self._geometry(q[:, None])[0][:, 0]
+        some = np.flatnonzero((depth > 0.0).any(0))  # of thousands of candidates
+        ahead, behind, depth = ahead[..., some], behind[..., some], depth[:, some]
         J = np.swapaxes(behind - ahead, 1, 2) / (2.0 * _DIFFERENCE) * (depth > 0.0)[..., None]
         M = np.array(crba(self.model, q))
         step = self._way(q, J, depth, M, damping)

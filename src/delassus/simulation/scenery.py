@@ -82,7 +82,8 @@ def choose_ground(model: Model, ground: Ground | None, contacts: ContactSelectio
             "ground=Ground(), or leave touching= out.",
             code="conflicting-arguments",
         )
-    if contacts.max_contacts and contacts.colliding == ContactSelection().colliding:
+    unchanged = (contacts.touching, contacts.colliding) == ("*", ContactSelection().colliding)
+    if contacts.max_contacts != 0 and unchanged:
         _warn_of_absent_floor(model)
     return Ground(), contacts.replace(touching=())
 

@@ -17,7 +17,22 @@ from delassus.simulation.ground import Ground
 from delassus.simulation.reduced import reduced_scene
 from delassus.simulation.starting import first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
+from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
 from delassus.step.scene import ParametricScene, Scene
+
+
+def choose_step(scene: Scene, method: Any) -> Scene:
+    """The scene with the method of its steps: loops over bodies and contacts where there are many free bodies."""
+    if method == SWEEPS:
+        reason = reason_against_loops(scene)
+        if reason is not None:
+            raise SimulationError(
+                f'the method "{SWEEPS}" does not solve this scene: {reason}. Leave it out, or choose "auto".',
+                code="not-supported",
+            )
+        return with_loops(scene)
+    looped = choose_loops(scene) if method == "auto" else scene
+    return looped if looped.many_bodies is not None else replace(scene, method=step_method(scene, method))
 
 
 def step_method(scene: Scene, method: Any) -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delassus.common.names import UnknownName, matching, name_patterns
-from delassus.errors import warn
 from delassus.geometry.candidates import Shape
 from delassus.geometry.collisions import collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
@@ -21,13 +18,11 @@ from delassus.model.contact_rules import touching_pairs
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.checks import SimulationError
-from delassus.simulation.ground import Ground
-
-_ENTERED: Final = 0.05
-"""Of a shape's smallest length: ridges of a height field that enter it less are not worth a warning."""
 
 
-def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None = None) -> tuple[Shape, ...]:
+def shapes_of(
+    model: Model, patterns: str | Iterable[str], field: Field | None = None, hull_error: float | None = None
+) -> tuple[Shape, ...]:
     """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out.
 
     The pattern "*" stands for all shapes that the model's file lets touch the ground; others are taken at their word.
@@ -35,12 +30,12 @@ def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None =
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
     for pattern in name_patterns("touching", patterns):
-        found = matching(pattern, every)
+        found = named_shapes(model, pattern, every)
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
         found = _on_ground(model, found) if pattern == "*" else found
         chosen += [g for g in found if g not in chosen]
-    shapes = tuple(shape_of(g, field is not None) for g in every if g in chosen)
+    shapes = tuple(shape_of(g, field is not None, hull_error) for g in every if g in chosen)
     if field is not None:
         for shape in shapes:
             _check_reach(shape, field)
@@ -56,18 +51,22 @@ def _on_ground(model: Model, shapes: list[Geometry]) -> list[Geometry]:
 
 
 def _check_reach(shape: Shape, field: Field) -> None:
-    """Refuse balls that are so much larger than the spacing of a height field that a step would take seconds."""
-    geometry, largest = shape.geometry, shape.kind.ball_radius(shape.size)
-    if largest > MOST_SPACINGS * field.spacing:
+    """Refuse shapes that are so much larger than the spacing of a height field that a step would take seconds."""
+    geometry, points = shape.geometry, shape.kind.outline(shape.size)
+    middle = 0.5 * (points.min(0) + points.max(0))
+    radius = float(np.linalg.norm(points - middle, axis=1).max())
+    if radius > MOST_SPACINGS * field.spacing:
         raise SimulationError(
-            f"the {geometry.shape} {geometry.name!r} has a radius of {largest:g} m, and the ground's heights a spacing "
-            f"of {field.spacing:g} m: a ball meets all cells below it, and spans at most {MOST_SPACINGS:g} spacings. "
-            f"Give heights with a spacing of {largest / MOST_SPACINGS:.2g} m or more, or cover it with smaller balls.",
+            f"the {geometry.shape} {geometry.name!r} has a radius of {radius:g} m, and the ground's heights a spacing "
+            f"of {field.spacing:g} m: a shape meets all cells below it, and spans at most {MOST_SPACINGS:g} spacings. "
+            f"Give heights with a spacing of {radius / MOST_SPACINGS:.2g} m or more, or cover it with smaller shapes.",
             code="out-of-range",
         )
 
 
-def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
+def colliding(
+    model: Model, pairs: Iterable[tuple[str, str]], hull_error: float | None = None
+) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
     """Shapes that touch each other, by pairs of names or patterns; shapes of one body do not.
 
     Patterns match no planes, which are mostly the ground: a plane is named in full.
@@ -85,7 +84,7 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> dict[frozenset[
                 f"colliding= has {pair!r}; it has pairs of names or patterns, such as ('*_hand', 'box').",
                 code="wrong-type",
             )
-        one, two = ([g for g in every if _matches(g, pattern)] for pattern in patterns)
+        one, two = (named_shapes(model, pattern, every) for pattern in patterns)
         for chosen, pattern in ((one, patterns[0]), (two, patterns[1])):
             if not chosen:
                 raise UnknownName(
@@ -93,7 +92,7 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> dict[frozenset[
                 )
         met = {frozenset((a, b)): (a, b) for a in one for b in two if a.joint != b.joint}
         for key, (a, b) in met.items():
-            shapes = shape_of(a), shape_of(b)
+            shapes = shape_of(a, hull_error=hull_error), shape_of(b, hull_error=hull_error)
             if not collisions_of(*shapes):
                 raise SimulationError(
                     f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}. There are these "
@@ -104,51 +103,21 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> dict[frozenset[
     return found
 
 
-def _matches(geometry: Geometry, pattern: str) -> bool:
-    """Whether a shape is meant by a pattern; planes have to be named in full."""
-    return geometry.name == pattern if geometry.shape == "plane" else bool(matching(pattern, [geometry]))
+def named_shapes(model: Model, pattern: str, shapes: list[Geometry]) -> list[Geometry]:
+    """The shapes of a name or pattern; by the name of a frame, link or joint, those of the body that it is on.
 
-
-def warn_of_ridges(shapes: Iterable[Shape], ground: Ground) -> None:
-    """Say which shapes the ridges of a height field may enter between the places that they touch with."""
-    if ground.field is None:
-        return
-    spacing, entered = ground.field.spacing, []
-    for shape in shapes:
-        lengths = shape.kind.flat_lengths(shape.size)
-        if not lengths or max(lengths) <= spacing * (1.0 + 1e-9):
-            continue
-        depth = highest_ridge(ground.heights, spacing, max(lengths))
-        if depth > _ENTERED * min(lengths):
-            entered.append((depth, shape.geometry))
-    if entered:
-        depth, worst = max(entered, key=lambda pair: pair[0])
-        others = f" (and {len(entered) - 1} other shapes)" if len(entered) > 1 else ""
-        warn(
-            f"the {worst.shape} {worst.name!r}{others} is larger than the spacing of the ground's heights, "
-            f"{spacing:g} m, and touches them with its ends or corners alone: a ridge between them may be "
-            f"{depth:.2g} m inside of it. Cover its lower side with balls, which touch all of the ground, or leave it "
-            "out by touching=."
-        )
-
-
-def highest_ridge(heights: NDArray[np.float64], spacing: float, length: float) -> float:
-    """How high [m] heights rise above a straight line between two points of the grid that are at most `length` apart.
-
-    Lines are along rows and columns, and around their middle; cost: log₂(length/spacing) passes over the heights.
+    Planes, which are mostly the ground, have to be named in full.
     """
-    highest, half = 0.0, max(int(0.5 * length / spacing + 1e-9), 1)
-    for k in sorted({min(2**power, half) for power in range(half.bit_length() + 1)}):
-        share = min(0.5 * length / (k * spacing), 1.0)  # of a line that ends within the cells beside its middle
-        for z in (heights, heights.T):
-            if len(z) > 2 * k:
-                rise = z[k:-k] - 0.5 * (z[: -2 * k] + z[2 * k :])
-                highest = max(highest, share * float(rise.max()))
-    return highest
+    found = [g for g in shapes if (g.name == pattern if g.shape == "plane" else matching(pattern, [g]))]
+    if found:
+        return found
+    joints = {frame.joint for frame in model.frame_list if frame.name == pattern}
+    joints |= {k for k, joint in enumerate(model.joints) if joint.name == pattern}
+    return [g for g in shapes if g.joint in joints and g.shape != "plane"]
 
 
-def shape_of(geometry: Geometry, on_field: bool = False) -> Shape:
-    """A collision shape as it is compiled, with lengths that make a body."""
+def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | None = None) -> Shape:
+    """A collision shape as it is compiled, with lengths that make a body; hulls are simplified to an error [m]."""
     kind = SHAPES.get(geometry.shape)
     if kind is None:
         raise SimulationError(
@@ -157,7 +126,7 @@ def shape_of(geometry: Geometry, on_field: bool = False) -> Shape:
             code="not-supported",
         )
     if geometry.shape == "mesh":
-        hull = mesh_hull(geometry)
+        hull = mesh_hull(geometry, hull_error)
         return Shape(geometry, tuple(map(tuple, hull.points.tolist())), on_field, hull_error=hull.error)
     lengths = kind.positive_lengths(geometry.size)
     if not all(math.isfinite(x) and x > 0.0 for x in lengths):

@@ -22,6 +22,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
+from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
@@ -37,8 +38,8 @@ from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
-from delassus.simulation.setup import step_method
-from delassus.simulation.shapes import shapes_of, warn_of_ridges
+from delassus.simulation.setup import choose_step
+from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import (
     are_admissible_for,
     check_parameters,
@@ -51,10 +52,10 @@ from delassus.simulation.starting import (
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
+from delassus.step.bodies.kernels import period_kernel
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
-from delassus.step.stages.kernels import simulate
 
 if TYPE_CHECKING:
     from delassus.simulation.sensors.readout import Sensor
@@ -101,8 +102,8 @@ class Simulation(Inspection):
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction (contacts);
-                method, tolerance (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error
+                (contacts); method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
@@ -114,8 +115,8 @@ class Simulation(Inspection):
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
-        meeting = meeting_shapes(robot.model, contacts) if max_contacts else Meeting()
-        if max_contacts:
+        meeting = meeting_shapes(robot.model, contacts) if max_contacts != 0 else Meeting()
+        if max_contacts != 0:
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
@@ -132,10 +133,10 @@ class Simulation(Inspection):
         chosen = limited_by_joints(model, chosen)
         robot = with_tendon_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
+        warn_of_omissions(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance = how.tolerance
-        shapes = shapes_of(model, contacts.touching, ground.field) if max_contacts else ()
-        warn_of_ridges(shapes, ground)
+        shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts != 0 else ()
         friction = friction_of(model, ground, shapes, meeting)
         scene = Scene(
             robot,
@@ -152,7 +153,7 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
-        self.scene = replace(scene, method=step_method(scene, how.method))
+        self.scene = choose_step(scene, how.method)
         self.freeze()
 
     @classmethod
@@ -168,11 +169,20 @@ class Simulation(Inspection):
         return cls(model, **options)
 
     def __repr__(self) -> str:
-        scene = self.scene
+        scene, error = self.scene, self.hull_error
+        hulls = f"hulls within {1e3 * error:.2g} mm, " if error else ""
         return (
             f"Simulation({self.model.name!r}: {scene.candidates} candidates for {scene.slots} contacts, {scene.m} "
-            f"rows, {scene.nu} controls, steps of {self.time_step:g} s)"
+            f"rows, {scene.nu} controls, {hulls}steps of {self.time_step:g} s)"
         )
+
+    @property
+    def hull_error(self) -> float:
+        """The largest Hausdorff distance [m] of a hull that may touch to that of all vertices of its mesh."""
+        scene = self.scene
+        pairs = [(c.shape, c.other) for c in scene.collisions] + [p for c in scene.pair_classes for p in c.pairs]
+        shapes = [*scene.shapes, *(shape for pair in pairs for shape in pair)]
+        return max((shape.hull_error for shape in shapes), default=0.0)
 
     # --- states ---------------------------------------------------------------------------------------------------
 
@@ -299,13 +309,13 @@ class Simulation(Inspection):
         if push is not None:
             u = self.check(state, control)
             check_push(self, push, state.batch)
-            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)), pushes=push)
+            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)), pushes=push)
             runner.step(0)
             return runner.state()
         own = self.__dict__.get("_alone")
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
-            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)))
+            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
             if runner.alone:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,19 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.errors import warn
+from delassus.geometry.candidates import Shape
 from delassus.model.joints import Free
 from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
 from delassus.model.parameter_names import ACTUATOR_KINDS
 from delassus.model.parametric import are_admissible
+from delassus.model.parts import WORLD
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, take_out
+from delassus.step.bodies.kernels import geometry_kernel
 from delassus.step.scene import Scene
-from delassus.step.stages.kernels import candidate_geometry
 
 _LIFTS = 5
 """Of a robot out of hills, at most."""
@@ -80,8 +83,24 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool, time: float) -> tuple[An
     return project(scene.mechanism, q, v, time=time)
 
 
+def _between_robots(scene: Scene) -> Scene:
+    """The scene without pairs of shapes of one robot: what these do to each other is left to its steps."""
+
+    def apart(pair: tuple[Shape, Shape]) -> bool:
+        one, two = (_root(scene, shape.geometry.joint) for shape in pair)
+        return one != two
+
+    groups = [replace(one, pairs=tuple(filter(apart, one.pairs))) for one in scene.pair_classes]
+    classes = tuple(replace(one, slots=min(one.slots, len(one.pairs))) for one in groups if one.pairs)
+    collisions = tuple(c for c in scene.collisions if apart((c.shape, c.other)))
+    return replace(scene, collisions=collisions, pair_classes=classes)
+
+
 def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> Any:
-    gap, _, normal = candidate_geometry(scene, q, ground=ground.shape)
+    scene = _between_robots(scene)
+    if not scene.candidates:
+        return q
+    gap, _, normal = geometry_kernel(scene)(scene, q, ground=ground.shape)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q
@@ -93,7 +112,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
     lifted = q
     for _ in range(_LIFTS):
         lifted = _raised(scene, gap, normal, lifted, time)
-        gap, _, normal = candidate_geometry(scene, lifted, ground=ground.shape)
+        gap, _, normal = geometry_kernel(scene)(scene, lifted, ground=ground.shape)
         if scene.field is None or not np.any(gap < -DEEP):
             break  # on hills, balls touch elsewhere when they are lifted
     was, held = _deepest(scene, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
@@ -101,7 +120,7 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
         return lifted
     found = np.array(lifted)
     found[held] = take_out(scene, ground, held, lifted, time)
-    left = candidate_geometry(scene, found, ground=ground.shape)[0]
+    left = geometry_kernel(scene)(scene, found, ground=ground.shape)[0]
     moved = np.abs(difference(scene.model, lifted[held], found[held])).max(initial=0.0)
     if left.min() < -DEEP:
         warn(
@@ -155,14 +174,18 @@ def _deepest(scene: Scene, gap: Any) -> str:
 
 def _robots(scene: Scene) -> dict[int, list[int]]:
     """The candidates of each robot in the scene, by the joint that it begins with."""
-    joints = scene.model.joints
     found: dict[int, list[int]] = {}
     for k, (shape, _, _) in enumerate(scene.candidate_shapes[: scene.ground_candidates]):
-        root = shape.geometry.joint
-        while joints[root].parent >= 0:
-            root = joints[root].parent
-        found.setdefault(root, []).append(k)
+        found.setdefault(_root(scene, shape.geometry.joint), []).append(k)
     return found
+
+
+def _root(scene: Scene, joint: int) -> int:
+    """The joint that a robot begins with, of one of its joints; that of the world is the world."""
+    joints = scene.model.joints
+    while joint != WORLD and joints[joint].parent != WORLD:
+        joint = joints[joint].parent
+    return joint
 
 
 def _worst(error: Any) -> str:

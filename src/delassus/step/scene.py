@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.constraints.basis.constraint import Constraint
@@ -40,6 +40,9 @@ from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
 from delassus.step.sources.spot import Plane, Spot, spots_of
 
+CONTACTS: Final = 8
+"""Slots for contacts of shapes by default."""
+
 
 @dataclass(frozen=True)
 class Scene(OfModel):
@@ -55,7 +58,7 @@ class Scene(OfModel):
         collisions: Pairs of shapes that may touch each other, each with code of its own.
         pair_classes: Further pairs, in classes that are looked through by loops.
         field: The grid of a height field; None for a plane.
-        max_contacts: Slots for contacts of shapes.
+        max_contacts: Slots for contacts of shapes; None for `CONTACTS`.
         contact_rows: Rows of a contact slot: 3, 4 with torsional friction, 6 with rolling friction.
         own_friction: The coefficients (sliding, torsional, rolling) of each candidate, None where the ground's apply;
             empty if they do everywhere.
@@ -66,6 +69,8 @@ class Scene(OfModel):
         pushed: Frames that wrenches act on from outside.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
+        many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs
+            and contacts (`step.bodies`); None for straight code.
     """
 
     mechanism: Mechanism
@@ -77,7 +82,7 @@ class Scene(OfModel):
     collisions: tuple[Collision, ...] = ()
     pair_classes: tuple[PairClass, ...] = ()
     field: Field | None = None
-    max_contacts: int = 0
+    max_contacts: int | None = 0
     contact_rows: int = 3
     own_friction: tuple[tuple[float | None, float | None, float | None], ...] = ()
     bounces: bool = False
@@ -86,6 +91,7 @@ class Scene(OfModel):
     method: str = "auto"
     pushed: tuple[str, ...] = ()
     reduced: tuple[int, ...] | None = None
+    many_bodies: int | None = None
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
         """A scene, with parameters if its mechanism has some."""
@@ -164,11 +170,15 @@ class Scene(OfModel):
     @property
     def full_slots(self) -> int:
         """Contacts of the full set."""
-        return min(self.state_candidates, self.max_contacts)
+        if self.many_bodies is not None:
+            return self.many_bodies
+        return min(self.state_candidates, CONTACTS if self.max_contacts is None else self.max_contacts)
 
     @property
     def has_fixed_slots(self) -> bool:
         """Whether each slot always has the same candidate: there is one for each, or the set is reduced."""
+        if self.many_bodies is not None:
+            return False
         return self.reduced is not None or self.slots == self.candidates
 
     @cached_property

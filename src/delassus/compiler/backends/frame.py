@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from delassus.compiler.graph.program import Loop
+
+LARGEST_FRAME: Final = 128 * 1024
+"""Slots: one megabyte for one state."""
 
 
 @dataclass(frozen=True)

@@ -91,11 +91,14 @@ def _run(
 def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any], shared: Sequence[Any]) -> list[Any]:
     """The parts of a loop; a conditional one ends when no state of the batch goes on."""
     carried, items, captured = loop.split(values)
-    kept: list[list[Any]] = [[] for _ in range(loop.count)]
+    none = np.zeros((), kind)
+    kept: list[list[Any]] = [[none] * loop.kept for _ in range(loop.count)] if loop.kept else []
     for k in reversed(range(loop.count)) if loop.reverse else range(loop.count):
         if loop.conditional and not np.any(carried[0]):
             break
-        carried, kept[k] = _run(loop.body, [carried, items[k], captured], kind, shared)
+        carried, out = _run(loop.body, [carried, items[k], captured], kind, shared)
+        if out:
+            kept[k] = out
     return [*carried, *(x for row in kept for x in row)]
 
 

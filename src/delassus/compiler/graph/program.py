@@ -54,6 +54,16 @@ class Operand:
         return math.prod(self.shape)
 
 
+def field_name(group: str, field: str) -> str:
+    """What a field of a structure is called in messages, in `inputs=` and in C."""
+    return f"{group}.{field}"
+
+
+def output_name(k: int) -> str:
+    """What an output is called that has no name."""
+    return f"output {k}"
+
+
 @dataclass(frozen=True)
 class Program:
     """A finished graph.
@@ -138,8 +148,8 @@ class Loop:
         count: How many times; how many at most, if the loop is conditional.
         reverse: Whether the last item comes first; what is kept stays next to its item.
         conditional: Whether the loop ends, or does not start, when the first of its carried values is zero for all
-            states that run together. The body has to leave the carried values of a state alone from then on. Such a
-            loop keeps nothing. With a count of one it is a branch.
+            states that run together. The body has to leave the carried values of a state alone from then on. What
+            such a loop keeps is not defined for executions that are left out. With a count of one it is a branch.
     """
 
     body: Program

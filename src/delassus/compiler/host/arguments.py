@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
-from delassus.compiler.graph.program import Operand
-from delassus.compiler.host.inputs import Bundle, Group, field_name, packer
+from delassus.compiler.graph.program import Operand, field_name
+from delassus.compiler.host.inputs import Bundle, Group, packer
 from delassus.compiler.host.signature import Signature, default_of, parameters_of
 from delassus.compiler.tracing.array import contains_traced
 from delassus.errors import BadArgument

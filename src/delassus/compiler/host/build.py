@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from delassus.compiler.backends.llvm.module import LARGEST_FRAME, check_frame
+from delassus.compiler.backends.frame import LARGEST_FRAME
+from delassus.compiler.backends.llvm.module import check_frame
 from delassus.compiler.backends.progress import tracing
 from delassus.compiler.backends.schedule import schedule
 from delassus.compiler.backends.steps import Schedule, repeats

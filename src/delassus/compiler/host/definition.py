@@ -23,12 +23,12 @@ from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.digest import check_content_hash, exact
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.graph.precision import Precision
-from delassus.compiler.graph.program import Operand, Program
+from delassus.compiler.graph.program import Operand, Program, field_name
 from delassus.compiler.host.arguments import Arguments
 from delassus.compiler.host.build import Recipe
 from delassus.compiler.host.inputs import (
+    InputError,
     SignatureError,
-    field_name,
     pack,
     pack_operands,
     unpack,
@@ -289,7 +289,7 @@ class Case:
         states = [np.array(x, float) for x in arrays]  # copies, which the function may change
         for state, operand in zip(states, inputs, strict=True):
             if state.shape != operand.shape:
-                raise ValueError(
+                raise InputError(
                     f"{name}.python takes one state: {operand.name} has shape {state.shape}, not {operand.shape}."
                 )
         with plainly():

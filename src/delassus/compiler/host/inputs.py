@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from delassus.common.checks import real_array
-from delassus.compiler.graph.program import Operand
+from delassus.compiler.graph.program import Operand, field_name
 from delassus.compiler.tracing.array import Array, contains_traced
 from delassus.compiler.tracing.trace import current
 from delassus.errors import BadArgument
@@ -176,11 +176,6 @@ def spread_bundles(inputs: Mapping[str, Declared]) -> dict[str, Declared]:
 def as_group(declared: Declared) -> Group | None:
     """The group that a class or a `Group` declares; None for the core shape of an array."""
     return Group(declared) if isinstance(declared, type) else declared if isinstance(declared, Group) else None
-
-
-def field_name(group: str, field: str) -> str:
-    """What a field is called in messages, in `inputs=` and in C."""
-    return f"{group}.{field}"
 
 
 def _class_defaults(kind: type[Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from os import PathLike
 from typing import Any, TypeAlias
 
 from delassus.compiler.graph.parameters import PARAMETERS
-from delassus.compiler.graph.program import Operand
+from delassus.compiler.graph.program import Operand, field_name, output_name
 from delassus.compiler.host.inputs import (
     Bundle,
     Declared,
@@ -22,7 +22,6 @@ from delassus.compiler.host.inputs import (
     Input,
     SignatureError,
     as_group,
-    field_name,
     spread_bundles,
 )
 
@@ -111,11 +110,6 @@ class Signature:
     def optional_shape(self, model: Any, name: str) -> tuple[int, ...]:
         """The core shape of an optional input, with the model's sizes."""
         return _shape(self.optional[name], model)
-
-
-def output_name(k: int) -> str:
-    """What an output is called that has no name."""
-    return f"output {k}"
 
 
 def _core(text: str) -> Core:

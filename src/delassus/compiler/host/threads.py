@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from delassus.compiler.host.build import Compiled
+from delassus.compiler.host.inputs import InputError
 
 _MINIMUM_FLOPS = 8_000_000  # per piece, some 200 µs: less is not worth the hand-over
 _ALIGNMENT = 16  # states: pieces of whole groups of lanes
@@ -120,14 +121,24 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
 
 
 def _explained(kernel: Compiled, arrays: tuple[Any, ...], error: ValueError) -> ValueError:
-    """The error of a ufunc, which counts its operands, with the name of the one whose shape does not fit."""
+    """The error of a ufunc, which counts its operands, with the names of those whose shapes do not fit."""
+    leads = {}
     for x, operand in zip(arrays, kernel.inputs, strict=False):
         shape = np.shape(x)
-        if shape[max(0, len(shape) - len(operand.shape)) :] != operand.shape:
+        lead = max(0, len(shape) - len(operand.shape))
+        if shape[lead:] != operand.shape:
             said = str(error).removeprefix(f"{kernel.name}: ")
-            return ValueError(
+            return InputError(
                 f"{kernel.name}: {operand.name} has shape {shape}, its core must be {operand.shape}. {said}"
             )
+        leads[operand.name] = shape[:lead]
+    try:
+        np.broadcast_shapes(*leads.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {lead}" for name, lead in leads.items() if lead)
+        return InputError(
+            f"{kernel.name}: the batch axes do not broadcast with each other: {listed}.", code="batch-mismatch"
+        )
     return error
 
 

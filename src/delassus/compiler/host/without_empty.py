@@ -12,6 +12,7 @@ from delassus.compiler.backends.target import Target
 from delassus.compiler.host import threads
 from delassus.compiler.host.build import Compiled, Recipe, build
 from delassus.compiler.host.definition import Case
+from delassus.compiler.host.inputs import InputError
 from delassus.compiler.tracing.record import record
 
 
@@ -28,7 +29,7 @@ def run(
     shapes = [np.shape(x) for x in arrays]
     for shape, operand in zip(shapes, inputs, strict=True):
         if shape[len(shape) - len(operand.shape) :] != operand.shape:
-            raise ValueError(f"{name}: {operand.name} has shape {shape}, its core must be {operand.shape}.")
+            raise InputError(f"{name}: {operand.name} has shape {shape}, its core must be {operand.shape}.")
     batch = np.broadcast_shapes(*[s[: len(s) - len(o.shape)] for s, o in zip(shapes, inputs, strict=True)])
     some_in, some_out = (tuple(o for o in side if o.size) for side in (inputs, outputs))
 

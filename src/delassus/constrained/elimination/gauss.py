@@ -32,12 +32,7 @@ _STILL: Final = {"float64": 1e-20, "float32": RANK}
 
 
 def by_singular_values(
-    root: Root,
-    h: Any,
-    gamma: Any,
-    epsilon: Any,
-    softness: Any = None,
-    rank: Any = None,
+    root: Root, h: Any, gamma: Any, epsilon: Any, softness: Any = None, rank: Any = None
 ) -> tuple[Any, Any, Any]:
     """Accelerations (nv,), forces (m,) and what is contradictory in γ (m,), from h = tau - c (nv,) and γ (m,).
 

@@ -40,12 +40,7 @@ class TreeFactor:
 
 
 def tree_factor(
-    model: Model,
-    q: Any,
-    J: Any,
-    locked: tuple[int, ...] = (),
-    added: Any = None,
-    rank_ones: Sequence[RankOne] = (),
+    model: Model, q: Any, J: Any, locked: tuple[int, ...] = (), added: Any = None, rank_ones: Sequence[RankOne] = ()
 ) -> TreeFactor:
     """Eliminate the velocities, from the leaves to the root, from M and from the rows of J (m, nv).
 

@@ -89,13 +89,7 @@ def _checked(what: str, value: Any, count: int) -> Any:
     result=Impact,
 )
 def impact(
-    mechanism: Mechanism,
-    q: Traced,
-    v: Traced,
-    *,
-    restitution: Traced = 0.0,
-    mask: Traced = None,
-    time: Traced = None,
+    mechanism: Mechanism, q: Traced, v: Traced, *, restitution: Traced = 0.0, mask: Traced = None, time: Traced = None
 ) -> Impact:
     """Velocities after an impact and the impulses of the constraints, of one state or a batch.
 

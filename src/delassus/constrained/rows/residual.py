@@ -28,13 +28,7 @@ class Residual(NamedTuple):
 
 @kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs={"rows": row_inputs("force", "proximal")}, result=Residual)
 def constraint_residual(
-    mechanism: Mechanism,
-    q: Traced,
-    v: Traced,
-    a: Traced,
-    force: Traced,
-    *,
-    rows: ConstraintInputs = NO_INPUTS,
+    mechanism: Mechanism, q: Traced, v: Traced, a: Traced, force: Traced, *, rows: ConstraintInputs = NO_INPUTS
 ) -> Residual:
     """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations and forces, of one state or a batch.
 

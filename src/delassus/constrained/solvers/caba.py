@@ -41,13 +41,7 @@ from delassus.dynamics.tree.sweep import world_acceleration
 
 @kernel(SIGNATURE, inputs={"rows": row_inputs()}, single=SINGLE)
 def caba(
-    mechanism: Mechanism,
-    q: Traced,
-    v: Traced,
-    tau: Traced,
-    *,
-    iterations: int = 3,
-    rows: ConstraintInputs = NO_INPUTS,
+    mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, iterations: int = 3, rows: ConstraintInputs = NO_INPUTS
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m].
 

@@ -32,13 +32,7 @@ from delassus.dynamics.mass.factor import backward, forward
 
 @kernel(SIGNATURE, inputs={"rows": row_inputs()})
 def prox_ltl(
-    mechanism: Mechanism,
-    q: Traced,
-    v: Traced,
-    tau: Traced,
-    *,
-    iterations: int = 3,
-    rows: ConstraintInputs = NO_INPUTS,
+    mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, iterations: int = 3, rows: ConstraintInputs = NO_INPUTS
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
     return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)

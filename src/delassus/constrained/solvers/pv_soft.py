@@ -16,12 +16,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 
 @kernel(SIGNATURE, inputs={"rows": row_inputs("force")})
 def pv_soft(
-    mechanism: Mechanism,
-    q: Traced,
-    v: Traced,
-    tau: Traced,
-    *,
-    rows: ConstraintInputs = NO_INPUTS,
+    mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, rows: ConstraintInputs = NO_INPUTS
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`."""
     return caba(mechanism, q, v, tau, iterations=1, rows=rows)

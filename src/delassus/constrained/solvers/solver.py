@@ -82,11 +82,7 @@ def share_of(solver: Solver) -> float:
 
 
 def solve(
-    solver: Solver,
-    mechanism: Mechanism,
-    state: tuple[Any, Any, Any],
-    iterations: int,
-    rows: ConstraintInputs,
+    solver: Solver, mechanism: Mechanism, state: tuple[Any, Any, Any], iterations: int, rows: ConstraintInputs
 ) -> tuple[Any, Any]:
     """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled, in a state (q, v, tau)."""
     check_unrolled(iterations)

@@ -28,13 +28,7 @@ from delassus.linalg.lu import solve_without_pivots
 
 @kernel("(m,m),(m),(m)->(m,m),(m,contacts)", inputs={"rows": ROWS})
 def contact_derivatives(
-    layout: Layout,
-    G: Traced,
-    g: Traced,
-    impulse: Traced,
-    *,
-    rows: RowParameters = NO_PARAMETERS,
-    law: str = "ncp",
+    layout: Layout, G: Traced, g: Traced, impulse: Traced, *, rows: RowParameters = NO_PARAMETERS, law: str = "ncp"
 ) -> tuple[Floats, Floats]:
     """∂λ/∂g (m, m) [kg] and ∂λ/∂friction (m, contacts) [N·s] of the solution λ of a problem.
 

@@ -101,7 +101,7 @@ def _find_solver(name: str, capabilities: frozenset[str], law: str) -> ContactSo
 def _unknown_solver(name: Any, capabilities: Collection[str], law: str) -> UnknownOption:
     """The error for a method that there is not, or that does not fit."""
     fitting = ", ".join(solver_names(capabilities, law))
-    if not any(solver.name == name for solver in _SOLVERS):
+    if not isinstance(name, str) or all(solver.name != name for solver in _SOLVERS):
         return UnknownOption(
             f"there is no method {short(repr(name))}; the methods are: {fitting}.", code="unknown-method"
         )

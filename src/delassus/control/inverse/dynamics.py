@@ -101,12 +101,7 @@ def inverse_dynamics(
     result=InverseDynamics,
 )
 def actuated_inverse_dynamics(
-    robot: Actuated,
-    q: Traced,
-    v: Traced,
-    a: Traced,
-    *,
-    setting: InverseInputs = NO_INPUTS,
+    robot: Actuated, q: Traced, v: Traced, a: Traced, *, setting: InverseInputs = NO_INPUTS
 ) -> InverseDynamics:
     """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialised, bound and inlined.
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Bundle
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.control.programmes.iterate import Iterate
 from delassus.control.programmes.proximal import LARGE, solved
@@ -43,10 +44,30 @@ class Found(NamedTuple):
     status: Any
 
 
+class ProgrammeInputs(NamedTuple):
+    """Where a solve begins and ends.
+
+    Attributes:
+        start: (n,) an x to start from, that of a programme that was much the same.
+        push: (multipliers,) likewise.
+        tolerance: () the error at which it ends.
+        iterations: () the largest number of Newton steps.
+    """
+
+    start: Any = None
+    push: Any = None
+    tolerance: Any = TOLERANCE
+    iterations: Any = ITERATIONS
+
+
+USUAL: Final = ProgrammeInputs()
+PROGRAMME_INPUTS: Final = Bundle(ProgrammeInputs, start="(n)", push="(multipliers)", tolerance="()", iterations="()")
+
+
 @kernel(
     "(n,n),(n),(equalities,n),(equalities),(rows,n),(rows),(rows),(cone_rows,n),(cone_rows)"
     "->(n),(multipliers),(),(),(),()",
-    inputs={"start": "(n)", "push": "(multipliers)", "tolerance": "()", "iterations": "()"},
+    inputs={"solve": PROGRAMME_INPUTS},
     result=Found,
 )
 def solve_programme(
@@ -61,27 +82,15 @@ def solve_programme(
     K: Any,
     k: Any,
     *,
-    start: Any = None,
-    push: Any = None,
-    tolerance: Any = TOLERANCE,
-    iterations: Any = ITERATIONS,
+    solve: ProgrammeInputs = USUAL,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """x, multipliers, errors of rows and gradient, Newton steps, status.
-
-    `start` and `push` are an x and multipliers to start from: those of a programme that was much the same.
-    """
-    return solved_programme(shape, Data(H, g, A, b, C, lower, upper, K, k), start, push, tolerance, iterations)
+    """x, multipliers, errors of rows and gradient, Newton steps, status; fields of `solve` are keywords, too."""
+    return solved_programme(shape, Data(H, g, A, b, C, lower, upper, K, k), solve)
 
 
-def solved_programme(
-    shape: ProgrammeShape,
-    data: Data,
-    start: Any = None,
-    push: Any = None,
-    tolerance: Any = TOLERANCE,
-    iterations: Any = ITERATIONS,
-) -> Found:
+def solved_programme(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs = USUAL) -> Found:
     """The same for a function that is traced."""
+    start, push, tolerance, iterations = solve
     e, n = shape.equalities, shape.n
     good = np.isfinite(np.sum(data.H) + np.sum(data.g) + np.sum(data.A) + np.sum(data.b) + np.sum(data.C))
     good = good & np.isfinite(np.sum(data.K) + np.sum(data.k)) & ~np.any(np.isnan(data.lower) | np.isnan(data.upper))

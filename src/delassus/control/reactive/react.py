@@ -9,7 +9,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.control.programmes.shape import ProgrammeShape
-from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solved_programme
+from delassus.control.programmes.solve import PROGRAMME_INPUTS, USUAL, ProgrammeInputs, solved_programme
 from delassus.control.programmes.status import ProgrammeStatus
 from delassus.control.reactive.build import data_of
 from delassus.control.reactive.data import ControlData
@@ -29,21 +29,12 @@ class Reacted(NamedTuple):
     status: Any
 
 
-def reacted(
-    control: ControlData,
-    q: Any,
-    v: Any,
-    reference: Any,
-    start: Any = None,
-    push: Any = None,
-    tolerance: Any = TOLERANCE,
-    iterations: Any = ITERATIONS,
-) -> Reacted:
+def reacted(control: ControlData, q: Any, v: Any, reference: Any, solve: ProgrammeInputs = USUAL) -> Reacted:
     """For a function that is traced. Torques are finite, and within their limits, whatever the state is."""
     s = Situation.of(control, control.places, q, v, reference)
     cones = (3,) * (control.cone_rows // 3)
     shape = ProgrammeShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace
-    found = solved_programme(shape, data_of(s, control.tasks), start, push, tolerance, iterations)
+    found = solved_programme(shape, data_of(s, control.tasks), solve)
     U, u0 = s.torque
     torque = U @ found.x + u0
     lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
@@ -58,19 +49,11 @@ def reacted(
 
 @kernel(
     "(nq),(nv),(references)->(nu),(nf),(nv),(multipliers),(),(),(),()",
-    inputs={"start": "(n)", "push": "(multipliers)", "tolerance": "()", "iterations": "()"},
+    inputs={"solve": PROGRAMME_INPUTS},
     result=Reacted,
 )
 def react(
-    control: ControlData,
-    q: Any,
-    v: Any,
-    reference: Any,
-    *,
-    start: Any = None,
-    push: Any = None,
-    tolerance: Any = TOLERANCE,
-    iterations: Any = ITERATIONS,
+    control: ControlData, q: Any, v: Any, reference: Any, *, solve: ProgrammeInputs = USUAL
 ) -> tuple[Floats, ...]:
     """Torques [N·m, N], forces, accelerations, multipliers, errors, Newton steps and status."""
-    return reacted(control, q, v, reference, start, push, tolerance, iterations)
+    return reacted(control, q, v, reference, solve)

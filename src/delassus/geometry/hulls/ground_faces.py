@@ -41,12 +41,14 @@ class HullTables(NamedTuple):
         normals: (n, d, 3) outward normals of the faces around each vertex; those with fewer than d faces repeat some.
         corners: (n, d, 4) numbers of four vertices of each of these faces; -1 where a face has but three.
         extent: The diagonal [m] of the box around it.
+        planes: Of all its faces, outward normals (m, 3) · x = offsets (m,) [m].
     """
 
     vertices: Any
     normals: Any
     corners: Any
     extent: Any
+    planes: tuple[Any, Any]
 
 
 @functools.lru_cache(maxsize=512)
@@ -58,7 +60,7 @@ def hull_tables(vertices: tuple[tuple[float, float, float], ...]) -> HullTables:
     names = [int(np.argmin(np.sum((points - x) ** 2, 1))) for x in hull.points]  # quickhull sorts its points
     faces, around = [], [[] for _ in points]  # type: ignore[var-annotated]
     for normal, members in merged_faces(hull, min(MERGE_HEIGHT, _MERGE_SHARE * extent)):
-        four = [names[k] for k in _largest_four(hull.points, members, normal)]
+        four = [names[k] for k in largest_four(hull.points, members, normal)]
         for k in members.tolist():
             around[names[k]].append(len(faces))
         faces.append((normal, four + [-1] * (4 - len(four))))
@@ -66,7 +68,17 @@ def hull_tables(vertices: tuple[tuple[float, float, float], ...]) -> HullTables:
     chosen = [(some * width or [0] * width)[:width] for some in around]
     normals = np.array([[faces[k][0] for k in some] for some in chosen])
     corners = np.array([[faces[k][1] for k in some] for some in chosen], float)
-    return HullTables(points, normals, corners, extent)
+    return HullTables(points, normals, corners, extent, _planes(hull))
+
+
+def _planes(hull: Hull) -> tuple[Array, Array]:
+    """Normals (m, 3) and offsets (m,) of the planes of all triangles, those of one plane once."""
+    a, b, c = (hull.points[hull.triangles[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    _, first = np.unique(normals.round(9) + 0.0, axis=0, return_index=True)  # no two planes of a hull are parallel
+    first.sort()
+    return normals[first], np.sum(normals[first] * a[first], 1)
 
 
 def merged_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
@@ -101,7 +113,7 @@ def merged_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
     return faces
 
 
-def _largest_four(points: Array, members: Indices, normal: Array) -> list[int]:
+def largest_four(points: Array, members: Indices, normal: Array) -> list[int]:
     """The three or four of a face's vertices that span the largest area, in the order around it."""
     u = np.eye(3)[int(np.argmin(np.abs(normal)))]
     u = np.cross(normal, u)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.geometry.hulls.ground_faces import HullTables
+from delassus.geometry.hulls.tables import Hull
 
 POINTS: Final = 5
 """The lowest vertex and those of a face."""
@@ -50,6 +51,24 @@ def choose_vertices(hull: HullTables, m: Any, height: Any) -> list[VertexTouch]:
         vertex = np.take(hull.vertices, number, axis=0)
         gap = height + vertex @ m
         touches.append(VertexTouch(np.where(absent, np.abs(gap) + FAR * hull.extent, gap), vertex, number))
+    return touches
+
+
+def choose_points(hull: Hull, m: Any, height: Any) -> list[VertexTouch]:
+    """The same of a hull whose vertices are data of a loop; numbers are those of the face and its corner."""
+    lowest = hull.support(-m)
+    quad, _, face = hull.face(-m)
+    repeated, extent = np.array(False), np.max(hull.bounds()[1] - hull.bounds()[0])
+    for k in range(POINTS - 1):
+        repeated = repeated | np.all(quad[k] == lowest)
+    places = [(lowest, repeated, np.array(-1.0))]
+    for k in range(POINTS - 1):
+        again = np.all(quad[k] == quad[k - 1]) if k else np.array(False)
+        places.append((quad[k], again, (POINTS - 1.0) * face + float(k)))
+    touches = []
+    for vertex, absent, number in places:
+        gap = height + vertex @ m
+        touches.append(VertexTouch(np.where(absent, np.abs(gap) + FAR * extent, gap), vertex, number))
     return touches
 
 

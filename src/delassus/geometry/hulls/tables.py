@@ -12,12 +12,10 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
-from delassus.geometry.hulls.faces import hull_faces, quad_corners
+from delassus.geometry.hulls.ground_faces import largest_four, merged_faces
+from delassus.geometry.hulls.quickhull import convex_hull
 
-_FACE_ANGLE: Final = 0.02
-"""Triangles [rad] that are merged to a face on which a hull may rest."""
-
-_FACE_DISTANCE: Final = 2e-3
+_FACE_HEIGHT: Final = 2e-3
 """Of the extent: how far corners of a face may be off its plane."""
 
 
@@ -102,8 +100,10 @@ def as_hull(size: Any) -> Hull:
 
 @lru_cache(maxsize=256)
 def _constant_hull(vertices: tuple[tuple[float, ...], ...]) -> Hull:
-    x = numpy.array(vertices, float)
-    faces = hull_faces(x, _FACE_ANGLE, _FACE_DISTANCE)
-    used = sorted({corner for face in hull_faces(x) for corner in face.corners})
-    quads = numpy.array([x[list(quad_corners(x, face.corners))] for face in faces])
-    return Hull(x[used], numpy.array([face.normal for face in faces]), quads)
+    hull = convex_hull(numpy.array(vertices, float))
+    faces = merged_faces(hull, _FACE_HEIGHT * float(numpy.ptp(hull.points, axis=0).max()))
+    quads = []
+    for normal, members in faces:
+        four = largest_four(hull.points, members, normal)
+        quads.append(hull.points[[*four, four[-1]][:4]])
+    return Hull(hull.points, numpy.array([normal for normal, _ in faces]), numpy.array(quads))

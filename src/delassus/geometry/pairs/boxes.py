@@ -15,7 +15,8 @@ apart by the shortest u that has a · u = gₐ + ρ and b · u = g_b + ρ, so th
 where both weights are positive, and the gap is |u| - ρ. It changes by no more than the boxes move, and the normal goes
 from a to b within lengths of ρ.
 
-All places are there in every state, 17 of them; those that do not touch are far away.
+Of the corners of the octagon, the deepest and those that span it are kept, four at most; touches that are not there are
+far away.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.geometry.pairs.patches import select_touches
 from delassus.geometry.pairs.registry import pair
+from delassus.geometry.pairs.separation import Separation
 from delassus.geometry.shapes.registry import Placed, Touch, lengths
 
-PLACES: Final = 4 + 4 + 8 + 1
-"""Corners of the face that is above, corners of the reference, two on each edge, and the crossing of two edges."""
+PLACES: Final = 4
+"""Touches of two boxes."""
 
 _SAME: Final = 1e-6
 """Shares of a box's size that make no difference: of two axes the first one counts, and points on a rim are one."""
@@ -41,12 +44,15 @@ _PARALLEL: Final = 1e-10
 _ROUND: Final = 1e-2
 """Of the thinner box's half thickness: ρ, the sum of the radii of edges that touch while they are parallel."""
 
+_ABSENT: Final = 1e99
+"""Gaps [m] of slots without a corner are larger."""
+
 _ALIGNED: Final = 1.0 - 5e-7
 """Faces whose normals have a larger cosine are parallel: there are no directions between them."""
 
 
 class _Face(NamedTuple):
-    """A face of a box: its outward normal, two edges' directions, half their lengths, and its centre."""
+    """A face of a box: its outward normal, two edges' directions, half their lengths, its centre, and its number."""
 
     n: Any
     u: Any
@@ -54,11 +60,12 @@ class _Face(NamedTuple):
     hu: Any
     hw: Any
     center: Any
+    number: Any
 
 
 class _Edges(NamedTuple):
-    """The axis across two edges, how far apart they are on it, and of each edge its middle, direction and half
-    length."""
+    """The axis across two edges, how far apart they are on it, of each edge its middle, direction and half length, and
+    the number of the pair."""
 
     gap: Any
     n: Any
@@ -68,6 +75,7 @@ class _Edges(NamedTuple):
     p2: Any
     d2: Any
     h2: Any
+    number: Any
 
 
 @pair("box", "box", points=PLACES)
@@ -95,11 +103,32 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     towards = np.where(rounded, between, np.where(by_first, -1.0, 1.0) * reference.n)
     normal = np.where(crossing, edges.n, towards)
     beside = np.where(rounded, 2.0 * _ROUND * thin, 0.0)
-    touches = []
-    for active, gap, point in _polygon(reference, incident, small, beside, (rounded, between, flat)):
-        touches.append(Touch(np.where(active & ~crossing, gap, far), point, normal))
-    active, point = _between(edges, small)
-    return [*touches, Touch(np.where(active & crossing, edges.gap, far), point, normal)]
+    corners = _polygon(reference, incident, small, beside, (rounded, between, flat))
+    active = np.stack([there & ~crossing for there, _, _ in corners])
+    points = np.stack([point for _, _, point in corners])
+    gaps = np.stack([np.where(there, gap, far) for there, gap, _ in corners])
+    lowest = np.argmin(gaps)
+    meets, point = _between(edges, small)
+    gap = np.where(crossing, np.where(meets, edges.gap, far), np.take(gaps, lowest))
+    deepest = Separation(gap, np.where(crossing, point, np.take(points, lowest, axis=0)), normal)
+    # Slots turn with the smaller box, whichever of the faces is the reference: that may change while boxes rest.
+    one_is_smaller = np.sum(h1) <= np.sum(h2)
+    is_reference = by_first == one_is_smaller
+    smaller = _Face(*(np.where(is_reference, a, b) for a, b in zip(reference, incident, strict=True)))
+    larger = np.where(is_reference, incident.number, reference.number)
+    axes = np.stack([smaller.u, smaller.w, smaller.n])
+    feature = 4.0 * np.where(crossing, 64.0 + edges.number, 8.0 * smaller.number + larger) + 1.0
+    touches = select_touches(deepest, axes, _patch_width(axes, reference, incident), (active, points, gaps), feature)
+    return [touch._replace(gap=np.where(touch.gap < _ABSENT, touch.gap, far)) for touch in touches]
+
+
+def _patch_width(axes: Any, face: _Face, above: _Face) -> Any:
+    """Half the extents (2,) of what a face and another one above it have in common, at most."""
+    extents = [
+        np.stack([part.hu * np.abs(axis @ part.u) + part.hw * np.abs(axis @ part.w) for axis in (axes[0], axes[1])])
+        for part in (face, above)
+    ]
+    return np.minimum(*extents)
 
 
 def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: Any) -> tuple[Any, Any, Any]:
@@ -126,7 +155,8 @@ def _face(R: Any, p: Any, h: Any, which: list[Any], signs: list[Any]) -> _Face:
     n = _chosen(which, [signs[k] * R[:, k] for k, _, _ in turns])
     u, w = (_chosen(which, [R[:, turn[i]] for turn in turns]) for i in (1, 2))
     deep, hu, hw = (_chosen(which, [np.array(h[turn[i]]) for turn in turns]) for i in (0, 1, 2))
-    return _Face(n, u, w, hu, hw, p + deep * n)
+    number = _chosen(which, [2.0 * k + np.where(signs[k] > 0.0, 0.0, 1.0) for k in range(3)])
+    return _Face(n, u, w, hu, hw, p + deep * n, number)
 
 
 def _nearest_face(
@@ -180,11 +210,11 @@ def _polygon(
         dx, dy = x * face.hu - center[0], y * face.hw - center[1]
         a, b = (dx * t[1] - dy * t[0]) / det, (dy * s[0] - dx * s[1]) / det
         height = center[2] + a * s[2] + b * t[2]
-        within = (np.abs(a) * above.hu < above.hu - small) & (np.abs(b) * above.hw < above.hw - small)
+        within = (np.abs(a) * above.hu <= above.hu + small) & (np.abs(b) * above.hw <= above.hw + small)
         found.append((within, np.stack([x * face.hu, y * face.hw, height])))
     for k in range(4):
         start, end = corners[k], corners[(k + 1) % 4]
-        found += _clipped(start, end - start, wide, small / (2.0 * (above.hu, above.hw)[k % 2]))
+        found += _clipped(start, end - start, wide)
     origin = face.center
     rounded, normal, gap = edge
     n = np.where(rounded, axes @ normal, numpy.array([0.0, 0.0, 1.0]))
@@ -195,7 +225,7 @@ def _polygon(
     return [(active, at @ n + more, origin + axes.T @ at) for active, at in found]
 
 
-def _clipped(start: Any, way: Any, wide: Any, small: Any) -> list[tuple[Any, Any]]:
+def _clipped(start: Any, way: Any, wide: Any) -> list[tuple[Any, Any]]:
     """Where an edge, start + λ way for λ from 0 to 1, comes in above a face and leaves it."""
     begin, end = np.array(0.0), np.array(1.0)
     for k in range(2):
@@ -205,9 +235,7 @@ def _clipped(start: Any, way: Any, wide: Any, small: Any) -> list[tuple[Any, Any
         outside = np.abs(start[k]) > wide[k]
         begin = np.maximum(begin, np.where(still, np.where(outside, 2.0, 0.0), np.minimum(low, high)))
         end = np.minimum(end, np.where(still, 1.0, np.maximum(low, high)))
-    inside = begin < end - small
-    places = [(inside & (begin > small), begin), (inside & (end < 1.0 - small), end)]
-    return [(active, start + at * way) for active, at in places]
+    return [(begin <= end, start + at * way) for at in (begin, end)]
 
 
 def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: Any, small: Any) -> _Edges:
@@ -224,7 +252,7 @@ def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: A
         below = [0.0 if k == i else np.where(a[k] > 0.0, -h1[k], h1[k]) for k in range(3)]
         over = [0.0 if k == j else np.where(b[k] > 0.0, h2[k], -h2[k]) for k in range(3)]
         first, second = p1 + R1 @ np.stack(below), p2 + R2 @ np.stack(over)
-        values = [gap, n, first, R1[:, i], np.array(h1[i]), second, R2[:, j], np.array(h2[j])]
+        values = [gap, n, first, R1[:, i], np.array(h1[i]), second, R2[:, j], np.array(h2[j]), np.array(3.0 * i + j)]
         if not best:
             best = [np.where(usable, gap, -1e9), *values[1:]]
             continue

@@ -12,6 +12,7 @@ the lower side. The bodies' least gap is given to the nearest slot if no slot ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy
@@ -24,6 +25,9 @@ from delassus.geometry.shapes.registry import Facet, Touch
 
 _SAME: Final = 1e-6
 """Of the facets' widths: what is nearer counts as one point, and what is so little outside as within."""
+
+_TINY: Final = 1e-12
+"""[m], for facets that are points."""
 
 _MOVED: Final = 1e-4
 """Of the facets' widths: how much less the least gap is than all others where its point takes a slot."""
@@ -93,23 +97,18 @@ def patch_touches(deepest: Separation, one: Facet, other: Facet, slots: int) -> 
     axis = _across(n, one.axis, other.axis)
     axes = np.stack([axis, np.cross(n, axis), n])
     first, second = (_polygon(facet, axes, origin) for facet in (one, other))
-    width = np.minimum(_width(first), _width(second))
+    widths = _width(first), _width(second)
+    width = np.maximum(np.minimum(*widths), _SAME * np.max(np.maximum(*widths)) + _TINY)
     size = np.max(width)
     small = _SAME * size
-    directions = _DIRECTIONS[slots] / np.maximum(width, _SAME * size + 1e-300)
-
-    def offer(best: _Slots, active: Any, y: Any, height: Any, gap: Any) -> tuple[_Slots, None]:
-        score = directions @ y - _LOWER * (gap - deepest.gap) / np.maximum(size, 1e-300)
-        better = active & (score > best.score)
-        place = np.where(better[:, None], np.stack([y[0], y[1], height]), best.place)
-        return _Slots(np.where(better, score, best.score), place, np.where(better, gap, best.gap)), None
+    offer = _offers(deepest, width, slots)
 
     def corner_of_first(best: _Slots, a: Any) -> tuple[_Slots, None]:
-        return offer(best, second.contains(a[:2], small), a[:2], a[2], a[2] - second.height(a[:2]))
+        return offer(best, second.contains(a[:2], small), a, a[2] - second.height(a[:2])), None
 
     def corner_of_second(best: _Slots, b: Any) -> tuple[_Slots, None]:
-        height = first.height(b[:2])
-        return offer(best, first.contains(b[:2], small), b[:2], height, height - b[2])
+        x = np.stack([b[0], b[1], first.height(b[:2])])
+        return offer(best, first.contains(b[:2], small), x, x[2] - b[2]), None
 
     def crossing(best: _Slots, edges: Any) -> tuple[_Slots, None]:
         a, a_end = (np.take(first.corners, edges[k], axis=0) for k in (0, 1))
@@ -122,13 +121,48 @@ def patch_touches(deepest: Separation, one: Facet, other: Facet, slots: int) -> 
         s, t = (c[0] * w[1] - c[1] * w[0]) / safe, (c[0] * u[1] - c[1] * u[0]) / safe
         x = a + s * u
         within = cross & (s >= 0.0) & (s <= 1.0) & (t >= 0.0) & (t <= 1.0)
-        return offer(best, within, x[:2], x[2], x[2] - (b[2] + t * w[2]))
+        return offer(best, within, x, x[2] - (b[2] + t * w[2])), None
 
-    best = _Slots(np.full(slots, -1e300), np.zeros((slots, 3)), np.full(slots, 1e300))
+    best = _empty(slots)
     best, _ = scan(corner_of_first, best, first.corners)
     best, _ = scan(corner_of_second, best, second.corners)
     best, _ = scan(crossing, best, _edge_pairs(len(first.corners), len(second.corners)))
     return _with_deepest(best, deepest, axes, size, (one.number * _FACETS + other.number) * 4.0 + 1.0)
+
+
+def select_touches(
+    deepest: Separation, axes: Any, width: Any, corners: tuple[Any, Any, Any], feature: Any
+) -> list[Touch]:
+    """Four touches of the corners of a patch that are known: which are there (k,), their points (k, 3) and gaps (k,).
+
+    `axes` (3, 3) are rows, the last one across the patch, whose half extents along the others are `width` (2,).
+    """
+    offer = _offers(deepest, width, 4)
+
+    def visit(best: _Slots, corner: tuple[Any, Any, Any]) -> tuple[_Slots, None]:
+        active, point, gap = corner
+        return offer(best, active > 0.5, axes @ (point - deepest.point), gap), None
+
+    best, _ = scan(visit, _empty(4), (np.where(corners[0], 1.0, 0.0), *corners[1:]))
+    return _with_deepest(best, deepest, axes, np.max(width), feature)
+
+
+def _empty(slots: int) -> _Slots:
+    return _Slots(np.full(slots, -1e300), np.zeros((slots, 3)), np.full(slots, 1e300))
+
+
+def _offers(deepest: Separation, width: Any, slots: int) -> Callable[[_Slots, Any, Any, Any], _Slots]:
+    """A function that gives slots a corner at a place (3,), if it is there, with its gap."""
+    size = np.max(width)
+    directions = _DIRECTIONS[slots] / np.maximum(width, _SAME * size)
+
+    def offer(best: _Slots, active: Any, place: Any, gap: Any) -> _Slots:
+        score = directions @ place[:2] - _LOWER * (gap - deepest.gap) / size
+        better = active & (score > best.score)
+        places = np.where(better[:, None], place, best.place)
+        return _Slots(np.where(better, score, best.score), places, np.where(better, gap, best.gap))
+
+    return offer
 
 
 def _with_deepest(best: _Slots, deepest: Separation, axes: Any, size: Any, feature: Any) -> list[Touch]:
@@ -136,24 +170,23 @@ def _with_deepest(best: _Slots, deepest: Separation, axes: Any, size: Any, featu
 
     Where no slot has the least gap, the nearest one gets it, and its place as well if the gap is much less.
     """
-    empty = best.score < -1e299
-    distance = np.where(empty, 1e200, best.place[:, 0] ** 2 + best.place[:, 1] ** 2)
-    nearest, excess = np.argmin(distance), np.min(best.gap) - deepest.gap
-    touches: list[Touch] = []
-    places: list[Any] = []
-    for k in range(len(best.gap)):
+    slots = len(best.gap)
+    absent = [best.score[k] < -1e299 for k in range(slots)]
+    for k in range(slots):
+        for j in range(k):
+            apart = best.place[k][:2] - best.place[j][:2]
+            absent[k] = absent[k] | (apart @ apart <= (_REPEATED * size) ** 2)
+    distance = [np.where(absent[k], 1e200, best.place[k][:2] @ best.place[k][:2]) for k in range(slots)]
+    nearest, excess = np.argmin(np.stack(distance)), np.min(best.gap) - deepest.gap
+    touches = []
+    for k in range(slots):
         is_nearest = nearest == float(k)
         moved = is_nearest & (excess > _MOVED * size)
         place = np.where(moved, 0.0, best.place[k])
         # Faces of tables are off by their tolerance: no gap is less than that of the bodies.
-        gap = np.where(is_nearest & (excess > 0.0), deepest.gap, np.maximum(best.gap[k], deepest.gap))
-        repeated = empty[k] & ~moved
-        for other in places:
-            apart = place[:2] - other[:2]
-            repeated = repeated | (apart @ apart <= (_REPEATED * size) ** 2)
-        places.append(np.where(repeated, 1e100, place))
-        point = deepest.point + axes.T @ np.where(repeated, 0.0, place)
-        touches.append(Touch(np.where(repeated, 1e100, gap), point, deepest.normal, feature + k))
+        gap = np.where(absent[k], 1e100, np.maximum(best.gap[k], deepest.gap))
+        gap = np.where(is_nearest & (excess > _REPEATED * size), deepest.gap, gap)
+        touches.append(Touch(gap, deepest.point + axes.T @ place, deepest.normal, feature + k))
     return touches
 
 

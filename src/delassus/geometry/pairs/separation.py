@@ -19,7 +19,7 @@ exact as rounding is beside ε, however small the gap.
 
 A body that is deep in another one has several maxima. The deep ones are searched by rays from the origin: with x = T u
 along a fixed direction u, T decreases until W + x is apart by ε, and n is normal to the part of W that the ray leaves
-through. The parts that are nearest to the origin are those that most rays meet; the best three of them are refined.
+through. The parts that are nearest to the origin are those that most rays meet; the best six of them are refined.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from delassus.geometry.pairs.simplex import nearest_weights
 from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.registry import Core
 
-_SUPPORTS: Final = 200
+_SUPPORTS: Final = 500
 """Support points of one maximisation at most."""
 
-_RAYS: Final = 80
+_RAYS: Final = 160
 """For bodies that are deep in each other."""
 
-_REFINED: Final = 3
+_REFINED: Final = 6
 """Of the normals that rays find."""
 
 _ROUNDING: Final = 1e-13
@@ -96,7 +96,7 @@ class _Search(NamedTuple):
 
 
 class _Starts(NamedTuple):
-    """The number of the next start, the best maximum, and gaps (3,) and normals (3, 3) that rays found."""
+    """The number of the next start, the best maximum, and gaps (6,) and normals (6, 3) that rays found."""
 
     number: Any
     best: Separation
@@ -108,7 +108,7 @@ def separation(one: Body, other: Body) -> Separation:
     """The signed distance of two convex bodies, the point of the first and the normal.
 
     Cost: some 600 operations a support point. Bodies that are apart or touch need 5 to 15 of them, curved ones 20 to
-    60; those that are deep in each other some 500.
+    60; those that are deep in each other a thousand.
     """
     away = one.core.center - other.core.center
     far = norm(away)

@@ -7,26 +7,33 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.geometry.shapes.distances import distance_from_sides, norm
+from delassus.geometry.shapes.distances import distance_from_below, distance_from_sides, norm
 from delassus.geometry.shapes.ground import point_touch
 from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, lengths, register_shape
+from delassus.geometry.shapes.terrain import TERRAIN_POINTS, ConvexBody, convex_touches
 from delassus.geometry.surfaces import Surface
 
 
 @register_shape("box")
 class Box(ShapeKind):
-    """A box touches the ground with its corners."""
+    """A box touches the ground with its corners, and vertices and edges of a height field with its faces and edges."""
 
     has_distance = True
     lengths = 3
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """Its corners."""
-        return 8
+        """Its corners; those on the edges of a height field come after them."""
+        return 8 + (TERRAIN_POINTS if on_field else 0)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """Its corners."""
-        return [point_touch(surface, body.at(np.array(corner))) for corner in corners(body.size)]
+        """Its corners, then the terrain's vertices and edges."""
+        touches = [point_touch(surface, body.at(np.array(corner))) for corner in corners(body.size)]
+        if not on_field:
+            return touches
+        halves = 0.5 * numpy.array(body.size)
+        lowest = body.p[2] - np.abs(body.R[2]) @ halves
+        terrain = ConvexBody(lambda x: _distance_of_terrain(body, x), body.p, float(numpy.linalg.norm(halves)), lowest)
+        return touches + convex_touches(surface, terrain)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
         """To the nearest point of a face, an edge or a corner; inside, to the nearest face."""
@@ -64,10 +71,6 @@ class Box(ShapeKind):
         number = np.where(x, 0.0, np.where(y, 2.0, 4.0)) + np.where(side > 0.0, 0.0, 1.0)
         return Facet(corners, side * normal, axis, number)
 
-    def flat_lengths(self, size: Any) -> tuple[float, ...]:
-        """Its edges."""
-        return tuple(size)
-
     def outline(self, size: Any) -> Array:
         """Its corners."""
         return corners(size)
@@ -80,6 +83,13 @@ class Box(ShapeKind):
             for side in (1.0, -1.0):
                 polygons.append([side * n + a * u + b * side * w for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
         return 0.5 * numpy.array(polygons) * numpy.asarray(size)
+
+
+def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
+    """Of a point of the terrain, which does not leave the box upwards."""
+    local, halves = body.R.T @ (x - body.p), 0.5 * lengths(body.size)
+    side = np.where(local < 0.0, -1.0, 1.0)
+    return distance_from_below(np.abs(local) - halves, side, body.R[2], halves, [body.R[:, k] for k in range(3)])
 
 
 def corners(size: Any) -> Any:

@@ -13,6 +13,7 @@ from delassus.geometry.shapes.distances import distance_from_ball, norm
 from delassus.geometry.shapes.ground import ball_halves, round_points, round_touches
 from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, register_shape
 from delassus.geometry.shapes.sphere import unit_sphere
+from delassus.geometry.shapes.terrain import TERRAIN_POINTS, ConvexBody, convex_touches
 from delassus.geometry.surfaces import Surface
 
 
@@ -24,18 +25,28 @@ class Capsule(ShapeKind):
     lengths = 2
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """Those of the balls at its ends."""
-        return 2 * round_points(on_field)
+        """Those of the balls at its ends; on a height field, those of its mantle come after them."""
+        return 2 * round_points(on_field) + (TERRAIN_POINTS if on_field else 0)
 
     def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
-        """All of them."""
-        return (True,) * self.ground_points(size, on_field)
+        """Those of the balls."""
+        return (True,) * (2 * round_points(on_field)) + (False,) * (TERRAIN_POINTS if on_field else 0)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """The balls at its ends."""
+        """The balls at its ends, then the terrain's vertices and edges below its mantle."""
         halves = ball_halves(body.size[0])
         ends = list(axis_ends(body))
-        return [touch for end in ends for touch in round_touches(RoundBody(end, halves), surface, on_field)]
+        touches = [touch for end in ends for touch in round_touches(RoundBody(end, halves), surface, on_field)]
+        if not on_field:
+            return touches
+        (radius, length), axis = body.size, body.R[:, 2]
+
+        def counts(x: Any) -> Any:
+            return np.abs(axis @ (x - body.p)) < 0.5 * length
+
+        lowest = body.p[2] - 0.5 * length * np.abs(axis[2]) - radius
+        mantle = ConvexBody(lambda x: self.distance(body, x), body.p, float(radius + 0.5 * length), lowest, counts)
+        return touches + convex_touches(surface, mantle)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
         """From the nearest point of the axis less the radius; from the axis itself, the way out is across it."""
@@ -68,14 +79,6 @@ class Capsule(ShapeKind):
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
         """The radius: without length, it is a ball."""
         return tuple(size[:1])
-
-    def ball_radius(self, size: Any) -> float:
-        """That of its ends."""
-        return float(size[0])
-
-    def flat_lengths(self, size: Any) -> tuple[float, ...]:
-        """Its thickness and its length."""
-        return (2.0 * size[0], size[1]) if size[1] > 0.0 else ()
 
     def outline(self, size: Any) -> Array:
         """The balls at its ends."""

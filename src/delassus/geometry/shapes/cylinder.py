@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy
 
 import delassus.numpy as np
 from delassus.geometry.fields import HeightField
-from delassus.geometry.shapes.distances import TINY, distance_from_sides, norm
+from delassus.geometry.shapes.distances import TINY, distance_from_below, distance_from_sides, norm
 from delassus.geometry.shapes.ground import point_touch
 from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.shapes.rims import RIM_POINTS, rim_touches
+from delassus.geometry.shapes.terrain import TERRAIN_POINTS, ConvexBody, convex_touches
 from delassus.geometry.surfaces import Surface
 
 _THIRD: Final = 2.0 * math.pi / 3.0
 
 _EIGHTH: Final = 0.25 * math.pi
-
-_SAME_FACE: Final = 1.0 - 1e-12
-"""The cosine of the angle between normals that are those of one face of a height field."""
-
-_DEEP: Final = 0.02
-"""Of a cylinder's radius: a rim that is deeper in a height field has not come there by its lowest point."""
 
 
 @register_shape("cylinder")
@@ -34,12 +29,15 @@ class Cylinder(ShapeKind):
     lengths = 2
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """On each rim, the lowest one and two others; three on a height field."""
-        return 8 if on_field else 6
+        """On each rim, the lowest one and two others; on a height field, the lowest on two faces and three others, and
+        those on vertices and edges of the field."""
+        return 2 * (RIM_POINTS + 3) + TERRAIN_POINTS if on_field else 6
 
     def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
         """The lowest ones."""
-        return (True, *(False,) * (self.ground_points(size, on_field) // 2 - 1)) * 2
+        if on_field:
+            return (*(True,) * RIM_POINTS, *(False,) * 3) * 2 + (False,) * TERRAIN_POINTS
+        return (True, False, False) * 2
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
         """Of the upper and the lower rim.
@@ -56,28 +54,27 @@ class Cylinder(ShapeKind):
 
             c, s = _lowest_direction(turn, surface(center)[1])
             if on_field:
-                rolls = isinstance(surface, HeightField)
-                touches.append(
-                    _rolling(surface, center, turn, on_rim, radius) if rolls else point_touch(surface, on_rim(c, s))
-                )
+                if isinstance(surface, HeightField):
+                    touches += rim_touches(surface, center, turn[:, 2], radius)
+                else:
+                    lowest = point_touch(surface, on_rim(c, s))
+                    touches += [lowest, *[lowest._replace(gap=np.abs(lowest.gap) + 10.0 * radius)] * (RIM_POINTS - 1)]
                 touches += [point_touch(surface, on_rim(math.cos(k * _THIRD), math.sin(k * _THIRD))) for k in range(3)]
                 continue
             for angle in (0.0, _THIRD, -_THIRD):
                 a, b = math.cos(angle), math.sin(angle)
                 touches.append(point_touch(surface, on_rim(c * a - s * b, s * a + c * b)))
-        return touches
+        if not on_field:
+            return touches
+        across = np.sqrt(np.maximum(1.0 - turn[2, 2] * turn[2, 2], 0.0))
+        lowest = body.p[2] - 0.5 * length * np.abs(turn[2, 2]) - radius * across
+        terrain = ConvexBody(lambda x: _distance_of_terrain(body, x), body.p, math.hypot(radius, 0.5 * length), lowest)
+        return touches + convex_touches(surface, terrain)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
         """To the mantle, a lid or a rim; inside, to the nearer of mantle and lid."""
-        radius, length = body.size
-        away = x - body.p
-        z = body.R[:, 2] @ away
-        across = away - z * body.R[:, 2]
-        r = norm(across)
-        outward = np.where(r > TINY, across / np.maximum(r, TINY), body.R[:, 0])
-        return distance_from_sides(
-            np.stack([r - radius, np.abs(z) - 0.5 * length]), [outward, np.where(z < 0.0, -1.0, 1.0) * body.R[:, 2]]
-        )
+        beyond, outward, side = _sides(body, x)
+        return distance_from_sides(beyond, [outward, side * body.R[:, 2]])
 
     def support(self, body: Placed, direction: Any) -> Any:
         """A point of a rim."""
@@ -113,15 +110,31 @@ class Cylinder(ShapeKind):
         axis = np.where(lid, body.R[:, 0], body.R[:, 2])
         return Facet(np.stack(corners), normal, axis, np.where(lid, np.where(side > 0.0, 1.0, 2.0), 0.0))
 
-    def flat_lengths(self, size: Any) -> tuple[float, ...]:
-        """Its thickness and its length."""
-        return (2.0 * size[0], size[1]) if size[1] > 0.0 else ()
-
     def outline(self, size: Any) -> Array:
         """Both rims."""
         (radius, length), turn = size, numpy.linspace(0.0, 2.0 * math.pi, 32, endpoint=False)
         ring = numpy.stack([radius * numpy.cos(turn), radius * numpy.sin(turn), numpy.zeros(32)], -1)
         return numpy.concatenate([ring + numpy.array((0.0, 0.0, z)) for z in (-0.5 * length, 0.5 * length)])
+
+
+def _sides(body: Placed, x: Any) -> tuple[Any, Any, Any]:
+    """How far (2,) a point is beyond the mantle and the nearer lid, the direction away from the axis, and the lid's
+    side of it, -1 or 1."""
+    radius, length = body.size
+    away = x - body.p
+    z = body.R[:, 2] @ away
+    across = away - z * body.R[:, 2]
+    r = norm(across)
+    outward = np.where(r > TINY, across / np.maximum(r, TINY), body.R[:, 0])
+    return np.stack([r - radius, np.abs(z) - 0.5 * length]), outward, np.where(z < 0.0, -1.0, 1.0)
+
+
+def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
+    """Of a point of the terrain, which does not leave the cylinder by a lid that looks upwards."""
+    beyond, outward, side = _sides(body, x)
+    up = np.stack([np.array(0.0), body.R[2, 2]])
+    halves = np.stack([np.array(body.size[0]), np.array(0.5 * body.size[1])])
+    return distance_from_below(beyond, np.stack([np.array(1.0), side]), up, halves, [outward, body.R[:, 2]])
 
 
 def _lowest_direction(turn: Any, normal: Any) -> tuple[Any, Any]:
@@ -131,21 +144,3 @@ def _lowest_direction(turn: Any, normal: Any) -> tuple[Any, Any]:
     upright = size < 1e-9  # every direction is as low as any other
     safe = np.where(upright, 1.0, size)
     return np.where(upright, 1.0, x) / safe, np.where(upright, 0.0, y) / safe
-
-
-def _rolling(surface: Any, center: Any, turn: Any, on_rim: Callable[[Any, Any], Any], radius: float) -> Touch:
-    """The point of a rim that is lowest above the face of a height field on which it is; far if there is no such face.
-
-    Held to another face, the gap would change otherwise than by the velocity of the body's point. Where the rim is deep
-    in a ridge, it came there between the points that touch: to lift it would gain energy.
-    """
-    normal = surface.mean_normal(center, radius)
-    x = on_rim(*_lowest_direction(turn, normal))
-    touch, valid = point_touch(surface, x), np.array(False)
-    for _ in range(2):
-        normal = surface(touch.point)[1]
-        other = point_touch(surface, on_rim(*_lowest_direction(turn, normal)))
-        touch = Touch(*(np.where(valid, old, new) for old, new in zip(touch, other, strict=True)))
-        valid = valid | (other.normal @ normal > _SAME_FACE)
-    valid = valid & (touch.gap > -_DEEP * radius)
-    return touch._replace(gap=np.where(valid, touch.gap, np.abs(touch.gap) + radius))

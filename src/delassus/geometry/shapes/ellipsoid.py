@@ -77,10 +77,6 @@ class Ellipsoid(ShapeKind):
         halves = lengths(body.size)
         return Core(body.p, halves, 0.0, np.min(halves))
 
-    def ball_radius(self, size: Any) -> float:
-        """Its longest half-axis."""
-        return float(max(size))
-
     def outline(self, size: Any) -> Array:
         """Points on its circles of latitude."""
         return unit_sphere() * numpy.asarray(size)

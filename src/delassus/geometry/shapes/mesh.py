@@ -1,22 +1,33 @@
 """Meshes, as their convex hulls: size (n, 3), the vertices in the axes of the body.
 
-Tables of faces, where they are known, come with the vertices: a size may be `HullTables`.
+Where hulls are data of a loop, the size is a `Hull`, with traced tables of faces.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import scan
+from delassus.geometry.fields import HeightField
 from delassus.geometry.hulls.ground_faces import HullTables, hull_tables
-from delassus.geometry.hulls.on_plane import POINTS, choose_vertices
-from delassus.geometry.hulls.tables import as_hull
-from delassus.geometry.shapes.distances import norm
-from delassus.geometry.shapes.ground import point_touch
+from delassus.geometry.hulls.on_plane import POINTS, choose_points, choose_vertices
+from delassus.geometry.hulls.tables import Hull, as_hull
+from delassus.geometry.shapes.distances import UPWARD, norm
 from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.shapes.terrain import (
+    TERRAIN_POINTS,
+    ConvexBody,
+    Distance,
+    convex_touches,
+    vertex_touches,
+)
 from delassus.geometry.surfaces import Surface
+
+_NEVER: Final = 1e6
+"""Of a hull's extent [m]: how far a point is below faces that it does not leave a hull by."""
 
 
 @register_shape("mesh")
@@ -24,16 +35,29 @@ class Mesh(ShapeKind):
     """A mesh touches a plane with the lowest vertex of its hull and with four of the face that lies on the plane."""
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """Five on a plane."""
-        return len(size) if on_field else POINTS
+        """Five on a plane; on a height field, those on its vertices and edges come after them."""
+        return POINTS + (TERRAIN_POINTS if on_field else 0)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
         """The lowest vertex, then those of the face; their features are the numbers of vertices."""
-        if on_field:
-            return [point_touch(surface, body.at(np.array(vertex))) for vertex in body.size]
-        height, normal = surface(body.p)
-        chosen = choose_vertices(tables_of(body.size), body.R.T @ normal, height)
-        return [Touch(gap, body.at(vertex), normal, number) for gap, vertex, number in chosen]
+        if isinstance(body.size, Hull):
+            height, normal = surface(body.p)
+            chosen = choose_points(body.size, body.R.T @ normal, height)
+            return [Touch(gap, body.at(vertex), normal, number) for gap, vertex, number in chosen]
+        hull = tables_of(body.size)
+        if isinstance(surface, HeightField):
+            touches = vertex_touches(surface, hull.vertices, body.at, body.p)
+        else:
+            height, normal = surface(body.p)
+            chosen = choose_vertices(hull, body.R.T @ normal, height)
+            touches = [Touch(gap, body.at(vertex), normal, number) for gap, vertex, number in chosen]
+        if not on_field:
+            return touches
+        middle = 0.5 * (hull.vertices.min(0) + hull.vertices.max(0))
+        radius = float(numpy.linalg.norm(hull.vertices - middle, axis=1).max())
+        lowest = body.p[2] + np.min(hull.vertices @ body.R[2])
+        terrain = ConvexBody(_distance_of_terrain(body, hull), body.at(middle), radius, lowest)
+        return touches + convex_touches(surface, terrain)
 
     def support(self, body: Placed, direction: Any) -> Any:
         """A vertex; cost: one scalar product a vertex."""
@@ -58,15 +82,42 @@ class Mesh(ShapeKind):
         """None: readers check vertices."""
         return ()
 
-    def flat_lengths(self, size: Any) -> tuple[float, ...]:
-        """Of the box around it."""
-        return tuple(numpy.ptp(numpy.array(size), axis=0).tolist())
-
     def outline(self, size: Any) -> Array:
         """Its vertices."""
         return numpy.array(size)
 
 
+def _distance_of_terrain(body: Placed, hull: HullTables) -> Distance:
+    """Of a point of the terrain, which does not leave the hull upwards: its largest height above faces.
+
+    Outside, beside edges and vertices, the distance is larger than that; both are zero on the surface.
+    """
+    normals, offsets = hull.planes
+    raised = np.where(normals @ body.R[2] > UPWARD, _NEVER * hull.extent, 0.0)
+
+    def distance(x: Any) -> tuple[Any, Any]:
+        local = body.R.T @ (x - body.p)
+
+        def visit(best: tuple[Any, ...], face: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
+            highest, way, depth, way_out = best
+            normal, offset, above = face
+            height = normal @ local - offset
+            higher, deeper = height > highest, height - above > depth
+            return (
+                np.where(higher, height, highest),
+                np.where(higher, normal, way),
+                np.where(deeper, height - above, depth),
+                np.where(deeper, normal, way_out),
+            ), None
+
+        none = (np.array(-numpy.inf), np.zeros(3), np.array(-numpy.inf), np.zeros(3))
+        (gap, normal, depth, way_out), _ = scan(visit, none, (normals, offsets, raised))
+        inside = gap < 0.0
+        return np.where(inside, depth, gap), body.R @ np.where(inside, way_out, normal)
+
+    return distance
+
+
 def tables_of(size: Any) -> HullTables:
-    """The tables of a hull, made of its vertices unless they are given."""
-    return size if isinstance(size, HullTables) else hull_tables(tuple(map(tuple, numpy.asarray(size).tolist())))
+    """The tables of a hull with known vertices (n, 3)."""
+    return hull_tables(tuple(map(tuple, numpy.asarray(size).tolist())))

@@ -126,14 +126,6 @@ class ShapeKind:
         """The lengths [m] that a body of this shape has to have."""
         return tuple(size)
 
-    def ball_radius(self, size: Any) -> float:
-        """The largest radius [m] of its round parts, which meet all cells of a height field below them; 0 for none."""
-        return 0.0
-
-    def flat_lengths(self, size: Any) -> tuple[float, ...]:
-        """The lengths [m] of a shape that touches with corners, rims or ends; empty for balls and ellipsoids."""
-        return ()
-
     def outline(self, size: Any) -> Array:
         """(n, 3) points whose convex hull is the shape, for drawings."""
         raise NotImplementedError

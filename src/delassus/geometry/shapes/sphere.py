@@ -50,10 +50,6 @@ class Sphere(ShapeKind):
         """Its centre."""
         return body.p
 
-    def ball_radius(self, size: Any) -> float:
-        """Its radius."""
-        return float(size[0])
-
     def outline(self, size: Any) -> Array:
         """Points on circles of latitude."""
         return float(size[0]) * unit_sphere()

@@ -33,8 +33,7 @@ from delassus.model.readers.mjcf_places import Places, check_assets
 from delassus.model.readers.mjcf_refusals import one_line, refused
 from delassus.model.readers.mjcf_support import unsupported
 from delassus.model.readers.mjcf_tree import FREE, frames, our_quaternion, read_tree
-from delassus.model.readers.xml import ModelFileError, check_size
-from delassus.model.readers.xml_text import decoded
+from delassus.model.readers.xml import ModelFileError, check_size, decoded
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.spatial.quaternions import quaternion_to_rotation
 
@@ -118,6 +117,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     if flags & (int(off.mjDSBL_EQUALITY) | int(off.mjDSBL_CONSTRAINT)):
         ties = type(ties)((), (), ())
     driven = actuators(mujoco, m, names)
+    omissions = tuple(unsupported(mujoco, m, names, ties.skipped, driven))
     return Model(
         text_at(m.names, 0) or "robot",
         tree.joints,
@@ -130,7 +130,8 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         tendons=tendons(m, names, springs=springs, dampers=dampers),
         sensors=sensors(mujoco, m, names),
         postures=_postures(m, names, driven),
-        warnings=(*notes, *unsupported(mujoco, m, names, ties.skipped, driven)),
+        warnings=(*notes, *omissions),
+        omissions=omissions,
         describes_world=True,
         contact_rules=contact_rules(mujoco, m, names),
         time_step=float(m.opt.timestep),

@@ -19,8 +19,7 @@ from typing import Final
 
 from delassus.errors import short
 from delassus.model.readers.meshes import MAX_MESH_BYTES
-from delassus.model.readers.xml import MAX_BYTES, Element, ModelFileError, NotXml, read_xml
-from delassus.model.readers.xml_text import decoded, without_comments
+from delassus.model.readers.xml import MAX_BYTES, Element, ModelFileError, NotXml, decoded, read_xml, without_comments
 
 _MAX_DOCUMENTS: Final = 1_000
 _DOCUMENTS: Final = ("include", "model")

@@ -13,6 +13,8 @@ from delassus.model.readers.mjcf_tree import BALL, FREE
 from delassus.model.transmission import CARRIED, Actuator
 
 _SHOWN = 5
+_WRITE = "Write it as a constraint of Mechanism."
+_LINEAR = "Add the rest of the force to the controls, or to joints without these."
 
 
 def unsupported(
@@ -26,57 +28,89 @@ def unsupported(
         names.geoms[g] for g in range(m.ngeom) if m.geom_type[g] in (int(kinds.mjGEOM_HFIELD), int(kinds.mjGEOM_SDF))
     ]
     inactive = [name for kind, name in skipped if kind == "inactive"]
-    features: list[tuple[str, Iterable[str]]] = [
-        ("equality constraints that are not active at the start are left out", inactive),
+    features: list[tuple[str, Iterable[str], str]] = [
+        (
+            "equality constraints that are not active at the start are left out",
+            inactive,
+            "Set active='true' in the file, or give the constraint to Mechanism.",
+        ),
         *(
-            (f"equality constraints of the kind {kind!r} are left out", [n for k, n in skipped if k == kind])
+            (f"equality constraints of the kind {kind!r} are left out", [n for k, n in skipped if k == kind], _WRITE)
             for kind in sorted({kind for kind, _ in skipped} - {"inactive"})
         ),
         (
             "friction and inertia of tendons are left out",
             _where(_some(m, "tendon_frictionloss", "tendon_armature"), names.tendons),
+            "Give friction and armature to the joints.",
         ),
         (
             "limits of the force of all actuators of a tendon are left out",
             _where(_some(m, "tendon_actfrclimited"), names.tendons),
+            "Give its actuators a forcerange.",
         ),
         (
             "springs, dampers and limits of strings around shapes are left out",
             _where(_some(m, "tendon_stiffness", "tendon_damping", "tendon_limited") * _wrapping(m), names.tendons),
+            "Lead the string through sites on the shape.",
         ),
         (
             "springs and dampers of tendons that are not linear are taken as linear",
             _where(_some(m, "tendon_stiffnesspoly", "tendon_dampingpoly"), names.tendons),
+            _LINEAR,
         ),
         (
             "of these actuators only the affine part is kept",
             [f"{a.name} ({a.kind})" for a in actuators if not CARRIED.issuperset(a.kind.split())],
+            "Simulations refuse them: give actuators= without them.",
         ),
         (
             "gravity compensation by actuators counts as a passive force, not within their limits",
             _where(m.jnt_actgravcomp.astype(bool) & m.jnt_actfrclimited.astype(bool), names.joints),
+            "Widen actuatorfrcrange by the weight.",
         ),
-        ("mocap bodies are fixed where the file puts them", _where(m.body_mocapid >= 0, names.bodies)),
-        ("limits of ball joints are left out", _where(ball & m.jnt_limited.astype(bool), names.joints)),
+        (
+            "mocap bodies are fixed where the file puts them",
+            _where(m.body_mocapid >= 0, names.bodies),
+            "Move them by a constraint with a reference in time.",
+        ),
+        (
+            "limits of ball joints are left out",
+            _where(ball & m.jnt_limited.astype(bool), names.joints),
+            "Write the joint as three hinges.",
+        ),
         (
             "the linear armature of a free joint counts in the body's axes, in MuJoCo in the world's, so accelerations "
             "differ while it turns",
             linear_armature,
+            "Add the mass to the body instead.",
         ),
-        ("springs that are not linear are taken as linear", _where(_any(m, "jnt_stiffnesspoly"), names.joints)),
-        ("springs that yield are taken as elastic", _where(_any(m, "jnt_springyield"), names.joints)),
+        (
+            "springs that are not linear are taken as linear",
+            _where(_any(m, "jnt_stiffnesspoly"), names.joints),
+            _LINEAR,
+        ),
+        ("springs that yield are taken as elastic", _where(_any(m, "jnt_springyield"), names.joints), _LINEAR),
         (
             "damping that is not linear is taken as linear",
             _where(_any(m, "dof_dampingpoly"), [names.joints[j] for j in m.dof_jntid]),
+            _LINEAR,
         ),
-        ("height fields and signed distance fields are left out", fields),
+        (
+            "height fields and signed distance fields are left out",
+            fields,
+            "Give ground=Ground(heights=…), or meshes in their place.",
+        ),
     ]
-    sentences = [f"{what}: {_listed(which)}." for what, which in features if which]
+    sentences = [f"{what}: {_listed(which)}. {remedy}".strip() for what, which, remedy in features if which]
     if m.nflex:
-        sentences.append(f"deformable bodies (flex) keep their particles and lose what holds them together: {m.nflex}.")
+        sentences.append(
+            f"deformable bodies (flex) keep their particles and lose what holds them together: {m.nflex}. "
+            "Take dl.particles."
+        )
     if m.opt.density or m.opt.viscosity:
         sentences.append(
-            f"the medium is left out: density {m.opt.density:g} kg/m³, viscosity {m.opt.viscosity:g} Pa·s."
+            f"the medium is left out: density {m.opt.density:g} kg/m³, viscosity {m.opt.viscosity:g} Pa·s. "
+            "Add its forces to the controls."
         )
     return sentences
 

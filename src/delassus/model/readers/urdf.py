@@ -12,12 +12,13 @@ as the root link of many files is; that of a link which is elsewhere is called w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Set
 from itertools import count
 from typing import Literal, TypeAlias, get_args
 
 from delassus.common.checks import one_of
-from delassus.errors import short
+from delassus.errors import DelassusError, short
 from delassus.model.contact_rules import ContactRules
 from delassus.model.formats import register_format
 from delassus.model.joints import Free, JointKind
@@ -25,7 +26,8 @@ from delassus.model.model import Model
 from delassus.model.moments import negative_moment
 from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Geometry, Joint, is_world
 from delassus.model.placement import Inertia, Placement
-from delassus.model.readers.urdf_geometry import Packages, Shapes
+from delassus.model.readers.srdf import with_srdf
+from delassus.model.readers.urdf_geometry import Packages, PathName, Shapes, expanded
 from delassus.model.readers.urdf_parts import Limits, inertia, joint_kind, limits, origin, triangle_warning
 from delassus.model.readers.urdf_tree import UrdfTree, read_tree, resolved_mimics
 from delassus.model.readers.xml import Element, read_xml
@@ -35,7 +37,7 @@ MimicMode: TypeAlias = Literal["reduce", "ignore"]
 ROOT_JOINT = "root_joint"
 
 
-@register_format("urdf", suffixes=(".urdf",), root_tag="robot", options=("root", "mimic", "packages"))
+@register_format("urdf", suffixes=(".urdf",), root_tag="robot", options=("root", "mimic", "packages", "srdf"))
 def read_urdf(
     data: str | bytes,
     file: str = "<string>",
@@ -43,12 +45,14 @@ def read_urdf(
     root: Root = "fixed",
     mimic: MimicMode = "reduce",
     packages: Packages = (),
+    srdf: PathName | None = None,
 ) -> Model:
     """The robot that a URDF document describes.
 
     `root="free"` puts a free joint "root_joint" under the root link, unless that link has no mass and carries but a
     floating joint: such a robot is free already. `mimic="ignore"` gives joints that mimic others coordinates of their
     own. `packages` says where meshes are, see `urdf_geometry`; `file` is the name in messages.
+    `srdf` is the path of an SRDF file, or its text: pairs of links that do not touch, and postures.
     """
     for name, value, allowed in (("root", root, get_args(Root)), ("mimic", mimic, get_args(MimicMode))):
         one_of(name, value, allowed)
@@ -57,7 +61,16 @@ def read_urdf(
     tree = read_tree(robot, warnings)
     builder = _Builder(robot, tree, packages, warnings)
     builder.walk(free=root == "free")
-    return builder.model(mimic)
+    model = builder.model(mimic)
+    if srdf is None:
+        return model
+    text = os.fspath(srdf)
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return with_srdf(model, text)
+    try:
+        return with_srdf(model, expanded(text).read_bytes(), text)
+    except OSError as error:
+        raise DelassusError(f"the SRDF {text!r} cannot be read: {error.strerror}.", code="missing-file") from None
 
 
 class _Builder:

@@ -11,8 +11,13 @@ the articulated-body recursion (see `tree_solve`),
     (M + diag(b) + Jᵀ C J) dv = -F + Jᵀ B⁻¹ y,   dx = (ρ + b) dv, or the force that holds a locked joint,
 
 so that neither a Delassus matrix nor a row for each joint is formed: O(n) operations for a robot of n joints, whatever
-touches. The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
-proximal ε grows, which holds impulses near what they are.
+touches. Contacts between bodies join two branches of the tree; where some push, their rows Jₚ are added by Woodbury's
+formula, with the recursion as the inner inverse T⁻¹:
+
+    dv = dv₀ - T⁻¹ Jₚᵀ μ,   (I + Cₚ Jₚ T⁻¹ Jₚᵀ) μ = Cₚ Jₚ dv₀.
+
+The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
+proximal ε, which holds impulses near what they are, grows.
 
 Choose it for trees with dry friction, limits and servos that saturate; a few contacts on a robot without joint laws
 cost less by their Delassus matrix (`stages.solve`), and that is also what solves what ends here unsolved.
@@ -24,21 +29,33 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
+from delassus.compiler.tracing.flow.control import map as map_rows
+from delassus.linalg.lu import solve_without_pivots
 from delassus.model.links import Links
 from delassus.step.articulated.contact_steps import contact_step, project
 from delassus.step.articulated.joint_laws import JointLaws
-from delassus.step.articulated.tree_solve import factor_supported_tree
+from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
 
 _NEAR: Final = 1e-7
-"""ε while steps go all the way: for the numbers alone."""
+"""The least ε: for the numbers alone."""
 
-_FIRST: Final = 1e-4
-"""ε after the first step that goes less than a quarter of its way; each further one multiplies it by `_GROWTH`."""
-
-_GROWTH: Final = 30.0
 _FAR: Final = 0.1
 """The largest ε."""
+
+_SHARE: Final = 1e-3
+"""ε as a share of the error relative to the impulses, as in the method of Levenberg and Marquardt: two points of a foot
+that stick are redundant along the line that joins them, and there a step goes as far as the error over ε."""
+
+_GROWTH: Final = 10.0
+"""By what ε is multiplied after a step that goes less than a quarter of its way, and divided after others."""
+
+_GROWN: Final = 1e4
+"""The product of these, at most."""
+
+_SMALL: Final = 1e-12
+"""Energy [J] of impulses that counts as none."""
 
 _SHORTEST: Final = 1.0 / 32.0
 """Of a step, as a share of the whole of it."""
@@ -64,6 +81,7 @@ class TreeProblem(NamedTuple):
         J: Of each contact (k + 1, nv), k tangents first, the normal last.
         rows: Of each contact (k + 1, 6), the same for the motion of its body.
         shares: Of each contact, by links that it may be on, 1.0 or a traced share: 1 of its own link, 0 of others.
+        between: Of each contact whether it is between two bodies: False, True, or traced.
         offset: Of each contact (k + 1,) [m/s].
         friction: (contacts,) coefficients.
         R: (contacts, k + 1) [1/kg], about the response of a contact's rows.
@@ -79,6 +97,7 @@ class TreeProblem(NamedTuple):
     J: list[Any]
     rows: list[Any]
     shares: list[dict[int, Any]]
+    between: list[Any]
     offset: list[Any]
     friction: Any
     R: Any
@@ -142,6 +161,8 @@ def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> t
     for J, step in zip(problem.J, steps, strict=True):
         tau = tau + J.T @ step.alone
     dv, force = factors.solve(tau)
+    if any(between is not False for between in problem.between):
+        dv, force = _join_branches(problem, factors, [step.C for step in steps], now.z, dv, force)
     dx = (rho + slopes) * dv
     for k, held in enumerate(locked):
         if held is not None:
@@ -150,13 +171,36 @@ def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> t
     return dx, np.stack(change) if change else np.zeros((0, 3))
 
 
+def _join_branches(
+    problem: TreeProblem, factors: TreeFactors, stiffness: list[Any], z: Any, dv: Any, force: Any
+) -> tuple[Any, Any]:
+    """dv and the forces (nv,) of locked joints, with contacts between bodies."""
+    some = [k for k, between in enumerate(problem.between) if between is not False]
+    joins = [np.array(problem.between[k]) for k in some]
+    J = np.concatenate([problem.J[k] for k in some])
+    C = [np.where(joined, stiffness[k], 0.0) for k, joined in zip(some, joins, strict=True)]
+    pushes = np.any(np.stack([joined & (z[k, -1] > 0.0) for k, joined in zip(some, joins, strict=True)]))
+    n = len(J) // len(some)
+
+    def by_blocks(x: Any) -> Any:
+        return np.concatenate([block @ x[n * i : n * (i + 1)] for i, block in enumerate(C)])
+
+    def join(dv: Any, force: Any) -> tuple[Any, Any]:
+        motions, forces = map_rows(factors.solve, J)
+        mu = solve_without_pivots(np.eye(len(J)) + by_blocks(J @ motions.T), by_blocks(J @ dv))
+        return dv - motions.T @ mu, force - forces.T @ mu
+
+    return cond(pushes, join, (dv, force), dv, force)
+
+
 class NewtonState(NamedTuple):
-    """x (nv,), impulses (contacts, k + 1), their residuals, ε, short steps in a row, and iterations."""
+    """x (nv,), impulses (contacts, k + 1), their residuals, by what ε has grown, short steps in a row, and
+    iterations."""
 
     x: Any
     impulse: Any
     now: Residuals
-    epsilon: Any
+    growth: Any
     short: Any
     count: Any
 
@@ -175,7 +219,9 @@ def iterate(problem: TreeProblem, x: Any, impulse: Any, should_continue: Callabl
     """Iterations from x (nv,) and impulses (contacts, k + 1)."""
 
     def step(last: NewtonState) -> NewtonState:
-        dx, change = newton_step(problem, last.x, last.now, last.epsilon)
+        size = np.sum(last.impulse * last.impulse * problem.R) + _SMALL
+        epsilon = np.clip(_SHARE * last.growth * np.sqrt(last.now.merit / size), _NEAR, _FAR)
+        dx, change = newton_step(problem, last.x, last.now, epsilon)
         whole = last.short > _PATIENCE
 
         def shorten(trial: _Trial) -> _Trial:
@@ -191,9 +237,9 @@ def iterate(problem: TreeProblem, x: Any, impulse: Any, should_continue: Callabl
         x, impulse = np.where(keep, trial.x, last.x), np.where(keep, trial.impulse, last.impulse)
         now = Residuals(*(np.where(keep, a, b) for a, b in zip(trial.now, last.now, strict=True)))
         short = trial.share < 0.2
-        epsilon = np.where(short, np.clip(_GROWTH * last.epsilon, _FIRST, _FAR), _NEAR)
-        return NewtonState(x, impulse, now, epsilon, np.where(short, last.short + 1.0, 0.0), last.count + 1.0)
+        growth = np.where(short, np.minimum(_GROWTH * last.growth, _GROWN), np.maximum(last.growth / _GROWTH, 1.0))
+        return NewtonState(x, impulse, now, growth, np.where(short, last.short + 1.0, 0.0), last.count + 1.0)
 
-    start = NewtonState(x, impulse, evaluate(problem, x, impulse), np.array(_NEAR), np.array(0.0), np.array(0.0))
+    start = NewtonState(x, impulse, evaluate(problem, x, impulse), np.array(1.0), np.array(0.0), np.array(0.0))
     last: NewtonState = while_loop(should_continue, step, start, UNBOUNDED)
     return last

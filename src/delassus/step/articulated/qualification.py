@@ -13,8 +13,10 @@ from delassus.compiler.host.definition import plainly
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors
-from delassus.geometry.candidates import touches
+from delassus.geometry.candidates import Shape, touches
+from delassus.geometry.collisions import collision_touches
 from delassus.geometry.reach import Reach
+from delassus.geometry.shapes.registry import Touch
 from delassus.geometry.surfaces import plane_surface
 from delassus.model.links import links_of
 from delassus.model.parts import WORLD
@@ -38,7 +40,7 @@ _LIGHTEST: Final = 1e-9
 def reason_against(scene: Scene) -> str | None:
     """Why a scene cannot be solved so, in words; None if it can.
 
-    The recursion takes one tree whose velocities belong to one link each, contacts with the world alone, and one law
+    The recursion takes one tree whose velocities belong to one link each, and one law
     a joint.
     """
     model = scene.model
@@ -53,8 +55,6 @@ def reason_against(scene: Scene) -> str | None:
         return "there are one-sided constraints"
     if sum(link.parent == WORLD for link in tree.links) != 1:
         return "there are several robots or free bodies"
-    if scene.collisions:
-        return "shapes may touch each other"
     if scene.contacts:
         return "there are named contact points"
     if model.tendons:
@@ -96,15 +96,18 @@ def _responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     reach = Reach.of(tree, model.nv, poses)
     surface = plane_surface(np.array([0.0, 0.0, 1.0]), 0.0)
     inverse = np.linalg.inv(np.asarray(mass_matrix(model, q)))
+    found: list[tuple[Shape, Shape | None, Touch]] = []
+    found += [(shape, None, touch) for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
+    for collision in scene.collisions:
+        found += [(collision.shape, collision.other, touch) for touch in collision_touches(collision, tree, poses)]
     responses: list[Any] = []
-    for shape in scene.shapes:
-        link = tree.place(shape.geometry.joint, shape.geometry.placement)[0]
-        for touch in touches(shape, tree, poses, surface):
-            if link == WORLD:
-                responses.append((0.0, 0.0))
-                continue
-            J = np.asarray(reach.rows(link, frozenset({link}), np.asarray(touch[1]), np.eye(3), 6))
-            responses.append(tuple(np.trace(rows @ inverse @ rows.T) / 3.0 for rows in (J[:3], J[3:])))
+    for shape, other, touch in found:
+        J = np.zeros((6, model.nv))
+        for one, sign in ((shape, 1.0), (other, -1.0)):
+            link = WORLD if one is None else tree.place(one.geometry.joint, one.geometry.placement)[0]
+            if link != WORLD:
+                J += sign * np.asarray(reach.rows(link, frozenset({link}), np.asarray(touch[1]), np.eye(3), 6))
+        responses.append(tuple(np.trace(rows @ inverse @ rows.T) / 3.0 for rows in (J[:3], J[3:])))
     moves, turns = np.array(responses).T if responses else np.ones((2, 0))
     return tuple(np.maximum(x, _LIGHTEST * x.max(initial=0.0)) for x in (moves, turns))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from delassus.common.checks import (
     numbers_in_range,
     real_array,
 )
-from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.solvers.laws import Lcp
 from delassus.contact.solvers.options import SolverInputs, SolverOptions
@@ -26,29 +25,11 @@ from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.kinematics.manifold import parts
 from delassus.step.contact.options import ProblemOptions
-from delassus.step.laws.inputs import ContactPlanes
+from delassus.step.laws.inputs import ContactInputs, ContactPlanes
 from delassus.step.laws.law import Law, Relaxed
 from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import Contact
-
-
-class ContactInputs(NamedTuple):
-    """Arrays that kernels take besides a state; None for what is not given.
-
-    Attributes:
-        contact: Of the points: friction and the like.
-        planes: What the points touch.
-        stabilization: (…) from 0 to 1; None for 0.
-        time: (…) [s].
-        parameters: (…, nparameters).
-    """
-
-    contact: ContactParameters
-    planes: ContactPlanes
-    stabilization: Any = None
-    time: Any = None
-    parameters: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +42,7 @@ class ContactArguments:
         state: Configurations, velocities, generalised forces.
         step: h [s], or None for forces.
         inputs: Of kernels.
+        parameters: (…, nparameters) of the model, None if it has none.
     """
 
     scene: Scene
@@ -68,6 +50,7 @@ class ContactArguments:
     state: tuple[Any, Any, Any]
     step: NDArray[np.float64] | None
     inputs: ContactInputs
+    parameters: Any = None
 
     @classmethod
     def of(
@@ -85,6 +68,8 @@ class ContactArguments:
         step = None if time_step is None else numbers_in_range("time_step", time_step, TIME_STEPS)
         solver = getattr(options, "solver", SolverOptions())
         _check_batch(state, step, solver.start)
+        if options.time is not None:
+            real_array("time", options.time, "a number of seconds")
         contact = contact_parameters(scene, given, options.contact)
         planes = ContactPlanes(*plane_arrays(scene, *options.planes))
         share = numbers_in_range(
@@ -95,20 +80,24 @@ class ContactArguments:
             given,
             (_without_zero_quaternions(scene, state[0]), *state[1:]),
             step,
-            ContactInputs(contact, planes, share if np.any(share) else None, options.time, options.parameters),
+            ContactInputs(contact, share if np.any(share) else None, planes, options.time),
+            options.parameters,
         )
 
     def per_point(self, values: list[Any]) -> NDArray[np.float64]:
         """Numbers (points, …) from one for each contact."""
         return np.array([x for x, contact in zip(values, self.contacts, strict=True) for _ in contact.corners], float)
 
-    def without_impacts(self, reason: str) -> ContactParameters:
-        """Coefficients of friction; raise where there is restitution or compliance, which `reason` has no place for."""
-        contact = self.inputs.contact
+    @property
+    def unstabilized(self) -> ContactInputs:
+        """Inputs of kernels that take no errors of position off."""
+        return self.inputs._replace(stabilization=None)
+
+    def refuse_impacts(self, reason: str) -> None:
+        """Raise where there is restitution or compliance, which `reason` has no place for."""
         for name in ("restitution", "compliance"):
-            if getattr(contact, name) is not None:
+            if getattr(self.inputs.contact, name) is not None:
                 raise ContactProblemError(reason.format(name), code="conflicting-arguments")
-        return contact
 
 
 def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> None:

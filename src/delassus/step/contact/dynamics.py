@@ -108,4 +108,4 @@ def contact_problem(
         raise ContactProblemError(
             "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
         )
-    return rigid_problem(asked.scene, (*asked.state, asked.step), asked.inputs)
+    return rigid_problem(asked.scene, (*asked.state, asked.step), asked.inputs, asked.parameters)

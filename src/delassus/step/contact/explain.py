@@ -20,37 +20,28 @@ from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.status import Status
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.cones.kinds import Free
-from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.cones.parameters import ContactParameters, RowParameters
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import crba
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.rows import dynamics_values
-from delassus.step.compliant.types import RowInputs
 from delassus.step.contact.rigid import STEP, row_inputs
 from delassus.step.laws.explaining import explained
-from delassus.step.laws.inputs import PLANES, ContactPlanes, RowRelaxation
+from delassus.step.laws.inputs import NOTHING, RELAXATION, ContactInputs, RowRelaxation, surroundings
 from delassus.step.laws.pyramids import edges_of, pyramids
-from delassus.step.laws.relaxed import RELAXED_INPUTS, rows_relaxed
+from delassus.step.laws.relaxed import RELAXED, rows_relaxed
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
 from delassus.step.scheme.flying import turning, velocity_at_start, without_flight
 
-_INVERSE: Final[dict[str, Group | str]] = {
-    "contact": Group(
-        ContactParameters,
-        friction="(points)",
-        torsional="(torsional)",
-        rolling="(rolling)",
-        compliance="(points)",
-    ),
-    "stabilization": "()",
-    "planes": PLANES,
-    "time": "()",
-}
+_SURROUNDINGS: Final = surroundings(
+    Group(ContactParameters, friction="(points)", torsional="(torsional)", rolling="(rolling)", compliance="(points)")
+)
 SHARE: Final = 1e-9
 """By how much rows of rigid contacts give way, as a share of their response, so that forces stay small."""
 
@@ -58,7 +49,7 @@ UNEXPLAINED: Final = 1e-6
 """What may be left to do where no motor is, as a share of what there is to do."""
 
 
-@kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs={**_INVERSE, "yielding": "(m)"})
+@kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs={"surroundings": _SURROUNDINGS, "yielding": "(m)"})
 def explain_yielding(
     scene: Scene,
     q: Any,
@@ -66,24 +57,19 @@ def explain_yielding(
     a: Any,
     time_step: Any,
     *,
-    contact: ContactParameters,
-    stabilization: Any = None,
-    planes: ContactPlanes,
-    time: Any = None,
+    surroundings: ContactInputs = NOTHING,
     yielding: Any = None,
     law: str = "ncp",
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Torques (nv,), forces (m,), gaps (points,) and a `Status`, where rows give way by `yielding` (m,) [1/kg]."""
-    friction, torsional, rolling, *_ = contact
-    mechanism = scene.on_planes(*planes)
-    inputs = row_inputs(scene, time_step, contact.compliance, None, stabilization)
-    motion = _motion_of_step(RowKinematics.of(scene, mechanism, q, v, time), a, inputs)
+    friction, torsional, rolling, *_ = surroundings.contact
+    mechanism, motion = _motion_of_step(scene, (q, v, a), time_step, surroundings)
     R = yielding + motion.compliance
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
         for row, coefficient in zip(own[3:], others[2:], strict=True):
             share = friction[k] / np.where(coefficient > 0.0, coefficient, 1.0)
             R[row] = R[own[0]] * share * share
-    bounds = np.array(scene.friction_bounds) * time_step
+    time, bounds = surroundings.time, np.array(scene.friction_bounds) * time_step
     impulse = explained(scene, law == "ccp", motion.demand, R, (friction, torsional, rolling), (-bounds, bounds))
     force = impulse / time_step
     J = constraint_jacobian.function(mechanism, q, time=time)
@@ -94,7 +80,7 @@ def explain_yielding(
 @kernel(
     "(nq),(nv),(nv),()->(nv),(m),(m),(points),(),()",
     inputs={
-        **_INVERSE,
+        "surroundings": _SURROUNDINGS,
         "passive": "(nv)",
         "tau": "(nv)",
         "rest_speed": "()",
@@ -108,10 +94,7 @@ def explain_rigid(
     a: Any,
     time_step: Any,
     *,
-    contact: ContactParameters,
-    stabilization: Any = None,
-    planes: ContactPlanes,
-    time: Any = None,
+    surroundings: ContactInputs = NOTHING,
     passive: Any = None,
     tau: Any = None,
     rest_speed: Any = None,
@@ -122,11 +105,9 @@ def explain_rigid(
 
     `passive` (nv,) is 1 for velocities without a motor and 0 for others; `tau` (nv,) are forces that are known.
     """
-    friction, torsional, rolling, *_ = contact
-    mechanism = scene.on_planes(*planes)
-    inputs = row_inputs(scene, time_step, contact.compliance, None, stabilization)
-    motion = _motion_of_step(RowKinematics.of(scene, mechanism, q, v, time), a, inputs)
-    J = constraint_jacobian.function(mechanism, q, time=time)
+    friction, torsional, rolling, *_ = surroundings.contact
+    mechanism, motion = _motion_of_step(scene, (q, v, a), time_step, surroundings)
+    J = constraint_jacobian.function(mechanism, q, time=surroundings.time)
     needed = motion.torque
     known = needed if tau is None else needed - tau
     B = _directions(scene, motion.rates, motion.demand, friction, torsional, rolling, rest_speed)
@@ -137,19 +118,9 @@ def explain_rigid(
     bounds = np.array(scene.friction_bounds) if scene.friction_bounds else None
     response = np.max(np.stack([G[r, r] for r in range(scene.m)]))
     R = np.ones(scene.m) * SHARE * np.where(response > 0.0, response, 1.0)
+    parameters = RowParameters(friction, torsional, rolling, None if bounds is None else -bounds, bounds, R)
     force, _, residual, count, status = solve_contacts(
-        scene.layout,
-        G,
-        g,
-        friction=friction,
-        torsional=torsional,
-        rolling=rolling,
-        lower=None if bounds is None else -bounds,
-        upper=bounds,
-        compliance=R,
-        solver=solver,
-        law="ccp",
-        method=method,
+        scene.layout, G, g, rows=parameters, solver=solver, law="ccp", method=method
     )
     force = B @ force
     torque = needed - J.T @ force
@@ -159,7 +130,7 @@ def explain_rigid(
     return torque, force, residual, motion.gap, count, status
 
 
-@kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs=RELAXED_INPUTS)
+@kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs={"surroundings": RELAXED, "relaxation": RELAXATION})
 def explain_relaxed(
     scene: Scene,
     q: Any,
@@ -168,12 +139,11 @@ def explain_relaxed(
     time_step: Any,
     *,
     relaxation: RowRelaxation,
-    contact: ContactParameters,
-    planes: ContactPlanes,
-    time: Any = None,
+    surroundings: ContactInputs = NOTHING,
     cone: str = "elliptic",
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Torques (nv,), forces (m,), gaps (points,) and a `Status` of the relaxed model."""
+    contact, _, planes, time = surroundings
     friction, torsional, rolling, *_ = contact
     mechanism = scene.on_planes(*planes)
     rows = rows_relaxed(scene, mechanism, q, v, a, time_step, relaxation, contact, time)
@@ -204,14 +174,18 @@ class StepMotion(NamedTuple):
     gap: Any
 
 
-def _motion_of_step(state: RowKinematics, a: Any, inputs: RowInputs) -> StepMotion:
-    """The step h from v (nv,) to v + h a, in the axes of its end."""
-    model, q, v, h = state.mechanism.model, state.place.q, state.place.v, inputs.blend.h
+def _motion_of_step(
+    scene: Scene, motion: tuple[Any, Any, Any], h: Any, surroundings: ContactInputs
+) -> tuple[Mechanism, StepMotion]:
+    """The scene on its planes, and its step h from v (nv,) to v + h a, in the axes of its end; `motion` is q, v, a."""
+    (q, v, a), mechanism = motion, scene.on_planes(*surroundings.planes)
+    inputs = row_inputs(scene, h, surroundings.contact.compliance, None, surroundings.stabilization)
+    state, model = RowKinematics.of(scene, mechanism, q, v, surroundings.time), mechanism.model
     parts = components(state.scene.mechanism, q)
     after, moving = velocity_at_start(state.scene.model, parts, q, v + h * a, h), without_flight(parts, v)
     torque = rnea(model, q, moving, (after - v) / h + turning(model, moving))
     rates, values = state.velocities(after), dynamics_values(state, inputs, STEP)
-    return StepMotion(torque, rates, rates + values.bias, values.compliance, state.gap)
+    return mechanism, StepMotion(torque, rates, rates + values.bias, values.compliance, state.gap)
 
 
 def _directions(scene: Scene, moving: Any, c: Any, friction: Any, torsional: Any, rolling: Any, slow: Any) -> Any:

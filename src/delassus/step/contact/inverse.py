@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
 from delassus.common.options import Shortcuts
-from delassus.constrained.rows.counts import whole
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.errors import short
 from delassus.model.links import links_of
@@ -20,7 +19,7 @@ from delassus.step.contact.explain import explain_relaxed, explain_rigid, explai
 from delassus.step.contact.options import ContactInverseOptions
 from delassus.step.contact.origins import Origin
 from delassus.step.contact.result import InContact
-from delassus.step.contact.steps import row_relaxation
+from delassus.step.contact.steps import outcome_of, row_relaxation
 from delassus.step.laws.law import EXPLAINED, Law, Relaxed
 
 Array = NDArray[np.float64]
@@ -99,18 +98,16 @@ def contact_inverse_dynamics(
         raise ContactProblemError(
             "there are no contacts, constraints or limits: rnea gives the torques.", code="nothing-to-do"
         )
-    how, inputs = options.explanation, asked.inputs
+    how = options.explanation
     where = _passive(asked, how.passive)
     if isinstance(chosen, Relaxed):
         found = explain_relaxed(
             asked.scene,
             *asked.state,
             np.zeros(()) if asked.step is None else asked.step,
+            surroundings=asked.unstabilized,
             relaxation=row_relaxation(asked, chosen),
-            contact=inputs.contact,
-            planes=inputs.planes,
-            time=inputs.time,
-            parameters=inputs.parameters,
+            parameters=asked.parameters,
             cone=chosen.cone,
         )
         return _explanation(asked, chosen, where, how.tau, *found)
@@ -119,11 +116,8 @@ def contact_inverse_dynamics(
             asked.scene,
             *asked.state,
             asked.step,
-            contact=inputs.contact,
-            stabilization=inputs.stabilization,
-            planes=inputs.planes,
-            time=inputs.time,
-            parameters=inputs.parameters,
+            surroundings=asked.inputs,
+            parameters=asked.parameters,
             yielding=_yielding(asked, how.yielding),
             law=chosen.name,
         )
@@ -132,11 +126,8 @@ def contact_inverse_dynamics(
         asked.scene,
         *asked.state,
         asked.step,
-        contact=inputs.contact,
-        stabilization=inputs.stabilization,
-        planes=inputs.planes,
-        time=inputs.time,
-        parameters=inputs.parameters,
+        surroundings=asked.inputs,
+        parameters=asked.parameters,
         solver=solver,
         method=options.solver.method,
         passive=where,
@@ -186,14 +177,10 @@ def _explanation(
     residual: Array | None = None,
     made: Any = None,
 ) -> ContactExplanation:
+    residual = np.zeros_like(force) if residual is None else residual
+    made = np.zeros(np.shape(status)) if made is None else made
     return ContactExplanation(
-        scene=asked.scene,
-        law=law.name,
-        gap=gap,
-        residuals=np.zeros_like(force) if residual is None else residual,
-        iterations=whole(np.zeros(np.shape(status)) if made is None else made),
-        status=whole(status),
-        origin=Origin("inverse dynamics", asked.scene),
+        **outcome_of(asked, law, Origin("inverse dynamics", asked.scene), residual, gap, made, status),
         torque=torque,
         force=force,
         unexplained=passive * (torque if tau is None else torque - np.asarray(tau)),

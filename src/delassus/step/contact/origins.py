@@ -9,9 +9,8 @@ import numpy as np
 
 from delassus.contact.problems.problem import ContactProblem
 from delassus.errors import BadArgument
-from delassus.step.contact.arguments import ContactInputs
 from delassus.step.contact.rigid import assemble_contacts
-from delassus.step.laws.inputs import RowRelaxation
+from delassus.step.laws.inputs import ContactInputs, RowRelaxation
 from delassus.step.laws.relaxed import relaxed_rows
 from delassus.step.scene import Scene
 
@@ -27,6 +26,7 @@ class Origin:
         inputs: Those of the kernel.
         restitution_share: (…) the share of restitution that added no energy; None without restitution.
         relaxation: How rows give way, if they do.
+        parameters: (…, nparameters) of the model, None if it has none.
     """
 
     law: str
@@ -35,14 +35,15 @@ class Origin:
     inputs: ContactInputs | None = None
     restitution_share: Any = None
     relaxation: RowRelaxation | None = None
+    parameters: Any = None
 
     def problem(self) -> ContactProblem:
         """The contact problem."""
         if self.inputs is None or self.law not in ("rigid", "relaxed"):
             raise BadArgument(f"there is no ContactProblem of {self.law}.", code="not-supported")
         if self.relaxation is None:
-            return rigid_problem(self.scene, self.state, self.inputs, self.restitution_share)
-        return relaxed_problem(self.scene, self.state, self.inputs, self.relaxation)
+            return rigid_problem(self.scene, self.state, self.inputs, self.parameters, self.restitution_share)
+        return relaxed_problem(self.scene, self.state, self.inputs, self.parameters, self.relaxation)
 
 
 def copied(state: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -51,34 +52,25 @@ def copied(state: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def rigid_problem(
-    scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, restitution_share: Any = None
+    scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, parameters: Any = None, restitution_share: Any = None
 ) -> ContactProblem:
     """That of a step of time with rigid contact."""
     G, g, R, _, _ = assemble_contacts(
         scene,
         *state,
-        contact=inputs.contact.replace(friction=None, torsional=None, rolling=None),
-        stabilization=inputs.stabilization,
-        planes=inputs.planes,
-        time=inputs.time,
-        parameters=inputs.parameters,
+        surroundings=inputs._replace(contact=inputs.contact.replace(friction=None, torsional=None, rolling=None)),
+        parameters=parameters,
         restitution_share=restitution_share,
     )
     return _problem(scene, G, g, np.asarray(state[3]), inputs, R if np.any(R) else None)
 
 
 def relaxed_problem(
-    scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, relaxation: RowRelaxation
+    scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, parameters: Any, relaxation: RowRelaxation
 ) -> ContactProblem:
     """(G + R) f + a_f - a*: a convex problem of forces, with elliptic cones."""
     G, R, wanted, moving, on = relaxed_rows(
-        scene,
-        *state,
-        relaxation=relaxation,
-        contact=inputs.contact,
-        planes=inputs.planes,
-        time=inputs.time,
-        parameters=inputs.parameters,
+        scene, *state, surroundings=inputs, relaxation=relaxation, parameters=parameters
     )
     return _problem(scene, G, on * (moving - wanted), np.ones(()), inputs, R)
 

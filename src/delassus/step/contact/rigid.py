@@ -19,10 +19,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.host.inputs import Group
+from delassus.compiler.host.inputs import Bundle
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.options import SolverInputs
 from delassus.model.model import Model
 from delassus.step.actuators.forces import Forces
@@ -30,7 +29,7 @@ from delassus.step.compliant.assemble import assemble
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.pipeline import solve_contact_law, solve_with_restitution
 from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions, StepSetup
-from delassus.step.laws.inputs import CONTACT, PLANES, SOLVER, ContactPlanes
+from delassus.step.laws.inputs import CONTACT, NOTHING, SOLVER, ContactInputs, surroundings
 from delassus.step.laws.marks import marked
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
@@ -38,19 +37,15 @@ from delassus.step.scheme.components import components
 from delassus.step.scheme.flying import free_bodies, integrate_velocity, turning
 from delassus.step.scheme.rigid_flight import kick_acceleration
 
-STATE_INPUTS: Final[dict[str, Group | str]] = {
-    "contact": CONTACT,
-    "stabilization": "()",
-    "planes": PLANES,
-    "time": "()",
-}
-"""Optional inputs of all that assembles a problem."""
-
 STEP: Final = StepOptions(impacts="start")
 """Impacts at the beginning of a step."""
+_OPTIONS: Final = StepOptions()
 
 
-@kernel("(nq),(nv),(nv),()->(m,m),(m),(m),(points),(nv)", inputs={**STATE_INPUTS, "restitution_share": "()"})
+@kernel(
+    "(nq),(nv),(nv),()->(m,m),(m),(m),(points),(nv)",
+    inputs={"surroundings": surroundings(CONTACT), "restitution_share": "()"},
+)
 def assemble_contacts(
     scene: Scene,
     q: Any,
@@ -58,13 +53,11 @@ def assemble_contacts(
     tau: Any,
     time_step: Any,
     *,
-    contact: ContactParameters,
-    stabilization: Any = None,
-    planes: ContactPlanes,
-    time: Any = None,
+    surroundings: ContactInputs = NOTHING,
     restitution_share: Any = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """G (m, m), g (m,), R (m,), gaps (points,) and the free velocity (nv,) of a step."""
+    contact, stabilization, planes, time = surroundings
     kinematics = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time)
     inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
     setup = StepSetup(Forces(tau), inputs, ConeInputs(), STEP, components(scene.mechanism, q))
@@ -75,7 +68,11 @@ def assemble_contacts(
 
 @kernel(
     "(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),(),()",
-    inputs={**STATE_INPUTS, "solver": SOLVER},
+    inputs={
+        "surroundings": surroundings(CONTACT),
+        "solver": SOLVER,
+        "options": Bundle(StepOptions, "law", "method", "faces", "pyramid"),
+    },
 )
 def contact_step(
     scene: Scene,
@@ -84,24 +81,18 @@ def contact_step(
     tau: Any,
     time_step: Any,
     *,
-    contact: ContactParameters,
+    surroundings: ContactInputs = NOTHING,
     solver: SolverInputs,
-    stabilization: Any = None,
-    planes: ContactPlanes,
-    time: Any = None,
-    law: str = "ncp",
-    method: str = "auto",
-    faces: int = 4,
-    pyramid: str = "inner",
+    options: StepOptions = _OPTIONS,
 ) -> tuple[Floats, ...]:
     """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status, and the share of
     restitution that added no energy."""
-    options = STEP._replace(law=law, method=method, faces=faces, pyramid=pyramid)
+    contact, stabilization, planes, time = surroundings
     kinematics, parts = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time), components(scene.mechanism, q)
     inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
     bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
     cones = ConeInputs(contact.friction, contact.torsional, contact.rolling, bounds, *solver)
-    setup = StepSetup(Forces(tau), inputs, cones, options, parts)
+    setup = StepSetup(Forces(tau), inputs, cones, options._replace(impacts=STEP.impacts), parts)
     system = assemble(kinematics, v, setup)
     solution, fraction = solve_with_restitution(
         scene, system, lambda b: solve_contact_law(scene, system, system.after + b, setup)

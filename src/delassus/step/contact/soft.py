@@ -9,7 +9,7 @@ Constraints of the mechanism, limits and dry friction of joints stay rigid; they
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.inputs import Group
@@ -17,7 +17,6 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Friction
 from delassus.contact.cones.layout import Layout
-from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.step.actuators.forces import Forces
@@ -25,26 +24,29 @@ from delassus.step.compliant.assemble import assemble
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.types import ConeInputs, StepSetup
 from delassus.step.contact.rigid import STEP, row_inputs
-from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes
+from delassus.step.laws.inputs import CONES, NOTHING, SOLVER, ContactInputs, surroundings
 from delassus.step.laws.marks import marked
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
 from delassus.step.scheme.flying import integrate_velocity
 
-_INPUTS: Final[dict[str, Group | str]] = {
-    "contact": CONES,
-    "solver": SOLVER,
-    "stiffness": "(points)",
-    "damping": "(points)",
-    "slip_speed": "(points)",
-    "stabilization": "()",
-    "planes": PLANES,
-    "time": "()",
-}
+
+class PointSoftness(NamedTuple):
+    """How points give way: stiffness [N/m], damping [N·s/m] and slip speed [m/s], (points,) each."""
+
+    stiffness: Any = None
+    damping: Any = None
+    slip_speed: Any = None
 
 
-@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),()", inputs=_INPUTS)
+_SOFTNESS: Final = Group(PointSoftness, stiffness="(points)", damping="(points)", slip_speed="(points)")
+
+
+@kernel(
+    "(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),()",
+    inputs={"surroundings": surroundings(CONES), "solver": SOLVER, "softness": _SOFTNESS},
+)
 def soft_step(
     scene: Scene,
     q: Any,
@@ -52,18 +54,14 @@ def soft_step(
     tau: Any,
     time_step: Any,
     *,
-    contact: ContactParameters,
+    surroundings: ContactInputs = NOTHING,
     solver: SolverInputs,
-    stiffness: Any = None,
-    damping: Any = None,
-    slip_speed: Any = None,
-    stabilization: Any = None,
-    planes: ContactPlanes,
-    time: Any = None,
+    softness: PointSoftness,
     method: str = "auto",
 ) -> tuple[Floats, ...]:
     """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status."""
-    friction, torsional, rolling, *_ = contact
+    (friction, torsional, rolling, *_), stabilization, planes, time = surroundings
+    stiffness, damping, slip_speed = softness
     kinematics, parts = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time), components(scene.mechanism, q)
     inputs = row_inputs(scene, time_step, None, None, stabilization)
     system = assemble(kinematics, v, StepSetup(Forces(tau), inputs, ConeInputs(), STEP, parts))
@@ -92,9 +90,7 @@ def soft_step(
             lower=None if bounds is None else -bounds,
             upper=bounds,
             compliance=system.values.compliance[at:] if system.values.yields else None,
-            start=None if solver.start is None else solver.start[at:],
-            tolerance=solver.tolerance,
-            iterations=solver.iterations,
+            solver=solver._replace(start=None if solver.start is None else solver.start[at:]),
             method=method,
         )
         impulse[at:], residual[at:], count, status = solution[0], solution[2], solution[3], solution[4]

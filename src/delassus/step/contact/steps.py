@@ -18,7 +18,7 @@ from delassus.step.contact.options import RestThresholds
 from delassus.step.contact.origins import Origin, copied
 from delassus.step.contact.result import ContactForces, ContactStep, InContact
 from delassus.step.contact.rigid import advance_freely, contact_step
-from delassus.step.contact.soft import soft_step
+from delassus.step.contact.soft import PointSoftness, soft_step
 from delassus.step.laws.inputs import RowRelaxation
 from delassus.step.laws.law import Law, Relaxed, Soft
 from delassus.step.laws.relaxation import Relaxation
@@ -51,18 +51,17 @@ def rigid(asked: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptions) 
         asked.scene,
         *asked.state,
         asked.step,
-        contact=inputs.contact,
+        surroundings=inputs,
         solver=solver_inputs(asked.scene, law, solver),
-        stabilization=inputs.stabilization,
-        planes=inputs.planes,
-        time=inputs.time,
-        parameters=inputs.parameters,
+        parameters=asked.parameters,
         law=law.name,
         method=solver.method,
         **pyramid,
     )
     lowered = None if inputs.contact.restitution is None else share
-    origin = Origin("rigid", asked.scene, copied((*asked.state, asked.step)), inputs, lowered)
+    origin = Origin(
+        "rigid", asked.scene, copied((*asked.state, asked.step)), inputs, lowered, parameters=asked.parameters
+    )
     return _step(asked, law, found, origin, share)
 
 
@@ -70,15 +69,13 @@ def accelerations(
     asked: ContactArguments, law: Ncp | Ccp, solver: SolverOptions, rest: RestThresholds
 ) -> ContactForces:
     """Accelerations and forces with rigid contact."""
-    inputs = asked.inputs
+    asked.refuse_impacts("{} needs a time_step: without it, contacts are rigid and do not strike.")
     found = rigid_forces(
         asked.scene,
         *asked.state,
-        contact=asked.without_impacts("{} needs a time_step: without it, contacts are rigid and do not strike."),
+        surroundings=asked.unstabilized,
         solver=solver_inputs(asked.scene, law, solver),
-        planes=inputs.planes,
-        time=inputs.time,
-        parameters=inputs.parameters,
+        parameters=asked.parameters,
         rest_gap=rest.rest_gap,
         rest_speed=rest.rest_speed,
         law=law.name,
@@ -89,23 +86,22 @@ def accelerations(
 
 def soft(asked: ContactArguments, law: Soft, solver: SolverOptions) -> ContactStep:
     """A step with soft contact."""
-    inputs = asked.inputs
-    contact = asked.without_impacts("the soft law has no {}: its stiffness and damping say how contacts give way.")
+    asked.refuse_impacts("the soft law has no {}: its stiffness and damping say how contacts give way.")
     default = Softness() if law.softness is None else law.softness
     own = [default if each.softness is None else each.softness for each in asked.contacts]
+    softness = PointSoftness()
+    if own:
+        softness = PointSoftness(
+            *(asked.per_point([getattr(each, name) for each in own]) for name in PointSoftness._fields)
+        )
     found = soft_step(
         asked.scene,
         *asked.state,
         asked.step,
-        contact=contact,
+        surroundings=asked.inputs,
         solver=solver_inputs(asked.scene, law, solver),
-        stiffness=asked.per_point([each.stiffness for each in own]) if own else None,
-        damping=asked.per_point([each.damping for each in own]) if own else None,
-        slip_speed=asked.per_point([each.slip_speed for each in own]) if own else None,
-        stabilization=inputs.stabilization,
-        planes=inputs.planes,
-        time=inputs.time,
-        parameters=inputs.parameters,
+        softness=softness,
+        parameters=asked.parameters,
         method=solver.method,
     )
     return _step(asked, law, found, Origin("the soft model", asked.scene))
@@ -113,22 +109,27 @@ def soft(asked: ContactArguments, law: Soft, solver: SolverOptions) -> ContactSt
 
 def relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InContact:
     """A step with relaxed contact, or accelerations and forces without a step."""
-    inputs, relaxation = asked.inputs, row_relaxation(asked, law)
+    relaxation = row_relaxation(asked, law)
     h = np.zeros(()) if asked.step is None else asked.step
     found = relaxed_forces(
         asked.scene,
         *asked.state,
         h,
+        surroundings=asked.unstabilized,
         relaxation=relaxation,
-        contact=inputs.contact,
-        planes=inputs.planes,
-        time=inputs.time,
-        parameters=inputs.parameters,
+        parameters=asked.parameters,
         solver=solver_inputs(asked.scene, law, solver),
         cone=law.cone,
         method=solver.method,
     )
-    origin = Origin("relaxed", asked.scene, copied((*asked.state, h)), inputs, relaxation=relaxation)
+    origin = Origin(
+        "relaxed",
+        asked.scene,
+        copied((*asked.state, h)),
+        asked.unstabilized,
+        relaxation=relaxation,
+        parameters=asked.parameters,
+    )
     if law.cone != "elliptic":
         origin = Origin("the relaxed model with pyramids", asked.scene)
     if asked.step is None:
@@ -141,7 +142,7 @@ def relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InC
 
 def row_relaxation(asked: ContactArguments, law: Relaxed) -> RowRelaxation:
     """Weights, references and impedances of all rows; those of contacts that have them are their own."""
-    asked.without_impacts("the relaxed law has no {}: its solref and solimp say how rows give way.")
+    asked.refuse_impacts("the relaxed law has no {}: its solref and solimp say how rows give way.")
     usual = Relaxation() if law.relaxation is None else law.relaxation
     scene, rows = asked.scene, [usual] * asked.scene.m
     weight = row_weights(scene).copy()
@@ -161,7 +162,7 @@ def row_relaxation(asked: ContactArguments, law: Relaxed) -> RowRelaxation:
 def free(asked: ContactArguments, law: Law, solver: SolverOptions) -> InContact:
     """The step, or the accelerations, of a robot that nothing touches."""
     solver_inputs(asked.scene, law, solver)  # refuses bad options all the same
-    a = aba(asked.scene.mechanism, *asked.state, parameters=asked.inputs.parameters)
+    a = aba(asked.scene.mechanism, *asked.state, parameters=asked.parameters)
     motion = (a,) if asked.step is None else _moved(asked, a)
     batch = motion[-1].shape[:-1]
     empty = np.zeros((*batch, 0))
@@ -175,47 +176,39 @@ def free(asked: ContactArguments, law: Law, solver: SolverOptions) -> InContact:
 def _moved(asked: ContactArguments, a: Any) -> tuple[Any, Any]:
     """Configurations and velocities after the step, with accelerations (…, nv) in the axes of the bodies."""
     q, v, _ = asked.state
-    found: tuple[Any, Any] = advance_freely(asked.scene.model, q, v, a, asked.step, parameters=asked.inputs.parameters)
+    found: tuple[Any, Any] = advance_freely(asked.scene.model, q, v, a, asked.step, parameters=asked.parameters)
     return found
 
 
 def forces_of(asked: ContactArguments, law: Law, found: Any, origin: Origin) -> ContactForces:
     """The result of a kernel that gives accelerations and forces."""
-    a, force, moving, residual, gap, made, status = found
-    return ContactForces(
-        scene=asked.scene,
-        law=law.name,
-        gap=gap,
-        residuals=residual,
-        iterations=whole(made),
-        status=whole(status),
-        origin=origin,
-        acceleration=a,
-        force=force,
-        row_acceleration=moving,
-    )
+    a, force, moving, *rest = found
+    return ContactForces(**outcome_of(asked, law, origin, *rest), acceleration=a, force=force, row_acceleration=moving)
 
 
-def _step(
-    asked: ContactArguments,
-    law: Law,
-    found: Any,
-    origin: Origin,
-    restitution_share: Any = None,
-) -> ContactStep:
-    q, velocity, impulse, moving, residual, gap, made, status = found
+def outcome_of(
+    asked: ContactArguments, law: Law, origin: Origin, residual: Any, gap: Any, made: Any, status: Any
+) -> dict[str, Any]:
+    """What all results in contact have: of which robot and law they are, and how the solve ended."""
+    return {
+        "scene": asked.scene,
+        "law": law.name,
+        "gap": gap,
+        "residuals": residual,
+        "iterations": whole(made),
+        "status": whole(status),
+        "origin": origin,
+    }
+
+
+def _step(asked: ContactArguments, law: Law, found: Any, origin: Origin, restitution_share: Any = None) -> ContactStep:
+    q, velocity, impulse, moving, *rest = found
     return ContactStep(
-        scene=asked.scene,
-        law=law.name,
-        gap=gap,
-        residuals=residual,
-        iterations=whole(made),
-        status=whole(status),
-        origin=origin,
+        **outcome_of(asked, law, origin, *rest),
         q=q,
         velocity=velocity,
         impulse=impulse,
         row_velocity=moving,
         pyramid=(law.faces, law.pyramid) if isinstance(law, Lcp) else None,
-        restitution_share=np.ones(np.shape(status)) if restitution_share is None else restitution_share,
+        restitution_share=np.ones(np.shape(rest[-1])) if restitution_share is None else restitution_share,
     )

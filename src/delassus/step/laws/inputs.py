@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Self
 
-from delassus.compiler.host.inputs import Group
+from delassus.compiler.host.inputs import Bundle, Group
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.options import SolverInputs
 
@@ -37,6 +37,32 @@ CONTACT: Final = Group(ContactParameters, **_CONES, restitution="(points)", comp
 PLANES: Final = Group(ContactPlanes, normal="(points,3)", height="(points)")
 RELAXATION: Final = Group(RowRelaxation, weight="(m)", reference="(m,2)", impedance="(m,5)", impratio="()")
 SOLVER: Final = Group(SolverInputs, start="(m)", tolerance="()", iterations="()")
+
+
+class ContactInputs(NamedTuple):
+    """What kernels of a robot in contact take at run time besides a state; None for what is not given.
+
+    Attributes:
+        contact: Of the points: friction and the like.
+        stabilization: (…) from 0 to 1, the share of errors of position that velocities take off; None for 0.
+        planes: What the points touch.
+        time: (…) [s].
+    """
+
+    contact: ContactParameters = ContactParameters()
+    stabilization: Any = None
+    planes: ContactPlanes = ContactPlanes()
+    time: Any = None
+
+
+NOTHING: Final = ContactInputs()
+
+
+def surroundings(contact: Group, *, stabilized: bool = True) -> Bundle:
+    """The inputs of a kernel with these numbers of contacts; `stabilized` if it takes errors of position off."""
+    share: dict[str, Any] = {"stabilization": "()"} if stabilized else {}
+    return Bundle(ContactInputs, contact=contact, **share, planes=PLANES, time="()")
+
 
 KINDS: Final[dict[str, Any]] = {
     "contact": ContactParameters,

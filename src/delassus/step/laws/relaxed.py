@@ -25,14 +25,13 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.rows.jacobian import link_values
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import row_values, rows_in
-from delassus.contact.cones.parameters import ContactParameters
+from delassus.contact.cones.parameters import ContactParameters, RowParameters
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba
@@ -42,11 +41,12 @@ from delassus.step.laws.inputs import (
     CONES as CONE_INPUTS,
 )
 from delassus.step.laws.inputs import (
-    PLANES,
+    NOTHING,
     RELAXATION,
     SOLVER,
-    ContactPlanes,
+    ContactInputs,
     RowRelaxation,
+    surroundings,
 )
 from delassus.step.laws.marks import marked
 from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
@@ -57,12 +57,7 @@ from delassus.step.scene import Scene
 
 CONES: Final = ("elliptic", "pyramidal")
 
-RELAXED_INPUTS: Final[dict[str, Group | str]] = {
-    "relaxation": RELAXATION,
-    "contact": CONE_INPUTS,
-    "planes": PLANES,
-    "time": "()",
-}
+RELAXED: Final = surroundings(CONE_INPUTS, stabilized=False)
 
 
 class RelaxedRows(NamedTuple):
@@ -77,7 +72,7 @@ class RelaxedRows(NamedTuple):
     mechanism: Mechanism
 
 
-@kernel("(nq),(nv),(nv),()->(m,m),(m),(m),(m),(m)", inputs=RELAXED_INPUTS)
+@kernel("(nq),(nv),(nv),()->(m,m),(m),(m),(m),(m)", inputs={"surroundings": RELAXED, "relaxation": RELAXATION})
 def relaxed_rows(
     scene: Scene,
     q: Any,
@@ -85,19 +80,19 @@ def relaxed_rows(
     tau: Any,
     time_step: Any,
     *,
+    surroundings: ContactInputs = NOTHING,
     relaxation: RowRelaxation,
-    contact: ContactParameters,
-    planes: ContactPlanes,
-    time: Any = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """G (m, m), R (m,) [1/kg], a* (m,), the free accelerations (m,) [m/s²], 1 or 0 (m,) where rows act; elliptic."""
-    mechanism = scene.on_planes(*planes)
-    free = aba(mechanism.model, q, v, tau)
-    rows = rows_relaxed(scene, mechanism, q, v, free, time_step, relaxation, contact, time)
+    rows = _free_rows(scene, (q, v, tau), time_step, surroundings, relaxation)
+    time = surroundings.time
     return _matrix(rows, q, time), rows.R, rows.wanted, rows.free, rows.on
 
 
-@kernel("(nq),(nv),(nv),()->(nv),(m),(m),(m),(points),(),()", inputs={**RELAXED_INPUTS, "solver": SOLVER})
+@kernel(
+    "(nq),(nv),(nv),()->(nv),(m),(m),(m),(points),(),()",
+    inputs={"surroundings": RELAXED, "relaxation": RELAXATION, "solver": SOLVER},
+)
 def relaxed_forces(
     scene: Scene,
     q: Any,
@@ -105,10 +100,8 @@ def relaxed_forces(
     tau: Any,
     time_step: Any,
     *,
+    surroundings: ContactInputs = NOTHING,
     relaxation: RowRelaxation,
-    contact: ContactParameters,
-    planes: ContactPlanes,
-    time: Any = None,
     solver: SolverInputs,
     cone: str = "elliptic",
     method: str = "auto",
@@ -117,10 +110,8 @@ def relaxed_forces(
 
     A step of zero sets no bound on time constants.
     """
-    friction, torsional, rolling, *_ = contact
-    mechanism = scene.on_planes(*planes)
-    free = aba(mechanism.model, q, v, tau)
-    rows = rows_relaxed(scene, mechanism, q, v, free, time_step, relaxation, contact, time)
+    (friction, torsional, rolling, *_), _, _, time = surroundings
+    rows = _free_rows(scene, (q, v, tau), time_step, surroundings, relaxation)
     G = _matrix(rows, q, time)
     g, R, layout = (rows.free - rows.wanted) * rows.on, rows.R, scene.layout
     edges = edges_of(scene, friction, torsional, rolling) if cone == "pyramidal" else None
@@ -129,24 +120,27 @@ def relaxed_forces(
         G, g = edges @ G @ edges.T, edges @ g
         solver = solver._replace(start=None)  # many forces along edges are the same force
     bounds = np.array(scene.friction_bounds) if scene.friction_bounds else None
-    coefficients = {"friction": friction, "torsional": torsional, "rolling": rolling} if edges is None else {}
+    parameters = RowParameters(lower=None if bounds is None else -bounds, upper=bounds, compliance=R)
+    if edges is None:
+        parameters = parameters._replace(friction=friction, torsional=torsional, rolling=rolling)
     force, moving, residual, count, status = solve_contacts(
-        layout,
-        G,
-        g,
-        **coefficients,
-        lower=None if bounds is None else -bounds,
-        upper=bounds,
-        compliance=R,
-        solver=solver,
-        law="ccp",
-        method=method,
+        layout, G, g, rows=parameters, solver=solver, law="ccp", method=method
     )
     if edges is not None:
         force, moving, residual = edges.T @ force, normals_of(scene, moving), normals_of(scene, residual)
     force = force * rows.on
     after = rows.acceleration + responding(rows.mechanism, q, time)(force)
     return after, force, moving, residual, rows.gap, count, marked(status, rows.gap)
+
+
+def _free_rows(
+    scene: Scene, state: tuple[Any, Any, Any], h: Any, surroundings: ContactInputs, relaxation: RowRelaxation
+) -> RelaxedRows:
+    """Rows in a state (q, v, tau), with the accelerations that it has without them."""
+    contact, _, planes, time = surroundings
+    mechanism = scene.on_planes(*planes)
+    free = aba(mechanism.model, *state)
+    return rows_relaxed(scene, mechanism, *state[:2], free, h, relaxation, contact, time)
 
 
 def _matrix(rows: RelaxedRows, q: Any, time: Any) -> Any:

@@ -22,32 +22,29 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.host.inputs import Group
+from delassus.compiler.host.inputs import Bundle, Group
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.rows.jacobian import link_values
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
-from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.choice import solve_by_name
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
-from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes
+from delassus.step.laws.inputs import CONES, NOTHING, SOLVER, ContactInputs, surroundings
 from delassus.step.laws.marks import marked
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.points.geometry import gaps
 from delassus.step.points.response import responding
 from delassus.step.scene import Scene
 
-_INPUTS: Final[dict[str, Group | str]] = {
-    "contact": CONES,
+_INPUTS: Final[dict[str, Bundle | Group | str]] = {
+    "surroundings": surroundings(CONES, stabilized=False),
     "solver": SOLVER,
-    "planes": PLANES,
-    "time": "()",
     "rest_gap": "()",
     "rest_speed": "()",
 }
@@ -60,17 +57,15 @@ def rigid_forces(
     v: Any,
     tau: Any,
     *,
-    contact: ContactParameters,
+    surroundings: ContactInputs = NOTHING,
     solver: SolverInputs,
-    planes: ContactPlanes,
-    time: Any = None,
     rest_gap: Any = None,
     rest_speed: Any = None,
     law: str = "ncp",
     method: str = "auto",
 ) -> tuple[Floats, ...]:
     """Accelerations (nv,), forces (m,), those of the rows (m,), residual (m,), gaps (points,), iterations, status."""
-    friction, torsional, rolling, *_ = contact
+    (friction, torsional, rolling, *_), _, planes, time = surroundings
     start, tolerance, iterations = solver
     mechanism = scene.on_planes(*planes)
     motions = LinkMotions.of(mechanism.model, q, v, time)

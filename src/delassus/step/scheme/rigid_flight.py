@@ -17,7 +17,7 @@ from delassus.model.links import Link
 from delassus.model.traced import TracedInertia
 from delassus.spatial.quaternions import quaternion_conjugate, quaternion_exp, quaternion_multiply, quaternion_rotate
 from delassus.spatial.rotations import inverse_symmetric
-from delassus.step.scheme.free_rotation import principal_axes, rotate_freely
+from delassus.step.scheme.free_rotation import PrincipalAxes, principal_axes, rotate_freely
 
 
 def fly(link: Link, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any, Any]:
@@ -25,14 +25,18 @@ def fly(link: Link, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any
 
     q (7,) and v (6,) are those of the body. A shift (6,) [m, rad] moves it at the beginning without any velocity.
     """
+    return fly_body(np.array(link.inertia.com), principal_axes(_rotational(link)), q, v, h, shift)
+
+
+def fly_body(c: Any, axes: PrincipalAxes, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any, Any]:
+    """As `fly`, for a body with its centre of mass at c (3,) [m] and these principal axes there, plain or traced."""
     place, turn, spin = q[:3], q[3:], v[3:]
-    c = np.array(link.inertia.com)
     velocity, step = v[:3] + np.cross(spin, c), h * v[:3] + h * np.cross(spin, c)
     start = turn
     if shift is not None:
         step = step + shift[:3] + np.cross(shift[3:], c)
         start = quaternion_multiply(turn, quaternion_exp(shift[3:]))
-    end, spin_end, substeps = rotate_freely(principal_axes(_rotational(link)), start, spin, h)
+    end, spin_end, substeps = rotate_freely(axes, start, spin, h)
     center = quaternion_rotate(turn, c + step)
     in_end = quaternion_rotate(quaternion_multiply(quaternion_conjugate(end), turn), velocity)
     q_end = np.concatenate([place + center - quaternion_rotate(end, c), end])

@@ -36,7 +36,7 @@ from delassus.step.stages.rolling import rolling_velocity
 from delassus.step.stages.rows import ConstraintRows, constraint_rows
 from delassus.step.stages.types import StepInputs, StepState
 
-_FAR: Final = 10.0
+FAR: Final = 10.0
 """Gaps that close at more than this many times the velocities of a step count as closing at that: they stay open."""
 
 
@@ -98,6 +98,15 @@ class StepSystem(NamedTuple):
             factor = self.factor
             S = mirror(eliminate_rows_of(factor.above, factor.U, factor.D, self.rows.J)[1])
         return self.rows.delassus(S, count)
+
+    def delassus_among(self, rows: Sequence[int], single: Sequence[int]) -> tuple[Any, list[Any]]:
+        """G of some rows among themselves, and the response of single rows to themselves, without all of G."""
+        factor, every, sharing = self.factor, sorted({*rows, *single}), self.rows.sharing
+        J = self.rows.J if sharing is None else sharing.P @ self.rows.J
+        Y = eliminate_rows_of(factor.above, factor.U, factor.D, J[every])[0]
+        some = Y[[every.index(row) for row in rows]]
+        own = [np.sum(y * y * factor.D) for y in (Y[every.index(row)] for row in single)]
+        return (some * factor.D) @ some.T, own
 
     def delassus_times(self, impulse: Any) -> Any:
         """G λ (m,) of impulses (m,) of the rows, without G."""
@@ -194,7 +203,7 @@ def _row_velocities(
         return after, after, np.array(1.0)
     h, slots, fall = inputs.time_step, scene.slots, fall_speed(scene.model, inputs.time_step)
     scale = np.maximum(_largest_speed(scene, after), _largest_speed(scene, before)) + fall + 1e-12
-    far = _FAR * scale
+    far = FAR * scale
     g, rebound = np.array(after), np.zeros(scene.m)
     if slots:
         normals, ends = slice(2, scene.contact_end, scene.contact_rows), slice(scene.contact_end)

@@ -11,15 +11,18 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.cones.tangents import contact_axes
+from delassus.geometry.broad_phase import pair_tables, place_shapes
 from delassus.geometry.candidates import Shape, touches
-from delassus.geometry.classes import class_places, place_shapes, shapes_in
 from delassus.geometry.collisions import collision_touches
 from delassus.geometry.fields import HeightField
+from delassus.geometry.narrow_phase import ABSENT, all_places, class_places
 from delassus.geometry.nearest import nearest
 from delassus.geometry.surfaces import Surface, plane_surface
+from delassus.geometry.travel import link_travel
 from delassus.model.links import Links
 from delassus.model.parts import WORLD
 from delassus.step.scene import Scene
@@ -80,8 +83,9 @@ def ground_surface(scene: Scene, ground: GroundShape) -> Surface:
     return HeightField(scene.field, ground.heights)
 
 
-def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, every: bool = False) -> Candidates:
-    """Gaps, points and normals of candidates: of classes of pairs those of the nearest pairs, or of every one."""
+def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, travel: Any = None) -> Candidates:
+    """Gaps, points and normals of candidates: of classes of pairs those of the nearest pairs, where links `travel` by
+    some ways (links + 1,) [m] in the step; None for those of every pair."""
     tree, poses = kinematics.tree, kinematics.poses
     surface = ground_surface(scene, ground)
     touching = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
@@ -92,10 +96,10 @@ def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, e
         gap, point, normal = (np.stack([np.array(touch[k]) for touch in touching]) for k in range(3))
         parts.append((gap, point, normal, numpy.arange(float(len(touching)))))
     if scene.pair_classes:
-        shapes, first = shapes_in(scene.pair_classes), float(scene.fixed_candidates)
-        placed = place_shapes(shapes, tree, poses)
-        for pairs in scene.pair_classes:
-            places = class_places(pairs, shapes, placed, every)
+        tables, first = pair_tables(scene.pair_classes), float(scene.fixed_candidates)
+        placed = place_shapes(tables, tree, poses, np.zeros(len(poses) + 1) if travel is None else travel)
+        for k, pairs in enumerate(scene.pair_classes):
+            places = all_places(tables, pairs, placed) if travel is None else class_places(tables, k, pairs, placed)
             parts.append((places.gap, places.point, places.normal, places.number + first))
             crowded, first = crowded | places.crowded, first + pairs.count
     if len(parts) > 1:
@@ -104,14 +108,17 @@ def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, e
     return Candidates(*parts[0], crowded)
 
 
-def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape) -> Contacts:
-    """The contacts of a configuration."""
+def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, time_step: Any) -> Contacts:
+    """The contacts of a configuration; velocities v (nv,) say which pairs may come near in a step."""
     slots, none = scene.slots, np.zeros(0)
     if not scene.candidates:
         nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)), none, np.array(False))
         return Contacts(none, none, nowhere.point, [], None, [], [], np.array(False), nowhere)
     body, other = candidate_links(scene, kinematics.tree)
-    candidates = find_candidates(scene, kinematics, ground)
+    travel: Any = ()
+    if scene.pair_classes:
+        travel = link_travel(kinematics.tree, pair_tables(scene.pair_classes).shapes, v, time_step)
+    candidates = find_candidates(scene, kinematics, ground, travel)
     common = contact_axes(ground.normal) if scene.field is None and not scene.has_pairs else None
     candidate: Any = numpy.array(scene.slot_candidates[:slots], float)
     overflow = candidates.crowded
@@ -179,8 +186,8 @@ def _predicted_gaps_outside(
             (gap[k], reach.speed(twists[body[k]] - twists[other[k]], candidates.point[k], candidates.normal[k]))
             for k in outside
         ]
-        rates += _class_rates(scene, kinematics, candidates, v, (body, other))
-        return [np.array(near + time_step * np.minimum(rate, 0.0)) for near, rate in rates]
+        fixed = [np.array(near + time_step * np.minimum(rate, 0.0)) for near, rate in rates]
+        return fixed + _predicted_gaps_of_classes(scene, kinematics, contacts, v, time_step)
     slopes: dict[int, tuple[Any, Any]] = {}
     for link in sorted({body[k] for k in outside}):
         n = candidates.normal[0]
@@ -190,22 +197,32 @@ def _predicted_gaps_outside(
     return [np.minimum(gap[k], there) for k, there in zip(outside, after, strict=True)]
 
 
-def _class_rates(
-    scene: Scene, kinematics: Kinematics, candidates: Candidates, v: Any, links: tuple[list[Any], list[Any]]
-) -> list[tuple[Any, Any]]:
-    """Gaps and their rates of the candidates that classes of pairs have, at velocities (nv,)."""
-    reach = kinematics.reach
-    if not scene.pair_classes or reach is None:
+def _predicted_gaps_of_classes(
+    scene: Scene, kinematics: Kinematics, contacts: Contacts, v: Any, time_step: Any
+) -> list[Any]:
+    """Of each class of pairs the least gap before and after a step with the velocity v (nv,)."""
+    reach, (gap, point, normal, number, _) = kinematics.reach, contacts.candidates
+    if reach is None or not scene.pair_classes:
         return []
-    some = slice(scene.fixed_candidates, None)
+    links = [numpy.array(some, float) for some in candidate_links(scene, kinematics.tree)]
     twist = np.stack([reach.twist(link, v) for link in range(len(kinematics.tree.links) + 1)])
 
-    def rate_of(number: Any, point: Any, normal: Any) -> Any:
-        first, second = (np.take(twist, np.take(numpy.array(x, float), number), axis=0) for x in links)
-        return reach.speed(first - second, point, normal)
+    def predict(gap: Any, point: Any, normal: Any, number: Any) -> Any:
+        first, second = (np.take(twist, np.take(some, number), axis=0) for some in links)
+        return gap + time_step * np.minimum(reach.speed(first - second, point, normal), 0.0)
 
-    speeds = map_stacks(rate_of, candidates.number[some], candidates.point[some], candidates.normal[some])
-    return list(zip(candidates.gap[some], speeds, strict=True))
+    def predict_near(gap: Any, *place: Any) -> Any:
+        return cond(gap < ABSENT, predict, gap, gap, *place)
+
+    def predict_all(*places: Any) -> Any:
+        return np.min(map_stacks(predict_near, *places))
+
+    gaps, start = [], scene.fixed_candidates
+    for pairs in scene.pair_classes:
+        places = [x[start : start + pairs.slot_count] for x in (gap, point, normal, number)]
+        gaps.append(cond(np.min(places[0]) < ABSENT, predict_all, np.array(ABSENT), *places))
+        start += pairs.slot_count
+    return gaps
 
 
 def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:

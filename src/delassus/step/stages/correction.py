@@ -27,14 +27,14 @@ _CORRECTED: Final = 0.2
 _FASTEST: Final = 1.0
 """The speed [m/s] at which a contact is moved out of the ground at most: δ is that of a small motion."""
 
-_LEAN: Final = 1e-2
+LEAN: Final = 1e-2
 """Added to the response of a contact along its normal, relative to that along its tangents: joints that hardly move it
 out of the ground, or not at all, would be moved far."""
 
 _REDUNDANT: Final = 1e-9
 """Added to the response of rows of loops, relative to it: some may be redundant."""
 
-_SWEEPS: Final = 10
+SWEEPS: Final = 10
 """Of projected Gauss–Seidel."""
 
 _FAR: Final = 100.0
@@ -75,6 +75,15 @@ def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v:
 def penetration_demand(scene: Scene, gap: Any, predicted: Any, time_step: Any) -> Any:
     """d of unilateral rows: a fraction of a penetration, else no more than the gap predicted at the step's end."""
     most = np.concatenate([np.full(scene.slots, _FASTEST * time_step), np.full(len(scene.stop_rows), np.inf)])
+    return _demand(gap, predicted, most)
+
+
+def contact_demand(gap: Any, predicted: Any, time_step: Any) -> Any:
+    """The same for contacts alone, one of them or several."""
+    return _demand(gap, predicted, _FASTEST * time_step)
+
+
+def _demand(gap: Any, predicted: Any, most: Any) -> Any:
     return np.where(gap < -SLOP, np.minimum(-_CORRECTED * gap, most), -np.maximum(predicted, 0.0))
 
 
@@ -101,11 +110,16 @@ class _Sweep(NamedTuple):
 def sweep_beside_loops(scene: Scene, system: StepSystem, demand: Any) -> Any:
     """Impulses (m,) of unilateral rows that meet their demand, by sweeps, and of loops, which stay closed."""
     rows = scene.unilateral_rows
-    delassus = system.delassus(scene.m - len(scene.friction_rows))
-    G, reaction = _response_beside_loops(scene, delassus, rows)
+    if system.S is None:  # without loops
+        G, own = system.delassus_among(rows, range(scene.contact_end))
+        reaction = np.zeros((0, len(rows)))
+    else:
+        delassus = system.delassus(scene.m - len(scene.friction_rows))
+        G, reaction = _response_beside_loops(scene, delassus, rows)
+        own = [delassus[k, k] for k in range(scene.contact_end)]
     diagonal = np.array([G[k, k] for k in range(len(rows))])
     for k, n in enumerate(scene.normals):
-        diagonal[k] = diagonal[k] + _LEAN * np.maximum(delassus[n - 2, n - 2], delassus[n - 1, n - 1])
+        diagonal[k] = diagonal[k] + LEAN * np.maximum(own[n - 2], own[n - 1])
     diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
 
     def sweep(now: _Sweep) -> _Sweep:
@@ -115,7 +129,7 @@ def sweep_beside_loops(scene: Scene, system: StepSystem, demand: Any) -> Any:
         return _Sweep(push, now.count + 1.0)
 
     start = _Sweep(np.zeros(len(rows)), np.array(0.0))
-    push = while_loop(lambda now: now.count < float(_SWEEPS), sweep, start, _SWEEPS).impulse
+    push = while_loop(lambda now: now.count < float(SWEEPS), sweep, start, SWEEPS).impulse
     impulse = np.zeros(scene.m)
     for k, row in enumerate(rows):
         impulse[row] = push[k]

@@ -15,7 +15,13 @@ from delassus.step.scene import Scene
 from delassus.step.stages.assemble import assemble
 from delassus.step.stages.collide import collide, find_candidates
 from delassus.step.stages.kinematics import compute_kinematics
-from delassus.step.stages.pipeline import initial_result, solve_contacts_without_gain, take_period
+from delassus.step.stages.pipeline import (
+    Step,
+    initial_result,
+    solve_contacts_without_gain,
+    take_activated_step,
+    take_period,
+)
 from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits, StepInputs
 
 MATERIAL: Final = Group(
@@ -66,8 +72,8 @@ def simulate(
     return take_period(scene, q, v, impulse, contact, time, alive, inputs)
 
 
-def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
-    """The same kernel with a traced function of time, q and v in place of the controls."""
+def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_activated_step) -> Kernel[..., Any]:
+    """The same kernel with a traced function of time, q and v in place of the controls; `step` makes a step of time."""
 
     @kernel(SIGNATURE.format(control=""), inputs=INPUTS)
     def simulate_policy(
@@ -88,7 +94,7 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         """As `simulate`."""
         inputs = step_inputs(np.array(policy(time, q, v)), time_step, material, ground, limits)
         inputs = inputs._replace(wrench=wrench)
-        return take_period(scene, q, v, impulse, contact, time, alive, inputs)
+        return take_period(scene, q, v, impulse, contact, time, alive, inputs, step)
 
     return simulate_policy
 
@@ -126,7 +132,7 @@ def assemble_step(
     signals, _ = activate(scene.actuators, state.activation, control[: scene.nu], time_step)
     inputs = step_inputs(signals, time_step, material, ground)
     kinematics = compute_kinematics(scene, q)
-    contacts = collide(scene, kinematics, inputs.ground)
+    contacts = collide(scene, kinematics, inputs.ground, v, time_step)
     forces = drive(scene.model, scene.actuators, q, v, inputs.control, time_step)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     g = system.g
@@ -140,12 +146,12 @@ def assemble_step(
 def candidate_geometry(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
     shape = ground._replace(normal=np.array(ground.normal))
-    candidates = find_candidates(scene, compute_kinematics(scene, q), shape, every=True)
+    candidates = find_candidates(scene, compute_kinematics(scene, q), shape)
     return candidates.gap, candidates.point, candidates.normal
 
 
-@kernel("(nq)->(slot_size)", inputs={"ground": GROUND})
-def contact_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> Floats:
-    """The candidates (slots,) that the slots of a step from a configuration have."""
+@kernel("(nq),(nv),()->(slot_size)", inputs={"ground": GROUND})
+def contact_candidates(scene: Scene, q: Any, v: Any, time_step: Any, *, ground: GroundShape) -> Floats:
+    """The candidates (slots,) that the slots of a step from a state have."""
     shape = ground._replace(normal=np.array(ground.normal))
-    return collide(scene, compute_kinematics(scene, q), shape).candidate
+    return collide(scene, compute_kinematics(scene, q), shape, v, time_step).candidate

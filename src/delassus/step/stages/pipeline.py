@@ -9,7 +9,8 @@ too long for a joint's turn, and the flags that tell the host which items to sol
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy
 
@@ -47,7 +48,7 @@ MOST_SUBSTEPS: Final = 16
 LONGEST_TURN: Final = 0.4
 """Angle [rad] beyond which a step, or a substep, is flagged as too long."""
 
-_GAIN: Final = 0.5e-8
+GAIN: Final = 0.5e-8
 """Relative to the scale of velocities: the error of velocities that counts as no gain of energy."""
 
 _SERVO_GUESSES: Final = 8
@@ -72,7 +73,7 @@ def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = 
     """The seven stages of one step; `modes` as in `Forces`, None for those of the step's beginning."""
     h = inputs.time_step
     kinematics = compute_kinematics(scene, state.q)
-    contacts = collide(scene, kinematics, inputs.ground)
+    contacts = collide(scene, kinematics, inputs.ground, state.v, h)
     forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
     if scene.method == ARTICULATED and forces.servos is not None and modes is None:
         modes = predict_servo_modes(forces.servos, mass_matrix(scene.model, state.q), h)
@@ -137,7 +138,7 @@ def solve_contacts_without_gain(
         system.g,
         system.g - system.rebound,
         empty,
-        _GAIN * system.scale,
+        GAIN * system.scale,
     )
     return _impulses(solution, fraction)
 
@@ -297,6 +298,10 @@ def take_activated_step(scene: Scene, last: StepResult, inputs: StepInputs) -> S
     return result._replace(state=result.state._replace(activation=after), clipped=clipped)
 
 
+Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
+"""Makes a step of time."""
+
+
 class _Period(NamedTuple):
     """The result of a control period so far, and how many of its steps are done."""
 
@@ -305,11 +310,20 @@ class _Period(NamedTuple):
 
 
 def take_period(
-    scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, time: Any, alive: Any, inputs: StepInputs
+    scene: Scene,
+    q: Any,
+    v: Any,
+    impulse: Any,
+    contact: Any,
+    time: Any,
+    alive: Any,
+    inputs: StepInputs,
+    step: Step = take_activated_step,
 ) -> tuple[Any, ...]:
     """All steps of a control period: q, v, impulse, contact, residual, iterations, flags (see `Mark`).
 
-    An item that is not alive, or that is not finite, keeps its state; so does one that is to be solved again.
+    `step` makes one of them. An item that is not alive, or that is not finite, keeps its state; so does one that is to
+    be solved again.
     """
     check_inertias(scene.model)
     padding = impulse[scene.full.m + scene.na :], contact[scene.full_slots :]
@@ -318,11 +332,11 @@ def take_period(
     usable = (alive > 0.5) & ~np.any(np.isnan(control)) if scene.nu else alive > 0.5
     inputs = inputs._replace(control=np.where(usable, control, 0.0))
     if scene.substeps == 1:
-        last = take_activated_step(scene, first, inputs)
+        last = step(scene, first, inputs)
     else:
         last = while_loop(
             lambda now: now.done < float(scene.substeps),
-            lambda now: _Period(take_activated_step(scene, now.result, inputs), now.done + 1.0),
+            lambda now: _Period(step(scene, now.result, inputs), now.done + 1.0),
             _Period(first, np.array(0.0)),
             scene.substeps,
         ).result

@@ -8,7 +8,7 @@ h ω. Corners, and bodies that joints carry, are held to J v.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import delassus.numpy as np
 from delassus.dynamics.tree.poses import Pair, link_pose
@@ -73,14 +73,28 @@ def _candidate_leads(scene: Scene, kinematics: Kinematics, q: Any, v: Any, groun
             leads += [np.zeros(3)] * shape.count
             continue
         now, then = (touches(shape, tree, at, surface) for at in (poses, later))
-        (v_now, w_now), (v_then, w_then) = twists[i]
         for k in range(shape.count):
-            arm, arm_then = now[k].point - poses[i][1], then[k].point - later[i][1]
-            shift = 0.5 * (arm_then - arm)
-            small = shift @ shift < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
-            if scene.field is not None:  # from one face to another the point jumps, and nothing of the body moves so
-                small = small & (then[k].normal @ now[k].normal > _SAME_FACE)
-            lead = 0.5 * (v_then - v_now + np.cross(w_then, arm_then) - np.cross(w_now, arm))
-            leads.append(np.where(small, lead, 0.0) if shape.rolls[k] else np.zeros(3))
+            ends = [
+                (touch[k].point - at[i][1], *twist, touch[k].normal)
+                for touch, at, twist in zip((now, then), (poses, later), twists[i], strict=True)
+            ]
+            lead = touching_lead(ends[0], ends[1], scene.field is not None)
+            leads.append(lead if shape.rolls[k] else np.zeros(3))
     leads += [np.zeros(3)] * (scene.fixed_candidates - scene.ground_candidates)
     return np.stack(leads) if leads else np.zeros((1, 3))
+
+
+End: TypeAlias = tuple[Any, Any, Any, Any]
+"""Of a touching point at an end of a step: where it is from its body's origin, the velocity of this and the spin of the
+body in the world, and the ground's normal there (3,)."""
+
+
+def touching_lead(now: End, then: End, on_field: bool) -> Any:
+    """(3,) half of the change of velocity of a touching point over a step [m/s]."""
+    (arm, v_now, w_now, normal), (arm_then, v_then, w_then, normal_then) = now, then
+    shift = 0.5 * (arm_then - arm)
+    small = shift @ shift < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
+    if on_field:  # from one face to another the point jumps, and nothing of the body moves so
+        small = small & (normal_then @ normal > _SAME_FACE)
+    lead = 0.5 * (v_then - v_now + np.cross(w_then, arm_then) - np.cross(w_now, arm))
+    return np.where(small, lead, 0.0)

@@ -29,6 +29,10 @@ from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.solve import WANTED
 from delassus.step.stages.types import SolverLimits, StepState
 
+_SOFTER: Final = 0.3
+"""R as a share of the response of a contact alone on a limp robot: other contacts and servos hold it. Measured on feet
+of four points: a third of it takes a sixth fewer iterations than all of it, ten times more or less a third more."""
+
 _LEAST: Final = 1e-8
 """Responses of rows as a share of the normal's, at least: a coefficient of zero leaves a row without any."""
 
@@ -130,21 +134,21 @@ def tree_solver(
     center = reach.center if reach is not None else kinematics.poses[0][1]
     V = _motions(tree, kinematics, center)
     inertias = world_inertias(tree, kinematics.poses, center)
-    J, rows, shares = _contact_rows(scene, kinematics, contacts, system, factors)
+    J, rows, shares, between = _contact_rows(scene, kinematics, contacts, system, factors)
     friction, R = np.ones(scene.slots), np.zeros((0, 3))
     if scene.slots:
         if scene.contact_rows == 3:
             friction = np.clip(coefficients["friction"], 0.0, LARGEST_FRICTION)
         R = _responses(scene, contacts, factors)
     diagonal = added + numpy.array(model_armature(scene.model))
-    problem = TreeProblem(tree, V, inertias, diagonal, M, rhs, laws, J, rows, shares, [], friction, R)
+    problem = TreeProblem(tree, V, inertias, diagonal, M, rhs, laws, J, rows, shares, between, [], friction, R)
     return TreeSolver(scene, system, problem, servos, factors, limits)
 
 
 def _responses(scene: Scene, contacts: Contacts, factors: Any) -> Any:
     """R (slots, rows) of contacts, the normal last: their rows move and turn bodies, in units of a round cone."""
     count, order = scene.contact_rows, [k for k in _ORDER if k < scene.contact_rows]
-    moves, turns = (np.take(np.array(x), contacts.candidate) for x in candidate_responses(scene))
+    moves, turns = (np.take(_SOFTER * np.array(x), contacts.candidate) for x in candidate_responses(scene))
     if count == 3:
         return moves[:, None] + np.zeros((scene.slots, 3))
     shape = factors.reshape(scene.slots, count)
@@ -167,16 +171,18 @@ def _motions(tree: Links, kinematics: Kinematics, center: Any) -> list[Any]:
 
 def _contact_rows(
     scene: Scene, kinematics: Kinematics, contacts: Contacts, system: StepSystem, factors: Any
-) -> tuple[list[Any], list[Any], list[dict[int, Any]]]:
-    """Of each contact J, the same for its body's motion, and the links that it may be on; see `TreeProblem`."""
+) -> tuple[list[Any], list[Any], list[dict[int, Any]], list[Any]]:
+    """Of each contact J, the same for its body's motion, the links that it may be on, and whether it is between two;
+    see `TreeProblem`."""
     reach, count = kinematics.reach, scene.contact_rows
     if not scene.slots or reach is None:
-        return [], [], []
+        return [], [], [], []
     order = [k for k in _ORDER if k < count]
-    links, fixed = candidate_links(scene, kinematics.tree)[0], scene.has_fixed_slots
+    ends, fixed, world = candidate_links(scene, kinematics.tree), scene.has_fixed_slots, len(kinematics.tree.links)
+    links = sorted({link for some in ends for link in some} - {world})
     sharing, end = system.rows.sharing, scene.contact_end
     every = system.rows.J[:end] if sharing is None else sharing.P[:end] @ system.rows.J
-    J, rows, shares = [], [], []
+    J, rows, shares, between = [], [], [], []  # type: list[Any], list[Any], list[dict[int, Any]], list[Any]
     for k in range(scene.slots):
         shape = factors[count * k : count * (k + 1)][:, None]
         arm, axes = contacts.point[k] - reach.center, contacts.axes[k]
@@ -184,12 +190,24 @@ def _contact_rows(
         turns = [np.concatenate([np.zeros(3), axes[:, i]]) for i in (2, 0, 1)[: count - 3]]
         J.append((every[count * k : count * (k + 1)] * shape)[order])
         rows.append((np.stack([*directions, *turns]) * shape)[order])
-        body = contacts.body[k]
+        touching = [contacts.body[k], contacts.other[k]] if scene.collisions else [contacts.body[k]]
         if fixed:
-            shares.append({body: 1.0})
-        else:
-            shares.append({link: np.where(body == float(link), 1.0, 0.0) for link in sorted(set(links))})
-    return J, rows, shares
+            moving = [link for link in touching if link != world]
+            between.append(len(moving) == 2)
+            shares.append({moving[0]: 1.0} if len(moving) == 1 else {})
+            continue
+        joined = (touching[0] < float(world)) & (touching[1] < float(world)) if scene.collisions else False
+        between.append(joined)
+        shares.append({link: _share(touching, link, joined) for link in links})
+    return J, rows, shares, between
+
+
+def _share(touching: list[Any], link: int, joined: Any) -> Any:
+    """1 if a contact with the world is on a link, else 0."""
+    here = touching[0] == float(link)
+    if len(touching) > 1:
+        here = (here | (touching[1] == float(link))) & ~joined
+    return np.where(here, 1.0, 0.0)
 
 
 def _servos_of(scene: Scene, system: StepSystem, v: Any, time_step: Any) -> _Servos:

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from delassus.compiler.backends.frame import LARGEST_FRAME
 from delassus.compiler.backends.llvm.chunk import DECLARATIONS, GATHER, ONE_IN_MEMORY, ChunkText
 from delassus.compiler.backends.llvm.loop_step import emit_loop_step, emit_wide_step, widened
 from delassus.compiler.backends.llvm.marks import fill_in
@@ -26,7 +27,6 @@ from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Program
 from delassus.errors import DelassusError
 
-LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 PART: Final = 1500  # operations of a part at least: less is not worth a module of its own
 MOST_PARTS: Final = 16
 

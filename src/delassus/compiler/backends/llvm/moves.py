@@ -2,6 +2,7 @@
 
 from delassus.compiler.backends.llvm import transpose
 from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.shared import CHECK_AXIS
 from delassus.compiler.backends.llvm.streaming import SMALLEST_ROW
 from delassus.compiler.backends.target import Target
 
@@ -9,10 +10,10 @@ from delassus.compiler.backends.target import Target
 def emit_move(target: Target, lanes: int) -> str:
     """The function `move_x…` for single states or for all lanes; it calls those of `transpose` and `streaming`."""
     if lanes == 1:
-        return fill_in(_MOVE.replace("$COPY", _COPY_ONE), 1, target.precision)
+        return fill_in(_MOVE.replace("$AXIS", CHECK_AXIS).replace("$COPY", _COPY_ONE), 1, target.precision)
     copy = _COPY_MANY.replace("$H", str(transpose.block_size(lanes)))
     copy = copy.replace("$STREAM", _STREAM if target.is_x86 else _UNPACK)
-    return fill_in(_MOVE.replace("$COPY", copy), lanes, target.precision)
+    return fill_in(_MOVE.replace("$AXIS", CHECK_AXIS).replace("$COPY", copy), lanes, target.precision)
 
 
 # From the arrays to a frame, or back. An array is contiguous if every core stride is what C order makes it. Shared
@@ -60,15 +61,7 @@ check:
   %checked = icmp eq i64 %left, 0
   br i1 %checked, label %contiguous, label %check.axis
 check.axis:
-  %a = sub i64 %left, 1
-  %step.at = getelementptr i64, ptr %cores, i64 %a
-  %step = load i64, ptr %step.at, align 8
-  %length.at = getelementptr i64, ptr %shape, i64 %a
-  %length = load i64, ptr %length.at, align 8
-  %expected1 = mul i64 %expected, %length
-  %as.expected = icmp eq i64 %step, %expected
-  %trivial = icmp eq i64 %length, 1
-  %same = or i1 %as.expected, %trivial
+$AXIS
   br i1 %same, label %check, label %scattered
 contiguous:
 $COPY

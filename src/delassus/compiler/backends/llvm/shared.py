@@ -40,6 +40,18 @@ exit:
 """
 """`share`: puts the addresses of shared operands into a frame."""
 
+CHECK_AXIS = """\
+  %a = sub i64 %left, 1
+  %step.at = getelementptr i64, ptr %cores, i64 %a
+  %step = load i64, ptr %step.at, align 8
+  %length.at = getelementptr i64, ptr %shape, i64 %a
+  %length = load i64, ptr %length.at, align 8
+  %expected1 = mul i64 %expected, %length
+  %as.expected = icmp eq i64 %step, %expected
+  %trivial = icmp eq i64 %length, 1
+  %same = or i1 %as.expected, %trivial"""
+"""`same`: whether core axis `left` - 1 of an array has the stride that C order gives it."""
+
 WITH_SHARED = """
 declare void @llvm.trap()
 
@@ -52,15 +64,7 @@ check:
   %done = icmp eq i64 %left, 0
   br i1 %done, label %yes, label %axis
 axis:
-  %a = sub i64 %left, 1
-  %step.at = getelementptr i64, ptr %cores, i64 %a
-  %step = load i64, ptr %step.at, align 8
-  %length.at = getelementptr i64, ptr %shape, i64 %a
-  %length = load i64, ptr %length.at, align 8
-  %expected1 = mul i64 %expected, %length
-  %as.expected = icmp eq i64 %step, %expected
-  %trivial = icmp eq i64 %length, 1
-  %same = or i1 %as.expected, %trivial
+$AXIS
   br i1 %same, label %check, label %no
 yes:
   ret i1 true
@@ -173,5 +177,5 @@ freed:
 exit:
   ret void
 }
-"""
+""".replace("$AXIS", CHECK_AXIS)
 """`with_shared`: states around whose shared arrays something has to be done first."""

@@ -92,8 +92,24 @@ def scan(
     parts = trace.builder.loop(
         Loop(program, count, reverse), [*(i for x in first for i in numbers_of(x)), *items, *captured]
     )
-    end = like(carry, arrays_of(trace, parts[: sizes[0]], first))
-    table = np.array(parts[sizes[0] :], np.int64).reshape(count, -1)
+    return _loop_results(trace, parts, first, carry, outs, out, count, 0)
+
+
+def _loop_results(
+    trace: Recording,
+    parts: list[int],
+    first: list[Array],
+    carry: Any,
+    outs: list[Array],
+    out: Any,
+    count: int,
+    skipped: int,
+) -> tuple[Any, Any]:
+    """What a loop carries in the end, without some that it counts with, and what it keeps."""
+    size = sum(x.size for x in first)
+    begin = sum(x.size for x in first[:skipped])
+    end = like(carry, arrays_of(trace, parts[begin:size], first[skipped:]))
+    table = np.array(parts[size:], np.int64).reshape(count, -1)
     ends = np.cumsum([x.size for x in outs]).tolist()
     kept = (
         array_of(trace, table[:, e - x.size : e].reshape(count, *x.shape), x.truths)
@@ -107,10 +123,49 @@ def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
     return scan(lambda _, item: ((), body(*item)), (), stacks)[1]
 
 
+def scan_first(
+    count: Any, body: Callable[[Any, Any], tuple[Any, Any]], carry: Traced, stacks: Traced = None, *, length: int = 0
+) -> tuple[Any, Any]:
+    """As `scan`, along the first `count` items alone, a number () that is known at run time.
+
+    States that are computed together go on until the last of them is done: for items beyond its count, the body of a
+    state has to leave what it carries as it is. What is kept there is not defined, and not to be read.
+    """
+    most = _length("scan_first", stacks, length or None)
+    trace = current() or trace_of(count, carry, stacks)
+    if trace is None:
+        return _walk(body, carry, stacks, most, False, int(np.clip(count, 0, most)))
+    count = trace.lift(count)
+    first = [while_active(trace, count > 0.0), trace.lift(0.0), *(trace.lift(x) for x in leaves(carry))]
+    walked = [] if stacks is None else [trace.lift(x) for x in leaves(stacks)]
+    inner = Trace(trace)
+    with inner.recording():
+        _, done, *held = inputs_of(inner, 0, first, lambda x: x.shape)
+        item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
+        new, out = _pair(body(like(carry, iter(held)), item))
+        carried = _checked(inner, "scan_first", carry, held, new)
+        outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
+        further = [(done + 1.0) < count, done + 1.0]
+    items = [i for k in range(most) for x in walked for i in numbers_of(x[k])]
+    sizes = (sum(x.size for x in first), sum(x.size // most for x in walked))
+    program, captured = finish_body(inner, trace, sizes, [[*further, *carried], outs])
+    values = [*(i for x in first for i in numbers_of(x)), *items, *captured]
+    parts = trace.builder.loop(Loop(program, most, conditional=True), values)
+    return _loop_results(trace, parts, first, carry, outs, out, most, 2)
+
+
 def while_loop(
-    condition: Callable[[Any], Any], body: Callable[[Any], Any], carry: Traced, bound: int | None = None
+    condition: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    carry: Traced,
+    bound: int | None = None,
+    *,
+    settles: bool = False,
 ) -> Traced:
     """Repeat `carry = body(carry)` while `condition(carry)` holds, at most `bound` times; returns the last carry.
+
+    A body that `settles` leaves what it carries as it is once the condition does not hold, to the bit: then nothing has
+    to be chosen between old and new values, which takes a round over all of them.
 
     Whether the bound has ended it is told by the condition of what is returned. Carry a counter to know how often the
     body was executed.
@@ -133,8 +188,8 @@ def while_loop(
         active, *held = inputs_of(inner, 0, start, lambda x: x.shape)
         inner.active = active
         new = _checked(inner, "while_loop", carry, held, body(like(carry, iter(held))))
-        masked = list(keep_unless(active, new))
-        arrays = (array_of(inner, x.ids, n.truths) for x, n in zip(masked, new, strict=True))
+        masked = new if settles else list(keep_unless(active, new))
+        arrays = (x if settles else array_of(inner, x.ids, n.truths) for x, n in zip(masked, new, strict=True))
         further = active & _condition(inner, condition(like(carry, arrays)))
     sizes = (sum(x.size for x in start), 0)
     program, captured = finish_body(inner, trace, sizes, [[further, *masked], []])
@@ -146,15 +201,17 @@ def while_loop(
 # --- on numbers -----------------------------------------------------------------------------------------------------
 
 
-def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool) -> tuple[Any, Any]:
+def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool, some: int | None = None) -> tuple[Any, Any]:
     held, walked = [np.asarray(x) for x in leaves(carry)], [np.asarray(x) for x in leaves(stacks)]
     rows: list[Any] = [None] * count
     out = None
-    for k in reversed(range(count)) if reverse else range(count):
+    for k in reversed(range(count)) if reverse else range(count if some is None else max(some, 1)):
         item = None if stacks is None else like(stacks, iter([x[k] for x in walked]))
         new, out = _pair(body(like(carry, iter(held)), item))
         held = _checked(None, "scan", carry, held, new)
         rows[k] = [] if out is None else leaves(out)
+    if some is not None and out is not None:
+        rows[some:] = [[np.zeros_like(x) for x in rows[0]]] * (count - some)
     kept = (np.stack(parts) for parts in zip(*rows, strict=True))
     return like(carry, iter(held)), None if out is None else like(out, kept)
 

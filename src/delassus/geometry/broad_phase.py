@@ -1,0 +1,180 @@
+"""The broad phase of classes of pairs: lower bounds of gaps, by capsules around bodies, then around shapes.
+
+    bodies      gaps of the capsules around all shapes of two bodies, once for all classes
+    shapes      gaps of the capsules around two shapes, in blocks of pairs of the same two bodies; blocks of bodies
+                that do not come near in the step are left out
+
+Cost: 70 operations for each pair of bodies, and for each pair of shapes of near bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import map as map_stacks
+from delassus.dynamics.tree.poses import Pair
+from delassus.geometry.bounds import BoundingCapsule, around, bounding_capsule, moved, segment_distance
+from delassus.geometry.candidates import Shape
+from delassus.geometry.classes import PairClass
+from delassus.geometry.nearest import FAR
+from delassus.geometry.travel import common_carrier
+from delassus.model.links import Links
+from delassus.model.parts import WORLD
+from delassus.model.placement import HERE
+
+Array = NDArray[numpy.float64]
+
+NEAR: Final = 0.01
+"""Pairs [m] that are farther apart than this, after twice the way on which they may approach, are not looked at."""
+
+BLOCK: Final = 6
+"""Pairs of the same two bodies in a block, at most."""
+
+
+class WorldShapes(NamedTuple):
+    """Shapes in the world: rotations (n, 3, 3), centres (n, 3), bounding capsules center ± half, (n, 3) each.
+
+    Of pairs of bodies (n,): the gaps [m] of the capsules around them, and those below which shapes count as near.
+    """
+
+    R: Any
+    p: Any
+    center: Any
+    half: Any
+    body_gaps: Any
+    reach: Any
+
+
+@dataclass(frozen=True, eq=False)
+class PairTables:
+    """What is known of classes of pairs when a kernel is traced.
+
+    Attributes:
+        shapes: All shapes, once.
+        bodies: Of each body its joint, and the capsule around its shapes in that joint's axes. Shapes that are fixed to
+            the world are bodies of their own.
+        body_pairs: (n, 2) numbers of bodies whose shapes make pairs.
+        blocks: Of each class, numbers of its pairs in blocks (blocks, size), -1 where there is none.
+        block_bodies: Of each class, the pair of bodies (blocks,) of each block.
+    """
+
+    shapes: tuple[Shape, ...]
+    bodies: tuple[tuple[int, BoundingCapsule], ...]
+    body_pairs: Array
+    blocks: tuple[NDArray[numpy.int64], ...]
+    block_bodies: tuple[Array, ...]
+
+
+@lru_cache(maxsize=16)
+def pair_tables(classes: tuple[PairClass, ...]) -> PairTables:
+    """The tables of the classes of a scene."""
+    shapes = tuple(dict.fromkeys(shape for one in classes for pair in one.pairs for shape in pair))
+    owner: dict[Shape, Any] = {s: (s.geometry.joint, k * (s.geometry.joint == WORLD)) for k, s in enumerate(shapes)}
+    members: dict[Any, list[Shape]] = {}
+    for shape in shapes:
+        members.setdefault(owner[shape], []).append(shape)
+    number = {key: k for k, key in enumerate(members)}
+    bodies = tuple((key[0], _capsule_of(some)) for key, some in members.items())
+    met: dict[tuple[int, int], int] = {}
+    blocks, block_bodies = [], []
+    for one in classes:
+        groups: dict[int, list[int]] = {}
+        for k, pair in enumerate(one.pairs):
+            i, j = sorted(number[owner[shape]] for shape in pair)
+            groups.setdefault(met.setdefault((i, j), len(met)), []).append(k)
+        size = min(BLOCK, max(map(len, groups.values())))
+        rows = [(g, ks[at : at + size]) for g, ks in groups.items() for at in range(0, len(ks), size)]
+        table = numpy.full((len(rows), size), -1)
+        for row, (_, ks) in zip(table, rows, strict=True):
+            row[: len(ks)] = ks
+        blocks.append(table)
+        block_bodies.append(numpy.array([float(g) for g, _ in rows]))
+    return PairTables(shapes, bodies, numpy.array(list(met), float), tuple(blocks), tuple(block_bodies))
+
+
+def _capsule_of(shapes: Sequence[Shape]) -> BoundingCapsule:
+    """The capsule around shapes of one body, in the axes of its joint."""
+    return around([moved(bounding_capsule(s), s.geometry.placement.R, s.geometry.placement.p) for s in shapes])
+
+
+def place_shapes(tables: PairTables, tree: Links, world: list[Pair], travel: Any) -> WorldShapes:
+    """Shapes where links with some rotations and origins carry them; `travel` (links + 1,) [m] as of `link_travel`."""
+    R_links = np.stack([*(R for R, _ in world), numpy.eye(3)])
+    p_links = np.stack([*(p for _, p in world), numpy.zeros(3)])
+
+    def pose(link: Any) -> tuple[Any, Any]:
+        return np.take(R_links, link, axis=0), np.take(p_links, link, axis=0)
+
+    def number(link: int) -> float:
+        return float(len(tree.links) if link == WORLD else link)
+
+    def place_shape(link: Any, R: Any, p: Any, center: Any, half: Any) -> tuple[Any, ...]:
+        R_link, p_link = pose(link)
+        R_world, p_world = R_link @ R, p_link + R_link @ p
+        return R_world, p_world, p_world + R_world @ center, R_world @ half
+
+    def place_body(link: Any, center: Any, half: Any) -> tuple[Any, Any]:
+        R, p = pose(link)
+        return p + R @ center, R @ half
+
+    at = [tree.place(s.geometry.joint, s.geometry.placement) for s in tables.shapes]
+    capsules = [bounding_capsule(shape) for shape in tables.shapes]
+    columns = [numpy.array([number(link) for link, _ in at]), numpy.stack([x.R for _, x in at])]
+    columns += [numpy.stack([x.p for _, x in at]), *_ends(capsules)]
+    R_shapes, p_shapes, centers, halves = map_stacks(place_shape, *columns)
+    joints = [tree.place(joint, HERE) for joint, _ in tables.bodies]
+    capsules = [moved(c, x.R, x.p) for (_, c), (_, x) in zip(tables.bodies, joints, strict=True)]
+    center, half = map_stacks(place_body, numpy.array([number(link) for link, _ in joints]), *_ends(capsules))
+    radii = numpy.array([c.radius for c in capsules])[tables.body_pairs.astype(int)].sum(1)
+
+    carriers = []
+    for i, j in tables.body_pairs.astype(int).tolist():
+        one, two = joints[i][0], joints[j][0]
+        carriers.append([number(one), number(two), number(common_carrier(tree, one, two))])
+
+    def body_gap(pair: Any, radius: Any, links: Any) -> tuple[Any, Any]:
+        one, two, both = (np.take(travel, links[k]) for k in range(3))
+        return _capsule_gap(center, half, pair[0], pair[1], radius), NEAR + 2.0 * (one + two - 2.0 * both)
+
+    gaps, reach = map_stacks(body_gap, tables.body_pairs, radii, numpy.array(carriers))
+    return WorldShapes(R_shapes, p_shapes, centers, halves, gaps, reach)
+
+
+def pair_bounds(tables: PairTables, number: int, one: PairClass, placed: WorldShapes) -> Any:
+    """Gaps (blocks, size) of the bounding capsules of the pairs of a class, the one of this number, less the gap below
+    which they are near: 5e29 m where bodies are not near, and more where there is no pair."""
+    blocks = tables.blocks[number]
+    index = {shape: float(k) for k, shape in enumerate(tables.shapes)}
+    radius = {shape: bounding_capsule(shape).radius for shape in tables.shapes}
+    first, second = (numpy.array([index[pair[k]] for pair in one.pairs])[blocks] for k in range(2))
+    radii = numpy.array([sum(radius[shape] for shape in pair) for pair in one.pairs])[blocks]
+    radii = numpy.where(blocks < 0, -FAR, radii)
+
+    def block_gaps(bodies: Any, i: Any, j: Any, radius: Any) -> Any:
+        def gaps(i: Any, j: Any, radius: Any) -> Any:
+            size = blocks.shape[1]
+            bounds = [_capsule_gap(placed.center, placed.half, i[k], j[k], radius[k]) for k in range(size)]
+            return np.stack(bounds) - np.take(placed.reach, bodies)
+
+        near = np.take(placed.body_gaps, bodies) < np.take(placed.reach, bodies)
+        return cond(near, gaps, np.full(blocks.shape[1], 0.5 * FAR), i, j, radius)
+
+    return map_stacks(block_gaps, tables.block_bodies[number], first, second, radii)
+
+
+def _ends(capsules: Sequence[BoundingCapsule]) -> tuple[Array, Array]:
+    return numpy.stack([c.center for c in capsules]), numpy.stack([c.half for c in capsules])
+
+
+def _capsule_gap(center: Any, half: Any, i: Any, j: Any, radius: Any) -> Any:
+    """The gap of two capsules by their numbers, whose radii have a sum."""
+    (p1, d1), (p2, d2) = ([np.take(x, k, axis=0) for x in (center, half)] for k in (i, j))
+    return segment_distance(p1, d1, p2, d2) - radius

@@ -1,0 +1,243 @@
+"""Vertices and edges of a height field against convex shapes: a ridge below a box, a spike below a plate.
+
+A shape's own vertices touch the triangles below them. The other contacts of two polyhedra are vertices of the terrain
+against faces of the shape, and edges against edges. Both are minima of the signed distance f of points x of the terrain
+from the shape along the edges of the grid. f is convex: on an edge x(t), two points with slopes f' of opposite signs
+enclose the minimum, and the intersection of their tangents is the next point. Faces have f in common with their planes,
+so that a polyhedron needs few of these. At a minimum between two faces with normals n₁, n₂ and slopes s₁ < 0 < s₂,
+
+    n ∝ s₂ n₁ - s₁ n₂,
+
+which is orthogonal to the edge of the grid and to that of the shape. A minimum on the surface has n · (w - x) ≥ 0 for
+the other corners w of all triangles around x. Others are no contacts: a box that slides on level ground would stumble
+over every point of the grid.
+
+What is below is ground: a shape is not pushed into it. Inside of a shape, faces that look upwards (by 30° or more) are
+left out of f, so that a spike leaves a plate by the way it came, however thin that is.
+
+Of all minima, five are kept: the least, and those that would be least if the shape were tilted a little to either of
+four sides. They are the ends of the ridge below a box, whatever is between them.
+
+Cost: 4 distances for each point of the grid below the shape, 12 more where it is near and an edge leaves the shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import scan
+from delassus.geometry.fields import HeightField
+from delassus.geometry.shapes.registry import Touch
+from delassus.geometry.surfaces import Surface
+
+TERRAIN_POINTS: Final = 5
+"""Contacts of a shape with vertices and edges of a height field at most."""
+
+_REACH: Final = 1.1
+"""Of a shape's radius: how far from its centre, across, the ground is looked at."""
+
+_SKIN: Final = 2e-6
+"""Added to gaps [m]: a box on level ground stands on its corners, and not on every point of the grid below it."""
+
+_TILT: Final = 1e-3
+"""The angle [rad] of tilts that tell the ends of a patch."""
+
+_TANGENTS: Final = 6
+"""Intersections of tangents on an edge."""
+
+_LEAST: Final = 1e-12
+"""Of the length of an edge: slopes that differ less are equal."""
+
+_FAR: Final = 1e9
+"""The gap [m] of contacts that are not there, while they are compared."""
+
+_NEIGHBOURS: Final = ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0))
+"""Of a point of the grid, along x, y and the diagonal: edges to the first three are its own."""
+
+_BESIDE: Final = ((2, 4), (2, 3), (0, 1))
+"""Of these three edges, the neighbours that are the other corners of the triangles beside them."""
+
+_LEVEL: Final = 0.01
+"""The slope of surfaces that count as parallel."""
+
+_SIDES: Final = numpy.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+"""None, and those to which a shape is tilted."""
+
+Distance = Callable[[Any], tuple[Any, Any]]
+"""How far [m] a point (3,) is outside of a shape, negative inside, and the outward normal (3,)."""
+
+
+class ConvexBody(NamedTuple):
+    """A shape as the terrain sees it.
+
+    Attributes:
+        distance: From points, a convex function.
+        center: (3,) [m].
+        radius: Of the ball around the centre that contains it [m], known while a kernel is traced.
+        lowest: The height [m] of its lowest point.
+        counts: Whether a point (3,) of the terrain is one that other contacts do not stand for; None for all.
+    """
+
+    distance: Distance
+    center: Any
+    radius: float
+    lowest: Any
+    counts: Callable[[Any], Any] | None = None
+
+
+class _Minimum(NamedTuple):
+    """A gap [m] of a point (3,) of the terrain, the outward normal (3,) of the shape, and the number of the feature."""
+
+    gap: Any
+    point: Any
+    normal: Any
+    feature: Any
+
+
+def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
+    """Contacts of a shape with vertices and edges of a height field; those that are not there have large gaps."""
+    grid, radius = field.field, _REACH * body.radius
+    count = math.ceil(2.0 * radius / grid.spacing) + 1
+    first = [np.floor((body.center[k] - radius - grid.origin[k]) / grid.spacing) for k in range(2)]
+
+    def node(i: Any, j: Any) -> Any:
+        row, column = np.clip(i, 0.0, grid.rows - 1.0), np.clip(j, 0.0, grid.columns - 1.0)
+        height = np.take(field.heights, row * float(grid.columns) + column)
+        return np.stack([grid.origin[0] + grid.spacing * i, grid.origin[1] + grid.spacing * j, height])
+
+    def visit(best: Any, shift: Any) -> Any:
+        i, j = first[0] + shift[0], first[1] + shift[1]
+        x, around = node(i, j), [node(i + u, j + v) for u, v in _NEIGHBOURS]
+        number = 4.0 * (i * float(grid.columns) + j)
+        below = body.lowest - np.maximum(x[2], np.max(np.stack([end[2] for end in around[:3]])))
+        level = _Minimum(below, x, np.array((0.0, 0.0, -1.0)), number)
+        near = below < (_REACH - 1.0) * body.radius
+        far = _with_minimum(best, level, body.center)
+        return cond(near, lambda best: _with_minima_around(best, body, x, around, number), far, best), None
+
+    shifts = numpy.array([(u, v) for u in range(count) for v in range(count)], float)
+    none = _Minimum(np.array(_FAR), np.array(body.center), np.array((0.0, 0.0, -1.0)), np.array(-1.0))
+    minima, _ = scan(visit, (none,) * TERRAIN_POINTS, shifts)
+    touches: list[Touch] = []
+    for k, (gap, point, normal, feature) in enumerate(minima):
+        absent = gap > 0.5 * _FAR
+        for other in minima[:k]:
+            absent = absent | (feature == other[3])
+        apart = np.where(absent, 10.0 * body.radius + np.abs(body.lowest - point[2]), gap + _SKIN)
+        touches.append(Touch(apart, point - np.where(absent, 0.0, gap) * normal, -normal, feature))
+    return touches
+
+
+def convex_touches(surface: Surface, body: ConvexBody) -> list[Touch]:
+    """The same with any ground: a plane has no vertices, and these contacts are not there."""
+    if isinstance(surface, HeightField):
+        return terrain_touches(surface, body)
+    height, normal = surface(body.center)
+    return [Touch(np.abs(height) + 10.0 * body.radius, body.center, normal)] * TERRAIN_POINTS
+
+
+def vertex_touches(surface: Surface, vertices: Any, at: Callable[[Any], Any], center: Any) -> list[Touch]:
+    """Of vertices (n, 3) of a shape, those with the least gap without and with tilts; `at` places one in the world."""
+
+    def visit(best: Any, item: Any) -> Any:
+        point = at(item[0])
+        gap, normal = surface(point)
+        return _with_minimum(best, _Minimum(gap, point, normal, item[1]), center), None
+
+    none = _Minimum(np.array(_FAR), np.array(center), np.array((0.0, 0.0, 1.0)), np.array(-1.0))
+    minima, _ = scan(visit, (none,) * TERRAIN_POINTS, (vertices, numpy.arange(float(len(vertices)))))
+    touches = []
+    for k, (gap, point, normal, feature) in enumerate(minima):
+        absent = np.array(False)
+        for other in minima[:k]:
+            absent = absent | (feature == other[3])
+        far = 10.0 * np.max(np.abs(vertices)) + np.abs(gap)
+        touches.append(Touch(np.where(absent, far, gap), point, normal, feature))
+    return touches
+
+
+def _with_minimum(best: tuple[_Minimum, ...], other: _Minimum, center: Any) -> tuple[_Minimum, ...]:
+    """The least minima for the tilts to all sides, with another one among them."""
+    arm, minima = other.point - center, []
+    for side, least in zip(_SIDES, best, strict=True):
+        before = least.point - center
+        lower = other.gap - _TILT * (side @ arm[:2]) < least.gap - _TILT * (side @ before[:2])
+        minima.append(_Minimum(*(np.where(lower, new, old) for new, old in zip(other, least, strict=True))))
+    return tuple(minima)
+
+
+# --- the edges of one point of the grid -------------------------------------------------------------------------------
+
+
+def _with_minima_around(
+    best: tuple[_Minimum, ...], body: ConvexBody, x: Any, around: list[Any], number: Any
+) -> tuple[_Minimum, ...]:
+    """The least minima with those on a point (3,) of the grid and inside of its edges among them."""
+    gap, normal = body.distance(x)
+    here = _Minimum(_counted(body, gap, x, normal, around), x, normal, number)
+    best = _with_minimum(best, here, body.center)
+    for k, beside in enumerate(_BESIDE):
+        end, others = around[k], [around[other] for other in beside]
+        along = end - x
+        at_end = body.distance(end)
+        left = _Bracket(np.array(0.0), gap, normal @ along, normal)
+        right = _Bracket(np.array(1.0), at_end[0], at_end[1] @ along, at_end[1])
+        slope = _TILT * np.sqrt(along @ along)  # less is level: the edge lies in a face, and ends where that does
+        inside = ((left.slope < -slope) & (right.slope > -slope)) | ((left.slope < slope) & (right.slope > slope))
+
+        def add(
+            best: Any,
+            edge: tuple[Any, ...] = (along, left, right),
+            others: list[Any] = others,
+            feature: Any = number + 1.0 + float(k),
+        ) -> Any:
+            gap, point, normal = _minimum_on_edge(body, x, *edge)
+            gap = _counted(body, gap, point, normal, others)
+            return _with_minimum(best, _Minimum(gap, point, normal, feature), body.center)
+
+        best = cond(inside, add, best, best)
+    return best
+
+
+class _Bracket(NamedTuple):
+    """A side of the minimum: where on the edge, from 0 to 1, the distance, its slope, and the normal (3,)."""
+
+    share: Any
+    gap: Any
+    slope: Any
+    normal: Any
+
+
+def _minimum_on_edge(body: ConvexBody, x: Any, along: Any, left: _Bracket, right: _Bracket) -> tuple[Any, Any, Any]:
+    """The gap, the point (3,) and the normal (3,) of the minimum between two sides of it."""
+    share, gap, least = left.share, left.gap, _LEAST * np.sqrt(along @ along)
+    for _ in range(_TANGENTS):
+        rise = right.slope - left.slope
+        share = (left.gap - right.gap + right.slope * right.share - left.slope * left.share) / np.maximum(rise, least)
+        share = np.clip(share, left.share, right.share)
+        gap, normal = body.distance(x + share * along)
+        here = _Bracket(share, gap, normal @ along, normal)
+        falls = here.slope < 0.0
+        left = _Bracket(*(np.where(falls, new, old) for new, old in zip(here, left, strict=True)))
+        right = _Bracket(*(np.where(falls, old, new) for new, old in zip(here, right, strict=True)))
+    weight = np.clip(right.slope / np.maximum(right.slope - left.slope, least), 0.0, 1.0)
+    mean = weight * left.normal + (1.0 - weight) * right.normal
+    size = np.sqrt(mean @ mean)
+    point = x + share * along
+    # Inside, the way out is orthogonal to both edges, and longer than to either face.
+    return np.where(gap < 0.0, gap / size, gap), point, mean / size
+
+
+def _counted(body: ConvexBody, gap: Any, point: Any, normal: Any, others: list[Any]) -> Any:
+    """The gap of a point of the terrain, large if it is no minimum on triangles with `others` as corners."""
+    counts = np.array(True) if body.counts is None else body.counts(point)
+    for corner in others:
+        way = corner - point
+        counts = counts & (normal @ way >= -_LEVEL * np.sum(np.abs(way)))
+    return np.where(counts, gap, _FAR)

@@ -1,0 +1,63 @@
+"""SRDF beside a URDF: pairs of links that pass through each other, and postures.
+
+    <disable_collisions link1="hip" link2="thigh"/>       their shapes are excluded from contact with each other
+    <group_state name="half_sitting"><joint name="knee" value="1.2"/></group_state>     a posture
+
+Joints that a posture does not name are neutral in it. Groups, chains and virtual joints say nothing of the dynamics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+from delassus.model.model import Model
+from delassus.model.parts import Posture
+from delassus.model.readers.xml import Element, read_xml
+
+
+def with_srdf(model: Model, data: str | bytes, file: str = "<string>") -> Model:
+    """A model from URDF with what an SRDF document says of it."""
+    robot = read_xml(data, file)
+    if robot.tag != "robot":
+        raise robot.error(f"the root element of SRDF is <robot>, not <{robot.tag}>.", code="bad-model-file")
+    warnings = [*model.warnings]
+    excluded = [*model.contact_rules.excluded]
+    shapes: dict[str, list[str]] = {}
+    for geometry in model.geometries:
+        if geometry.role == "collision":
+            shapes.setdefault(geometry.name.rpartition("_")[0], []).append(geometry.name)
+    links = {frame.name for frame in model.frame_list if frame.role == "link"}
+    for element in robot.all("disable_collisions"):
+        pair = element.need("link1"), element.need("link2")
+        unknown = [name for name in pair if name not in links]
+        if unknown:
+            warnings.append(f"{file}:{element.line}: the URDF has no link {unknown[0]!r}: the pair is left out.")
+        excluded += product(shapes.get(pair[0], []), shapes.get(pair[1], []))
+    postures = [_posture(model, element, warnings) for element in robot.all("group_state")]
+    named = {posture.name: posture for posture in (*model.postures, *postures)}
+    return replace(
+        model,
+        contact_rules=replace(model.contact_rules, excluded=tuple(excluded)),
+        postures=tuple(named.values()),
+        warnings=tuple(warnings),
+    )
+
+
+def _posture(model: Model, state: Element, warnings: list[str]) -> Posture:
+    """The configuration of a <group_state>; values that do not fit their joint are left out, with a warning."""
+    q, indices = model.neutral(), {joint.name: k for k, joint in enumerate(model.joints)}
+    for element in state.all("joint"):
+        name, count = element.need("name"), len((element.get("value") or "").split())
+        k = indices.get(name)
+        if k is None or model.joints[k].mimic is not None:
+            continue  # fixed, of another variant of the robot, or following another joint
+        own = model.joints[k].kind.nq
+        if count != own:
+            warnings.append(
+                f"{state.file}:{element.line}: the joint {name!r} has {own} coordinates, and {count} in the posture "
+                f"{state.need('name')!r}: it is neutral there."
+            )
+            continue
+        q[model.q_starts[k] : model.q_starts[k] + own] = element.numbers("value", own)
+    return Posture(state.need("name"), tuple(q.tolist()))

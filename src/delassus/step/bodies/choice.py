@@ -1,0 +1,49 @@
+"""Which scenes are stepped by loops over bodies, pairs and contacts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy
+
+from delassus.model.links import links_of
+from delassus.step.bodies.tables import tables_of
+from delassus.step.scene import Scene
+
+SWEEPS: Final = "sweeps"
+"""The name of the method."""
+
+FEWEST: Final = 7
+"""Free bodies from which on loops are taken: straight code takes longer to compile and to run."""
+
+
+def choose_loops(scene: Scene) -> Scene:
+    """The scene with slots for loops over its bodies where it has many free ones and nothing else, else as it is."""
+    few = len(scene.model.joints) < FEWEST
+    return scene if few or reason_against_loops(scene) is not None else with_loops(scene)
+
+
+def with_loops(scene: Scene) -> Scene:
+    """The scene with steps by loops; its bodies are free ones."""
+    return replace(scene, many_bodies=tables_of(scene).slots)
+
+
+def reason_against_loops(scene: Scene) -> str | None:
+    """Why loops cannot step a scene; None if they can: all that moves are free bodies, with contacts of three rows."""
+    joints, links = scene.model.joints, links_of(scene.model).links
+    for k, link in enumerate(links):
+        placed = not numpy.array_equal(link.placement.R, numpy.eye(3)) or numpy.any(link.placement.p)
+        if not link.motion.is_free or link.parent >= 0 or (link.q, link.v) != (7 * k, 6 * k) or placed:
+            return "not all of its bodies are free ones of the world"
+    if any(any(x) for joint in joints for x in (joint.damping, joint.friction, joint.stiffness, joint.armature)):
+        return "a free joint has damping, friction, a spring or rotor inertia"
+    if scene.mechanism.constraints or scene.one_sided or scene.contacts or scene.joint_limits:
+        return "it has constraints"
+    if scene.actuators:
+        return "it has actuators"
+    if not scene.candidates:
+        return "nothing may touch"
+    if scene.contact_rows != 3:
+        return "contacts have torsional or rolling friction"
+    return None

@@ -1,0 +1,329 @@
+"""Contacts of many bodies: broad phase, narrow phase, and the few candidates that are solved for.
+
+    broad phase     of all pairs of a class those whose bounding boxes in the world's axes come near within the step
+    narrow phase    the functions of the table of pairs, on shapes that are gathered by their numbers
+    slots           of all points those that may touch within the step, in the order of their candidates
+
+A point is a contact where its gap is smaller than what its bodies may close: others would have no impulse. Contacts are
+the first of the slots, so that loops end with the last of them, and their order is that of candidates, class by class,
+so that the contacts of two steps are matched by one merge. If there are more than slots, the deepest are solved for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import UNBOUNDED, scan, scan_first, while_loop
+from delassus.compiler.tracing.flow.control import map as map_items
+from delassus.geometry.shapes.registry import Placed, Touch
+from delassus.geometry.surfaces import Surface
+from delassus.step.bodies.motion import Poses, numbers_to
+from delassus.step.bodies.tables import GroundClass, PairClass, ShapeTable, Tables
+
+_BITS: Final = 48
+"""Shapes whose nearness is told by one number: as many bits as a float holds, and a few less."""
+
+_HALVINGS: Final = 40
+"""Of the interval of gaps, to find the depth above which contacts have slots where these are too few."""
+
+
+class Slots(NamedTuple):
+    """The contacts that are solved for, the first `count` of some slots.
+
+    Attributes:
+        candidate: (slots,) numbers.
+        gap: (slots,) [m].
+        point: (slots, 3) where bodies touch, in the world [m].
+        normal: (slots, 3) from the second body to the first.
+        first: (slots,) the first body.
+        second: (slots,) the second one, or the world.
+        count: () how many there are.
+        overflow: () whether more are near than there are slots.
+    """
+
+    candidate: Any
+    gap: Any
+    point: Any
+    normal: Any
+    first: Any
+    second: Any
+    count: Any
+    overflow: Any
+
+
+class PlacedShapes(NamedTuple):
+    """All shapes in the world: rotations, how far (shapes,) [m] their points may move in the step, their numbers, and
+    centres and halves (shapes, 3) of boxes around them in the world's axes, with that distance."""
+
+    R: Any
+    reach: Any
+    number: Any
+    p: Any
+    half: Any
+
+
+class Points(NamedTuple):
+    """Points of a class that may touch, (items, points) each: gap, what it has beyond the near ones, place, normal."""
+
+    gap: Any
+    excess: Any
+    place: tuple[Any, Any, Any]
+    normal: tuple[Any, Any, Any]
+
+
+def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
+    """All shapes; reach (bodies + 1,) is how far the points of bodies may move [m]."""
+    shapes = tables.shapes
+
+    def placed(k: Any) -> tuple[Any, ...]:
+        R, p = place_shape(shapes, poses, k)
+        near = np.take(reach, np.take(shapes.body, k))
+        half = np.abs(R) @ np.take(shapes.core, k, axis=0) + np.take(shapes.radius, k) + near
+        return R, near, k, p, half
+
+    return PlacedShapes(*map_items(placed, numbers_to(shapes.n | 1)))
+
+
+def place_shape(shapes: ShapeTable, poses: Poses, k: Any) -> tuple[Any, Any]:
+    """Rotation and centre of the k-th shape; k is traced."""
+    body = np.take(shapes.body, k)
+    R, p = np.take(poses.R, body, axis=0), np.take(poses.p, body, axis=0)
+    return R @ np.take(shapes.R, k, axis=0), p + R @ np.take(shapes.p, k, axis=0)
+
+
+def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -> Slots:
+    """All contacts of a step; reach (bodies + 1,) is how far the points of bodies may move in it [m]."""
+    shapes = place_shapes(tables, poses, reach)
+    ground = [_ground_points(own, tables, shapes, surface) for own in tables.ground]
+    near = [_near_pairs(some, tables, shapes) for some in tables.pairs]
+    pairs = [_pair_points(some, tables, shapes, *own[:2]) for some, own in zip(tables.pairs, near, strict=True)]
+    sizes = [*(float(len(own.shapes)) for own in tables.ground), *(count for _, count, _ in near)]
+    points = [*ground, *pairs]
+
+    def choose(bound: Any) -> tuple[Any, Any]:
+        """Places (slots,) of points with no more excess, all classes one after the other, and how many they are."""
+        carry, base = (np.zeros(tables.slots), np.array(0.0)), 0
+        for own, size in zip(points, sizes, strict=True):
+            items, each = own.gap.shape
+
+            def visit(carry: Any, excess: Any, base: int = base, items: int = items, size: Any = size) -> Any:
+                index, count, k = carry
+                for point in range(excess.shape[0]):
+                    takes = (excess[point] <= bound) & (k < size)
+                    index = np.add_at(index, np.where(takes, count, -1.0), k + float(base + point * items))
+                    count = count + np.where(takes, 1.0, 0.0)
+                return (index, count, k + 1.0), None
+
+            (*carry, _), _ = scan_first(size, visit, (*carry, np.array(0.0)), own.excess)
+            base += items * each
+        return carry[0], carry[1]
+
+    most = float(tables.slots)
+    index, count = choose(np.array(0.0))
+    overflow = count > most
+    if tables.slots < sum(own.gap.shape[0] * own.gap.shape[1] for own in points):
+        index, count = cond(overflow, lambda: choose(_bisect(choose, most)), (index, count))
+    for _, _, lost in near:
+        overflow = overflow | lost
+    count = np.minimum(count, most)
+    return _fill(tables, points, [own[0] for own in near], index, count, overflow)
+
+
+def _bisect(choose: Any, most: float) -> Any:
+    """The largest excess, or a little less, at which there are no more points than slots."""
+
+    def halve(now: Any) -> Any:
+        low, high, done = now
+        middle = 0.5 * (low + high)
+        few = choose(middle)[1] <= most
+        return np.where(few, middle, low), np.where(few, high, middle), done + 1.0
+
+    start = (np.array(-1e3), np.array(0.0), np.array(0.0))
+    return while_loop(lambda now: now[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
+
+
+def _fill(tables: Tables, points: list[Points], pairs: list[Any], index: Any, count: Any, overflow: Any) -> Slots:
+    """The contacts at some places (slots,)."""
+    world = float(tables.bodies.n)
+
+    def contact(k: Any, at: Any) -> tuple[Any, Any]:
+        base, chosen = 0, ()  # type: int, tuple[Any, ...]
+        for n, own in enumerate(points):
+            items, each = own.gap.shape
+            local = np.clip(at - float(base), 0.0, float(items * each - 1))
+            point = np.floor((local + 0.5) / float(items))
+            item = local - float(items) * point
+            gap, x, y, z, u, v, w = (
+                np.take(column.T.reshape(-1), local) for column in (own.gap, *own.place, *own.normal)
+            )
+            if n < len(tables.ground):
+                ground = tables.ground[n]
+                candidate = np.take(ground.candidate, item) + point
+                first, second = np.take(tables.shapes.body, np.take(ground.shapes, item)), np.array(world)
+            else:
+                some, pair = tables.pairs[n - len(tables.ground)], np.take(pairs[n - len(tables.ground)], item)
+                starts = [c for c, m in zip(some.candidates, some.points, strict=True) for _ in range(m)]
+                places = numpy.array([float(i) for m in some.points for i in range(m)])
+                candidate = np.take(numpy.stack(starts).reshape(-1), point * float(some.n) + pair)
+                candidate = candidate + np.take(places, point)
+                first, second = (
+                    np.take(np.take(tables.shapes.body, x.astype(int)), pair) for x in (some.first, some.second)
+                )
+            row = (candidate, gap, np.stack([x, y, z]), np.stack([u, v, w]), first, second)
+            if not chosen:
+                chosen = row
+            else:
+                chosen = tuple(np.where(at > float(base) - 0.5, a, b) for a, b in zip(row, chosen, strict=True))
+            base += items * each
+        candidate, gap, point, normal, first, second = chosen
+        within = k < count  # beyond, values are those of another contact, or of none
+        normal = np.where(within, normal, numpy.array([0.0, 0.0, 1.0]))
+        row = (candidate, np.where(within, gap, 0.0), np.where(within, point, 0.0), normal, first, second)
+        return k + 1.0, row
+
+    _, rows = scan_first(count, contact, np.array(0.0), index)
+    candidate, gap, point, normal, first, second = rows
+    return Slots(candidate, gap, point, normal, first, second, count, overflow)
+
+
+# --- the ground -------------------------------------------------------------------------------------------------------
+
+
+def ground_touches(own: GroundClass, R: Any, p: Any, size: Any, surface: Surface) -> list[Touch]:
+    """Where a shape of a class touches the ground; `size` (3,) counts if sizes differ."""
+    shape = own.example
+    lengths = own.constant if own.constant is not None else size[: shape.kind.lengths]
+    return shape.kind.ground_touches(Placed(R, p, lengths), surface, shape.on_field)
+
+
+def _ground_points(own: GroundClass, tables: Tables, shapes: PlacedShapes, surface: Surface) -> Points:
+    def touch(n: Any) -> tuple[Any, ...]:
+        k = np.take(own.shapes, n)
+        R, p, near = (np.take(x, k, axis=0) for x in (shapes.R, shapes.p, shapes.reach))
+        touches = ground_touches(own, R, p, np.take(tables.shapes.size, k, axis=0), surface)
+        return _columns(touches, near + tables.margin)
+
+    return Points(*map_items(touch, numbers_to(len(own.shapes) | 1)))
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------------
+
+
+def pair_touches(some: PairClass, first: Any, second: Any) -> list[Touch]:
+    """Where two shapes of a class touch, each with its rotation, centre and size (3,); normals point to the first."""
+    one, two = (
+        Placed(R, p, size[:lengths] if constant is None else constant)
+        for (R, p, size), (constant, lengths) in zip((first, second), some.constants, strict=True)
+    )
+    touches: list[Touch] = []
+    for entry, swapped in some.ways:
+        if swapped:
+            touches += [touch._replace(normal=-touch.normal) for touch in entry.touches(two, one)]
+        else:
+            touches += entry.touches(one, two)
+    return touches
+
+
+def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[Any, Any, Any]:
+    """The numbers (pair slots,) of pairs whose boxes meet, how many, and whether there are more than slots.
+
+    Each shape meets all others side by side in the lanes. Which of them are near are the bits of whole numbers, `_BITS`
+    shapes each, from which pairs are taken one after the other.
+    """
+    columns = len(shapes.number)
+    words = -(-columns // _BITS)
+    owners, rows = numpy.unique(some.first, return_inverse=True)
+    number = numpy.full((len(owners), columns), -1.0)
+    number[rows, some.second.astype(int)] = numpy.arange(float(some.n))
+    weight = numpy.array([2.0 ** (_BITS - 1 - k % _BITS) for k in range(columns)])
+
+    def meet(row: Any, _: Any) -> tuple[Any, Any]:
+        own = np.take(owners, row)
+        c, e = np.take(shapes.p, own, axis=0), np.take(shapes.half, own, axis=0)
+
+        def test(k: Any, p: Any, half: Any) -> Any:
+            near = np.max(np.abs(c - p) - e - half) <= tables.margin
+            known = np.take(number.reshape(-1), row * float(columns) + k) > -0.5
+            return np.where(near & known, np.take(weight, k), 0.0)
+
+        bits = map_items(test, shapes.number, shapes.p, shapes.half)
+        return row + 1.0, np.stack([np.sum(bits[k : k + _BITS]) for k in range(0, columns, _BITS)])
+
+    _, masks = scan(meet, np.array(0.0), length=len(owners))
+    masks, last, powers = masks.reshape(-1), float(len(owners) * words), 2.0 ** numpy.arange(float(_BITS + 1))
+
+    def take(carry: Any) -> Any:
+        pairs, count, word, mask = carry
+        active, empty = word < last - 0.5, mask < 0.5
+        bit = np.floor(np.log(np.maximum(mask, 1.0)) * (1.0 / math.log(2.0)) + 1e-9)  # it may be one too large
+        bit = bit - np.where(np.take(powers, bit) > mask, 1.0, 0.0)
+        row = np.floor((word + 0.5) / float(words))
+        column = (word - float(words) * row) * float(_BITS) + (float(_BITS - 1) - bit)
+        pair = np.take(number.reshape(-1), row * float(columns) + column)
+        pairs = np.add_at(pairs, np.where(active & ~empty, count, -1.0), pair)
+        mask = np.where(empty, np.take(masks, word + 1.0), mask - np.take(powers, bit))
+        count = count + np.where(active & ~empty, 1.0, 0.0)
+        return pairs, count, word + np.where(active & empty, 1.0, 0.0), mask
+
+    start = (np.zeros(some.pair_slots), np.array(0.0), np.array(0.0), masks[0])
+    pairs, count, _, _ = while_loop(lambda now: now[2] < last - 0.5, take, start, UNBOUNDED, settles=True)
+    most = float(some.pair_slots)
+    return pairs, np.minimum(count, most), count > most
+
+
+def _pair_points(some: PairClass, tables: Tables, shapes: PlacedShapes, pairs: Any, count: Any) -> Points:
+    def gather(k: Any, pair: Any) -> tuple[Any, Any]:
+        row: list[Any] = []
+        for numbers in (some.first, some.second):
+            n = np.take(numbers, pair)
+            row += [np.take(shapes.R, n, axis=0), np.take(shapes.p, n, axis=0), np.take(tables.shapes.size, n, axis=0)]
+            row.append(np.take(shapes.reach, n))
+        return k + 1.0, tuple(row)
+
+    _, rows = scan_first(count, gather, np.array(0.0), pairs)
+
+    def touch(R1: Any, p1: Any, s1: Any, near1: Any, R2: Any, p2: Any, s2: Any, near2: Any) -> tuple[Any, ...]:
+        return _columns(pair_touches(some, (R1, p1, s1), (R2, p2, s2)), near1 + near2 + tables.margin)
+
+    return Points(*map_items(touch, *rows))
+
+
+def _columns(touches: list[Touch], near: Any) -> tuple[Any, ...]:
+    """Gaps (points,), excess, and of points and normals each component on its own."""
+    gap, point, normal = stack_touches(touches)
+    return gap, gap - near, tuple(point[:, k] for k in range(3)), tuple(normal[:, k] for k in range(3))
+
+
+def stack_touches(touches: list[Touch]) -> tuple[Any, Any, Any]:
+    """Gaps (points,), points and normals (points, 3)."""
+    gap, point, normal = (np.stack([np.array(touch[k]) for touch in touches]) for k in range(3))
+    return gap, point, normal
+
+
+# --- matching ---------------------------------------------------------------------------------------------------------
+
+
+def match_contacts(tables: Tables, slots: Slots, contact: Any) -> Any:
+    """(slots,) one more than the place that each contact had among those (slots,) of the step before, 0 for none.
+
+    Both lists ascend: what is in both is found in as many rounds as they are long together.
+    """
+    n, last = len(contact), float(numpy.argmax(tables.rank))
+    before = np.sum(np.where(contact != last, 1.0, 0.0)) + 1.0
+
+    def advance(carry: Any, _: Any) -> tuple[Any, None]:
+        i, j, match = carry
+        new, old = np.take(tables.rank, np.take(slots.candidate, i)), np.take(tables.rank, np.take(contact, j))
+        inside = (i < slots.count - 0.5) & (j < before - 0.5)
+        match = np.add_at(match, np.where((new == old) & inside, i, -1.0), j + 1.0)
+        further_new, further_old = inside & (new <= old), inside & (new >= old)
+        return (i + np.where(further_new, 1.0, 0.0), j + np.where(further_old, 1.0, 0.0), match), None
+
+    carry = (np.array(0.0), np.array(0.0), np.zeros(n))
+    (_, _, match), _ = scan_first(slots.count + before, advance, carry, length=2 * n + 1)
+    return match

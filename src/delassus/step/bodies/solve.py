@@ -1,0 +1,118 @@
+"""The contact problem of many bodies, by sweeps over their contacts that conjugate directions accelerate.
+
+A sweep of projected Gauss–Seidel solves one contact after the other as if all others stood still (`coulomb_move`), on
+the velocities of the bodies, in O(contacts). Sweeps alone converge like Gauss–Seidel, in a number of them that grows
+with the square of a pile's height and with the ratio of its masses. With the change of a sweep as a gradient, as in
+Fletcher's and Reeves' method,
+
+    λ⁺ = sweep(λ),   ∇ = λ - λ⁺,   β = |∇|²/|∇_last|²,   λ ← λ⁺ + β p,   p ← β p - ∇      (p ← -∇, λ ← λ⁺ if β > 1)
+
+it converges like conjugate gradients. Coulomb's law is not the minimum of anything: where sweeps go in circles, as
+with the few contacts of a body that hits the ground at a corner, ones of smaller steps and without directions take
+turns with them. Lengths are those of the metric of the contacts' own responses. λ + β p may leave
+the cones, and the next sweep brings it back. The residual that is told is that of all contacts at the end.
+
+Reference: M. Silcowitz, S. Niebe, K. Erleben, A nonsmooth nonlinear conjugate gradient method for interactive contact
+force problems (2010).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import UNBOUNDED, scan_first, while_loop
+from delassus.step.bodies.rows import SweepRows, new_impulse, push, read
+from delassus.step.stages.solve import ITERATIONS, WANTED, Solved
+from delassus.step.stages.types import SolverLimits
+
+_WANTED: Final = 3.0
+"""The change of a velocity in a sweep, as a share of the tolerance, that ends it; residuals are smaller then."""
+
+
+_TURNS: Final = (150.0, 250.0)
+"""Sweeps with directions, and those until they start again: with steps of `_DAMPED` of their length."""
+
+_DAMPED: Final = 0.5
+
+
+class _Iterate(NamedTuple):
+    """Impulses (slots, 3) and velocities (bodies + 1, 6), the direction p (slots, 3) and its velocities
+    (bodies + 1, 6), |∇|², the largest change of a velocity, sweeps."""
+
+    impulse: Any
+    velocity: Any
+    direction: Any
+    carried: Any
+    square: Any
+    change: Any
+    count: Any
+
+
+def solve_bodies(
+    count: Any, contacts: SweepRows, velocity: Any, start: Any, scale: Any, limits: SolverLimits
+) -> tuple[Solved, Any]:
+    """Impulses (slots, 3) that obey Coulomb's law, and the velocities (bodies + 1, 6) with them.
+
+    Args:
+        count: How many contacts there are.
+        contacts: Their rows.
+        velocity: (bodies + 1, 6) with the impulses to start from.
+        start: (slots, 3) these.
+        scale: Of velocities [m/s].
+        limits: When it ends.
+    """
+    tolerance, most = limits.tolerance * scale, ITERATIONS * limits.iterations
+
+    def is_open(now: _Iterate) -> Any:
+        return (now.change > _WANTED * tolerance) & (now.count < most)
+
+    def sweep(now: _Iterate) -> _Iterate:
+        active = is_open(now)
+        damped = now.count - _TURNS[1] * np.floor(now.count / _TURNS[1]) >= _TURNS[0]
+        length = np.where(active, np.where(damped, _DAMPED, 1.0), 0.0)
+
+        def visit(carry: Any, item: SweepRows) -> tuple[Any, Any]:
+            velocity, square, change, k = carry
+            row, bias, friction = item
+            before = np.take(now.impulse, k, axis=0)
+            after = new_impulse(row, before, read(row, velocity) + bias, friction)
+            step = np.where(k < count, length, 0.0) * (after - before)
+            moved = step / np.stack([row.tangent_step, row.tangent_step, row.normal_step])
+            largest = np.maximum(change, np.max(np.abs(moved)))
+            return (push(row, velocity, step), square + step @ moved, largest, k + 1.0), (before + step, step)
+
+        zero = np.array(0.0)
+        carry = (now.velocity, zero, zero, zero)
+        (velocity, square, change, _), steps = scan_first(count, visit, carry, contacts)
+        ends = (change <= _WANTED * tolerance) | (now.count + 1.0 >= most) | (square >= now.square)
+        beta = np.where(ends | damped | ~active, 0.0, square / np.where(now.square > 0.0, now.square, 1.0))
+
+        def turn(k: Any, item: Any) -> tuple[Any, Any]:
+            impulse, step = item
+            p = beta * np.take(now.direction, k, axis=0)
+            return k + 1.0, (impulse + p, step + p)
+
+        _, (impulse, direction) = scan_first(count, turn, zero, steps)
+        carried = velocity - now.velocity + beta * now.carried
+        velocity = velocity + beta * now.carried
+        square, change = np.where(active, square, now.square), np.where(active, change, now.change)
+        done = now.count + np.where(active, 1.0, 0.0)
+        return _Iterate(impulse, velocity, direction, carried, square, change, done)
+
+    zero = np.array(0.0)
+    none, still = np.zeros(start.shape), np.zeros(velocity.shape)
+    first = _Iterate(start, velocity, none, still, zero, np.array(np.inf) + zero, zero)
+    last = while_loop(is_open, sweep, first, UNBOUNDED, settles=True)
+
+    def residual(carry: Any, item: SweepRows) -> tuple[Any, None]:
+        error, k = carry
+        row, bias, friction = item
+        impulse = np.take(last.impulse, k, axis=0)
+        change = new_impulse(row, impulse, read(row, last.velocity) + bias, friction) - impulse
+        own = np.maximum(np.max(np.abs(change[:2])) / row.tangent_step, np.abs(change[2]) / row.normal_step)
+        return (np.maximum(error, np.where(k < count, own, 0.0)), k + 1.0), None
+
+    (error, _), _ = scan_first(count, residual, (zero, zero), contacts)
+    solved = Solved(last.impulse, error, last.count, error <= WANTED[-1] * tolerance)
+    return solved, last.velocity
