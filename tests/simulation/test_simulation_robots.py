@@ -71,7 +71,7 @@ def test_controls_may_be_arrays_or_functions(standing):
 def test_a_controller_that_gives_no_number_freezes_its_item_alone(standing):
     def policy(time, q, v):
         u = np.tile(HOME[7:], (3, 1))
-        u[1, 4] = np.nan if 0.0095 < time < 0.0105 else u[1, 4]
+        u[1, 4] = np.nan if 0.0095 < time[1] < 0.0105 else u[1, 4]
         return u
 
     q0 = np.stack([dropped(0.01)] * 3)

@@ -141,3 +141,19 @@ def test_draws_differ_between_items_periods_places_and_seeds():
     numbers = np.concatenate([one.uniform(4).ravel() for one in draws[:3]] + [state.uniform(4, place=1).ravel()])
     assert len(np.unique(numbers)) == 32
     np.testing.assert_array_equal(draws[3].uniform(4), draws[1].uniform(4))  # a reset goes on in its streams
+
+
+def test_a_log_says_what_happened_to_an_item():
+    assert "Nothing" in LOG.explain(2)
+    control = np.zeros((5, 2, BALL.nu))
+    control[3:, 1] = np.nan
+    log = BALL.run(np.tile(HOME, (2, 1)), control=control)
+    text = log.explain(1, np.zeros(BALL.nu))
+    assert "0.004 s" in text and "calf_1" in text and "condition number" in text
+    assert "not recorded" in log.explain(1)
+
+
+def test_a_state_that_is_no_number_is_explained_by_its_joint():
+    v = np.zeros(BALL.model.nv)
+    v[-1] = np.nan
+    assert BALL.model.joints[-1].name in BALL.explain(BALL.start(HOME, v))

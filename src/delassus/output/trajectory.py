@@ -160,6 +160,17 @@ class Trajectory:
             return worst.sentence
         return sentence_with_count(worst, status, "items")
 
+    def explain(self, item: Any = 0, control: ArrayLike | None = None) -> str:
+        """What went wrong with an item of a simulation, when, and what its step was like then, in sentences.
+
+        Args:
+            item: Which of a batch, by its number or numbers.
+            control: (nu,) of the control period in question, which a log does not record; None for none.
+        """
+        from delassus.output.explanation import explain
+
+        return explain(self, item, control)
+
     def _fastest_joint(self, chosen: Any) -> str:
         """A sentence about the joint that turns fastest in chosen states (times, …), and the step that follows it."""
         if self.mechanism is None or not chosen.any():

@@ -109,6 +109,42 @@ class Inspection(Setup):
             scene = scene.with_parameters(state.parameters)
         return run_stages(scene, now, inputs)
 
+    def explain(self, state: State, control: Any = None) -> str:
+        """What is hard about the next step of time of one item, in sentences: residual and iterations, how well the
+        contact problem is conditioned, the contact that pushes most, the joint that is accelerated most."""
+        for name, array in (("q", state.q), ("v", state.v)):
+            if not np.isfinite(array).all():
+                starts = self.model.q_starts if name == "q" else self.model.v_starts
+                return f"{name} is no number, of the joint {self._joint_at(starts, ~np.isfinite(array))!r}."
+        stages = self.stages(state, control)
+        impulse, change = np.asarray(stages.impulses.impulse), np.asarray(stages.v) - state.v
+        joint = self._joint_at(self.model.v_starts, np.abs(np.where(np.isfinite(change), change, np.inf)))
+        most = np.abs(change).max(initial=0.0)
+        text = f"The joint {joint!r} changes its velocity most, by {most:.3g} rad/s or m/s in {self.time_step:g} s."
+        if not self.scene.m:
+            return text
+        residual, iterations = float(stages.impulses.residual), int(stages.impulses.iterations)
+        G = np.asarray(stages.system.delassus())
+        active = np.flatnonzero(np.abs(impulse) > 1e-9 * np.abs(impulse).max(initial=0.0))
+        condition = np.linalg.cond(G[np.ix_(active, active)]) if len(active) and np.isfinite(G).all() else np.nan
+        text += (
+            f" Impulses are solved to {residual:.3g} m/s in {iterations} iterations; the {len(active)} rows that act "
+            f"have a condition number of {condition:.3g}."
+        )
+        rows, slots = self.scene.contact_rows, self.scene.slots
+        normal = impulse[: rows * slots].reshape(slots, rows)[:, 2] if slots else np.zeros(0)
+        if normal.any():
+            k = int(np.argmax(normal))
+            shape = self.candidates[int(np.asarray(stages.contacts.candidate)[k])]
+            text += f" The contact {shape!r} pushes most, with {normal[k] / self.time_step:.3g} N."
+        return text
+
+    def _joint_at(self, starts: tuple[int, ...], weight: Any) -> str:
+        """The name of the joint that has the coordinate with the largest weight."""
+        k = int(np.argmax(weight))
+        found = [joint for joint, start in zip(self.model.joints, starts, strict=True) if start <= k]
+        return found[-1].name if found else ""
+
     def problem(self, state: State, control: Any = None) -> ContactProblem:
         """The contact problem of the next step of time; rows as in `State.impulse`.
 

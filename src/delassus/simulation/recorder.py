@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.common.memory import free_memory
+from delassus.common.progress import ProgressLine
 from delassus.errors import short
 from delassus.output.contacts import ContactRecord
 from delassus.output.run_record import RunRecord
@@ -109,6 +110,7 @@ def record_run(
     """The control periods of a run from a state on; see `Simulation.run`."""
     runner, steps = Runner(sim, state, control, pushes=push), control.steps
     log, stretch = Recorder(sim, state, runner, 1 + -(-steps // every)), Stretch(runner)
+    line = ProgressLine("simulates", steps, "periods")
     try:
         k = 0
         while k < steps:
@@ -123,6 +125,7 @@ def record_run(
                 if progress is not None:
                     report_progress(progress, k, runner)
             k += made
+            line.show(k)
     except KeyboardInterrupt:
         if runner.consistent:
             log.keep_last(runner)
@@ -132,4 +135,6 @@ def record_run(
         error.log = log.trajectory(interrupted=True)
         error.add_note("What was simulated until then is the `log` of this error.")
         raise
+    finally:
+        line.clear()
     return log.trajectory()

@@ -6,9 +6,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Final, TextIO
+from contextlib import contextmanager
+from typing import Final
 
+from delassus.common.progress import CLEAR, is_terminal, write_line
 from delassus.compiler.backends.native import log
 
 DELAY = 1.0  # seconds of silence
@@ -43,9 +44,9 @@ def _line(text: str) -> Iterator[None]:
     def show() -> None:
         if not done.wait(DELAY):
             shown.set()
-            _write(terminal, text)
+            write_line(terminal, text)
 
-    thread = threading.Thread(target=show, name="delassus-progress", daemon=True) if _is_terminal(terminal) else None
+    thread = threading.Thread(target=show, name="delassus-progress", daemon=True) if is_terminal(terminal) else None
     if thread is not None:
         try:
             thread.start()
@@ -58,17 +59,4 @@ def _line(text: str) -> Iterator[None]:
             done.set()
             thread.join()
             if shown.is_set():
-                _write(terminal, "\r\x1b[K")
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    try:
-        return stream is not None and stream.isatty()
-    except (AttributeError, ValueError):  # not quite a stream, or closed
-        return False
-
-
-def _write(stream: TextIO, text: str) -> None:
-    with suppress(OSError, ValueError):  # closed meanwhile, or unable to write "…"
-        stream.write(text)
-        stream.flush()
+                write_line(terminal, CLEAR)

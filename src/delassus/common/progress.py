@@ -1,0 +1,59 @@
+"""Lines on a terminal for those who wait; they go again, and elsewhere nothing is written."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from typing import Final, TextIO
+
+SILENCE: Final = 2.0
+"""Seconds that a loop takes before it says anything."""
+
+_INTERVAL: Final = 0.2
+"""Seconds between two lines."""
+
+CLEAR: Final = "\r\x1b[K"
+"""What removes a line from a terminal."""
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody may watch a stream."""
+    try:
+        return stream is not None and stream.isatty()
+    except (AttributeError, ValueError):  # not quite a stream, or closed
+        return False
+
+
+def write_line(stream: TextIO, text: str) -> None:
+    """Write to a terminal, if that is possible."""
+    with suppress(OSError, ValueError):  # closed meanwhile, or unable to write "…"
+        stream.write(text)
+        stream.flush()
+
+
+class ProgressLine:
+    """How far a loop is: "Delassus simulates: 42 % of 100000 periods, about 31 s left"."""
+
+    def __init__(self, what: str, total: int, unit: str) -> None:
+        self._stream = sys.stderr
+        self._active = is_terminal(self._stream)
+        self._what, self._total, self._unit = what, total, unit
+        self._start = time.monotonic() if self._active else 0.0
+        self._next, self._is_shown = self._start + SILENCE, False
+
+    def show(self, done: int) -> None:
+        """Say that so many of the loop's rounds are done."""
+        if not self._active or time.monotonic() < self._next:
+            return
+        now = time.monotonic()
+        left = (now - self._start) * (self._total - done) / max(done, 1)
+        share = 100 * done // max(self._total, 1)
+        text = f"Delassus {self._what}: {share} % of {self._total} {self._unit}, about {left:.0f} s left"
+        write_line(self._stream, CLEAR + text)
+        self._next, self._is_shown = now + _INTERVAL, True
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._is_shown:
+            write_line(self._stream, CLEAR)
