@@ -117,7 +117,8 @@ def test_a_height_field_that_is_a_slope_is_that_slope():
         on_plane = dl.Simulation(model, slope(angle, 0.7)).contacts(q)
         for one, other in zip(on_field[:3], on_plane[:3], strict=True):
             np.testing.assert_allclose(one[: len(other)], other, atol=1e-14)
-        assert np.all(on_field.gap[len(on_plane.gap) :] > 1.0)  # a ball has no other contacts there
+        others = on_field.gap[len(on_plane.gap) :]  # vertices and edges of the field are no nearer than its faces
+        assert np.all(others >= on_plane.gap.min() - 1e-14)
 
 
 def test_a_robot_that_nothing_touches_falls_freely():
