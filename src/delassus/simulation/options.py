@@ -57,8 +57,8 @@ class StepSolver(Options):
     Attributes:
         method: "auto" takes the cheaper of the next two. "dual" is Newton's method on impulses, by the Delassus matrix
             of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
-            recursion: for robots with dry friction in many joints, servos that saturate and limits; trees without
-            closed loops, tendons and contacts between bodies. "sweeps" are loops over bodies, pairs and contacts, for
+            recursion: for robots with dry friction in many joints, servos that saturate and limits; one tree
+            without closed loops and tendons. "sweeps" are loops over bodies, pairs and contacts, for
             scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
             the Delassus matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.

@@ -73,10 +73,10 @@ def reason_against(scene: Scene) -> str | None:
 def prefers_recursion(scene: Scene) -> bool:
     """Whether the recursion takes fewer operations than the Delassus matrix, for a robot that stands on four points.
 
-    Multiply-adds of both, measured to within a third: rows n, velocities nv, ancestors of all velocities a;
+    Without dry friction of joints it does not: contacts alone are few rows. Else multiply-adds of both, measured to within a third: rows n, velocities nv, ancestors of all velocities a;
     2.5 iterations of Newton's method with the matrix, 3 with the recursion, and a margin for its retries.
     """
-    if reason_against(scene) is not None:
+    if not scene.friction_dofs or reason_against(scene) is not None:
         return False
     nv, above = scene.model.nv, sum(map(len, ancestors(scene.model)))
     n = _POINTS * scene.contact_rows * bool(scene.slots) + len(scene.friction_dofs)
