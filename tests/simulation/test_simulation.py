@@ -111,7 +111,7 @@ def test_a_height_field_that_is_a_slope_is_that_slope():
     angle = 0.2
     x = 0.1 * (np.arange(21) - 10)
     field = dl.Ground(heights=np.tile(math.tan(angle) * x[:, None], (1, 21)), spacing=0.1)
-    q = np.array([0.13, 0.07, 0.4, *np.array([0.2, 0.3, -0.1, 0.9]) / math.sqrt(0.95)])
+    q = np.array([0.13, 0.07, 0.18, *np.array([0.2, 0.3, -0.1, 0.9]) / math.sqrt(0.95)])
     for model in (BRICK, BALL):
         on_field = dl.Simulation(model, field).contacts(q)
         on_plane = dl.Simulation(model, slope(angle, 0.7)).contacts(q)

@@ -165,7 +165,7 @@ def test_a_platform_that_loops_hold_below_the_ground_is_not_lifted_off_them():
         dl.DelassusWarning, match="'platform_0' is 0.217 m deep in the ground, and its joints cannot move it out"
     ):
         q = sim.start(delta.posture("home")).q
-    assert np.abs(dl.constraint_error(sim.mechanism, q)).max() < 1e-12
+    assert np.abs(dl.constraint_error(sim.mechanism, q)).max() < 1e-10  # its legs are stretched: the loops are singular
 
 
 def test_a_four_bar_swings_without_drift_and_without_gaining_energy():

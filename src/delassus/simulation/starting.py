@@ -30,8 +30,11 @@ from delassus.simulation.rescue import DEEP, OPEN, take_out
 from delassus.step.bodies.kernels import geometry_kernel
 from delassus.step.scene import Scene
 
-_LIFTS = 5
+_LIFTS = 20
 """Of a robot out of hills, at most."""
+
+_CLEAR = 1e-10
+"""A depth [m] that robots out of hills are left in."""
 
 _STEEP = 0.2
 """The upward part of a normal below which ground is a wall, out of which robots are moved aside."""
@@ -109,12 +112,12 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
         raise SimulationError(
             f"{was}. Start from another configuration, or give repair=True.", code="constraints-violated"
         )
-    lifted = q
+    lifted, deep = q, depth > DEEP
     for _ in range(_LIFTS):
-        lifted = _raised(scene, gap, normal, lifted, time)
+        lifted = np.where(deep[..., None], _raised(scene, gap, normal, lifted, time), lifted)
         gap, _, normal = geometry_kernel(scene)(scene, lifted, ground=ground.shape)
-        if scene.field is None or not np.any(gap < -DEEP):
-            break  # on hills, balls touch elsewhere when they are lifted
+        if scene.field is None or not np.any(gap[deep] < -_CLEAR):
+            break  # on hills, shapes touch elsewhere when they are lifted
     was, held = _deepest(scene, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
     if not held.any():
         return lifted
@@ -157,14 +160,14 @@ def _lift(scene: Scene, gap: Any, normal: Any) -> Any:
     aside."""
     if scene.field is not None:  # along a normal, other places would come below other hills
         up = normal[..., 2]
-        depth = (-gap / np.maximum(up, _STEEP)).max(-1)[..., None]
-        lift = np.where(depth > DEEP, depth, 0.0) * np.array([0.0, 0.0, 1.0])
+        above = (np.where(up > 0.0, -gap, 0.0) / np.maximum(up, _STEEP)).max(-1)
+        below = -gap.min(-1)  # a hill that has come through the shape pushes it down: it is lifted last
+        lift = np.where(above > _CLEAR, above, np.maximum(below, 0.0))[..., None] * np.array([0.0, 0.0, 1.0])
         deepest = gap.argmin(-1)[..., None]
         wall = np.take_along_axis(normal, deepest[..., None], -2)[..., 0, :]
-        aside = np.maximum(-np.take_along_axis(gap, deepest, -1), 0.0) * wall
-        return np.where(np.take_along_axis(up, deepest, -1) < _STEEP, aside, lift)
-    depth = -gap.min(-1)[..., None]
-    return np.where(depth > DEEP, depth, 0.0) * normal[..., 0, :]
+        is_wall = (np.abs(wall[..., 2:]) < _STEEP) & (below[..., None] > DEEP)
+        return np.where(is_wall, below[..., None] * wall, lift)
+    return np.maximum(-gap.min(-1)[..., None], 0.0) * normal[..., 0, :]
 
 
 def _deepest(scene: Scene, gap: Any) -> str:
