@@ -431,9 +431,8 @@ def test_tendons_over_joints_are_implicit(stiffness):
 
 
 def test_a_spring_along_a_string_through_sites_pulls_as_in_mujoco():
-    xml = with_tendon(
-        '<spatial name="cord" stiffness="3" damping=".2" springlength=".1"><site site="hook"/><site site="tip"/></spatial>'
-    )
+    numbers = 'stiffness="3" damping=".2" springlength=".1"'
+    xml = with_tendon(f'<spatial name="cord" {numbers}><site site="hook"/><site site="tip"/></spatial>')
     model, q, v = dl.load(xml), np.array([0.3, 0.5]), np.array([1.0, -2.0])
     found = step(model, q, v, np.zeros(2), time_step=1e-2, alpha=0.0, beta=0.0)
     theirs = mujoco.MjModel.from_xml_string(xml)

@@ -73,9 +73,9 @@ def reason_against(scene: Scene) -> str | None:
 def prefers_recursion(scene: Scene) -> bool:
     """Whether the recursion takes fewer operations than the Delassus matrix, for a robot that stands on four points.
 
-    Without dry friction of joints it does not: contacts alone are few rows. Else multiply-adds of both are estimated, of
-    n rows, nv velocities and all their ancestors:
-    2.5 iterations of Newton's method with the matrix, 3 with the recursion, and a margin for its retries.
+    Without dry joint friction it does not: contacts alone are few rows. Otherwise this compares estimates of
+    multiply-adds, from n rows, nv velocities and all their ancestors: 2.5 iterations of Newton's method with the matrix,
+    3 with the recursion, and a margin for its retries.
     """
     if not scene.friction_dofs or reason_against(scene) is not None:
         return False
