@@ -74,8 +74,8 @@ def prefers_recursion(scene: Scene) -> bool:
     """Whether the recursion takes fewer operations than the Delassus matrix, for a robot that stands on four points.
 
     Without dry joint friction it does not: contacts alone are few rows. Otherwise this compares estimates of
-    multiply-adds, from n rows, nv velocities and all their ancestors: 2.5 iterations of Newton's method with the matrix,
-    3 with the recursion, and a margin for its retries.
+    multiply-adds, from n rows, nv velocities and all their ancestors: 2.5 iterations of Newton's method with the
+    matrix, 3 with the recursion, and a margin for its retries.
     """
     if not scene.friction_dofs or reason_against(scene) is not None:
         return False
