@@ -68,7 +68,7 @@ class Runner:
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         self.alone = not state.q.shape[:-1] and plain and not sim.nparameters
-        self._bound_rescues: dict[Scene, Callable[[], None]] = {}
+        self._bound_rescues: dict[int, Callable[[], None]] = {}
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
         self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
@@ -144,17 +144,16 @@ class Runner:
         reduced, full = self.sim.reduced_scene, self.sim.scene
         if reduced.method != ARTICULATED:
             return ((NEEDS_FULL_SET, full),)
-        first, last = ((NEEDS_ITERATIONS, self.sim.fallback(scene)) for scene in (reduced, full))
-        return first, (NEEDS_FULL_SET, full), last
+        return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
 
     def _look_again(self) -> None:
         """Handle flags: a step that needs the full contact set, or an item that ends here."""
         for flag, scene in self._rescues:
             if self.status.item() == flag:
-                tick = self._bound_rescues.get(scene)
+                tick = self._bound_rescues.get(id(scene))
                 if tick is None:
                     most = LONGER if scene.method == ARTICULATED else MAX_ITERATIONS
-                    tick = self._bound_rescues[scene] = self._bound(scene, most)
+                    tick = self._bound_rescues[id(scene)] = self._bound(scene, most)
                 tick()
         if int(self.status) & _FROZEN:
             self.alive[...] = 0.0
@@ -202,14 +201,15 @@ class Runner:
         reduced, full, lying = self.sim.reduced_scene, self.sim.scene, self._needs_full_set()
         by_tree = reduced.method == ARTICULATED
         quickly = _QUICKLY_BY_TREE if by_tree else QUICKLY
-        schedule = [
-            (_NEW, reduced, quickly),
-            (NEEDS_ITERATIONS, reduced, LONGER),
-            (NEEDS_ITERATIONS, self.sim.fallback(reduced), MAX_ITERATIONS),
-            (NEEDS_FULL_SET, full, quickly if by_tree else MAX_ITERATIONS),
-        ]
-        if by_tree:
-            schedule += [(NEEDS_ITERATIONS, full, LONGER), (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)]
+        schedule = [(_NEW, reduced, quickly), (NEEDS_ITERATIONS, reduced, LONGER)]
+        if by_tree:  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
+            schedule += [
+                (NEEDS_FULL_SET, full, quickly),
+                (NEEDS_ITERATIONS, full, LONGER),
+                (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS),
+            ]
+        else:
+            schedule += [(NEEDS_ITERATIONS, reduced, MAX_ITERATIONS), (NEEDS_FULL_SET, full, MAX_ITERATIONS)]
         attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in schedule]
         before = None
         if lying is not None:

@@ -98,21 +98,23 @@ class Setup(Frozen):
         return 0 if self.parametric is None else self.parametric.nparameters
 
     def pushed_scene(self, scene: Scene, frames: tuple[str, ...]) -> Scene:
-        """A scene of this simulation with wrenches on frames; the same object whenever it is asked for."""
-        if not frames:
-            return scene
-        key = (id(scene), frames)
-        if key not in self._pushed_scenes:
-            self._pushed_scenes[key] = scene, replace(scene, pushed=frames)
-        return self._pushed_scenes[key][1]
-
-    @cached_property
-    def _pushed_scenes(self) -> dict[tuple[int, tuple[str, ...]], tuple[Scene, Scene]]:
-        return {}
+        """A scene of this simulation with wrenches on frames."""
+        return self._variant(scene, pushed=frames) if frames else scene
 
     def fallback(self, scene: Scene) -> Scene:
         """The scene with the method for steps that its own one has left unsolved."""
-        return replace(scene, method="auto") if scene.method == ARTICULATED else scene
+        return self._variant(scene, method="auto") if scene.method == ARTICULATED else scene
+
+    def _variant(self, scene: Scene, **change: Any) -> Scene:
+        """A scene with one field changed; always the same object, by which its kernels are looked up."""
+        key = (id(scene), *change.items())
+        if key not in self._variants:
+            self._variants[key] = scene, replace(scene, **change)
+        return self._variants[key][1]
+
+    @cached_property
+    def _variants(self) -> dict[tuple[Any, ...], tuple[Scene, Scene]]:
+        return {}
 
     @property
     def model(self) -> Model:
