@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy
+
 import delassus.numpy as np
-from delassus.learning.task import Moment, Task, lower_onto_ground
+from delassus.dynamics.kinematics.kinematics import frame_in_world
+from delassus.learning.environment.task import Evaluation, LearningTask, Moment, Verdict, lower_onto_ground
+from delassus.learning.errors import LearningError
+from delassus.learning.tasks.catalog import register_task
+from delassus.model.model import Model
+from delassus.model.parts import Frame
 from delassus.simulation.ground import Ground
 from delassus.simulation.simulation import Simulation
+from delassus.step.actuators.servos import position_servos
 
 
 @dataclass(frozen=True)
-class QuadrupedWalk(Task):
+class QuadrupedWalk(LearningTask):
     """Trot ahead at a commanded speed.
 
     Attributes:
@@ -74,7 +82,7 @@ class QuadrupedWalk(Task):
         off_pose = np.sum(np.array((1.0, 1.0, 0.1) * 4) * joints**2)
         landed = np.where((now["load"] < 1.0) & (self.loads(now) >= 1.0), now["fall_speed"], 0.0)
         terms = {
-            "speed": np.exp(-off_speed / 0.25),
+            "speed": np.exp(-off_speed / 0.25) + 0.5 * np.exp(-off_speed / 0.04),
             "turn": 0.5 * np.exp(-((gyro[2] - command[2]) ** 2) / 0.25),
             "gait": 2.0 * self.gait(now),
             "pose": 0.5 * np.exp(-off_pose),
@@ -124,9 +132,72 @@ class QuadrupedWalk(Task):
         velocity = body_motion(now, self.trunk)[0]
         return {"speed_error": np.sqrt(np.sum((velocity[:2] - now["command"][:2]) ** 2)), "speed": velocity[0]}
 
+    def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
+        """It hardly falls, and hardly lags behind."""
+        return falls < 0.05 and measures["speed_error"] < 0.35
+
+    def trial(self, items: int) -> dict[str, Any]:
+        """Commands from 0.5 to 1 m/s."""
+        ahead = numpy.linspace(0.5, 1.0, items)
+        return {"command": numpy.stack([ahead, 0.0 * ahead, 0.0 * ahead], -1)}
+
+    def judge(self, trial: Evaluation) -> Verdict:
+        """It walks if none falls and all are faster than 0.4 m/s; the goal is an error of 0.05 m/s."""
+        speed = distance(trial.q[:, :, :2]) / (len(trial.control) * self.period)
+        error = numpy.abs(speed - trial.told["command"][:, 0]).mean()
+        walks = not trial.failed.any() and speed.mean() >= 0.4
+        words = f"{trial.failed.sum()} of {len(speed)} fall, {speed.mean():.2f} m/s, error {error:.3f} m/s"
+        return Verdict(words, bool(walks and error <= 0.05), bool(walks))
+
+
+def distance(places: Any) -> Any:
+    """(items,) how far points (times, items, 2) come [m], along their path as half seconds draw it."""
+    coarse = places[:: max(1, len(places) // 20)]
+    return numpy.linalg.norm(numpy.diff(coarse, axis=0), axis=-1).sum(0)
+
 
 def body_motion(now: Moment, frame: str) -> tuple[Any, Any, Any]:
     """Linear and angular velocity of a frame, and the direction upwards, all in its axes."""
     x, y, z, w = now["framequat:" + frame]
     up = np.stack([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])
     return now["velocimeter:" + frame], now["gyro:" + frame], up
+
+
+@register_task("quadruped-walk", "quadruped", "trot ahead at a speed of 0.4 to 1.1 m/s")
+def quadruped_walk(robot: Model) -> QuadrupedWalk:
+    """The task for a robot with four feet that are balls, found by its posture "home" or its first one."""
+    return QuadrupedWalk(**quadruped_parts(robot))
+
+
+def quadruped_parts(robot: Model) -> dict[str, Any]:
+    """Servos, stance, feet and trunk of a robot with four legs of three joints each."""
+    if robot.nv != 18 or robot.nq != 19:
+        raise LearningError(
+            f"{robot.name!r} has {robot.nv} velocities; a quadruped has a free base and four legs of three joints, 18.",
+            code="other-system",
+        )
+    postures = [one.name for one in robot.postures]
+    home = robot.posture("home" if "home" in postures or not postures else postures[0])
+    balls = {one.name: one for one in robot.geometries if one.shape == "sphere" and one.role == "collision"}
+    frames = [Frame(f"center of {name}", ball.joint, ball.placement) for name, ball in balls.items()]
+    robot = replace(robot, frame_list=(*robot.frame_list, *frames))
+    places = {name: frame_in_world(robot, home, f"center of {name}")[1] for name in balls}
+    lowest = sorted(places, key=lambda name: places[name][2])[:4]
+    by_front = sorted(lowest, key=lambda name: -places[name][0])
+    shapes = [name for pair in (by_front[:2], by_front[2:]) for name in sorted(pair, key=lambda name: -places[name][1])]
+    if len(shapes) < 4:
+        raise LearningError(
+            f"{robot.name!r} has {len(shapes)} balls as shapes that touch; a quadruped has four feet.",
+            code="other-system",
+        )
+    stiffness = 35.0 * robot.mass / 12.0
+    servos = position_servos(robot, stiffness=stiffness, damping=stiffness / 70.0)
+    return {
+        "robot": replace(robot, actuators=servos),
+        "stand": tuple(home[7:].tolist()),
+        "trunk": next(one.name for one in robot.frame_list if one.joint == 0 and one.role == "link"),
+        "feet": tuple(f"center of {name}" for name in shapes),
+        "shapes": tuple(shapes),
+        "radius": float(balls[shapes[0]].size[0]),
+        "height": 0.5 * float(home[2]),
+    }

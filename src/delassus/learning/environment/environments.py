@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import whole_number
-from delassus.learning.episode import Ending, Episode, kernels_of, measured, unpack
+from delassus.learning.environment.episode import Ending, Episode, kernels_of, measured, unpack
+from delassus.learning.environment.task import LearningTask
 from delassus.learning.errors import LearningError
-from delassus.learning.task import Task
 from delassus.simulation.runner import some
 from delassus.simulation.state import State
 from delassus.step.marks import Mark
@@ -77,10 +77,10 @@ class Environments:
         measure_names: Of what progress is reported by.
     """
 
-    def __init__(self, task: Task, items: int, seed: int = 0) -> None:
-        if not isinstance(task, Task):
+    def __init__(self, task: LearningTask, items: int, seed: int = 0) -> None:
+        if not isinstance(task, LearningTask):
             raise LearningError(
-                f"the task is a {type(task).__name__}; it is a Task, such as find_task('quadruped-walk').",
+                f"the task is a {type(task).__name__}; it is a LearningTask, such as find_task('quadruped-walk').",
                 code="wrong-type",
             )
         self.task, self.items, self.seed = task, whole_number("items", items), whole_number("seed", seed, 0)
@@ -88,7 +88,7 @@ class Environments:
         scene = self.sim.plain_scene
         plain = Episode(scene, task, max(self.sim.nparameters, 1))
         self.episode, self.term_names, self.measure_names = measured(plain)
-        self._end, self._begin, self._control = kernels_of(type(task))
+        self._end, self._begin, self._control = kernels_of(type(task))  # type: ignore[arg-type]
         parametric = self.sim.parametric
         self._nominal = np.zeros(1) if parametric is None else np.asarray(parametric.parameters())
 
@@ -102,8 +102,42 @@ class Environments:
         """Numbers that the policy gives."""
         return self.episode.actions
 
-    def start(self, difficulty: float = 1.0, *, spread: bool = False, seed: int | None = None) -> EnvironmentState:
-        """The start of an episode of every item; with `spread`, their time-outs come at different times."""
+    def hold(self, **values: Any) -> Array:
+        """Numbers that memory is held at, such as command=(0.5, 0, 0), for `start` and `step`: (items, memory_size)."""
+        hold = np.full((self.items, self.episode.memory_size), np.nan)
+        parts = unpack(self.episode, hold)
+        for name, value in values.items():
+            if name not in parts:
+                raise LearningError(
+                    f"the task does not remember {name!r}; it remembers {', '.join(parts)}.", code="unknown-name"
+                )
+            try:
+                parts[name][...] = value
+            except ValueError:
+                raise LearningError(
+                    f"{name} is held at an array of shape {np.shape(value)}; it is {parts[name].shape}.",
+                    code="wrong-shape",
+                ) from None
+        return hold
+
+    def start(
+        self,
+        difficulty: float = 1.0,
+        *,
+        spread: bool = False,
+        seed: Any = None,
+        stream: Any = None,
+        hold: Any = np.nan,
+    ) -> EnvironmentState:
+        """The start of an episode of every item.
+
+        Args:
+            difficulty: From 0 to 1.
+            spread: Whether their time-outs come at different times.
+            seed: Of what is drawn, one or (items,); by default that of the environments.
+            stream: (items,) of random numbers; by default the number of the item.
+            hold: What memory is held at, see `hold`.
+        """
         scene, batch = self.sim.scene, (self.items,)
         seed = self.seed if seed is None else seed
         zero = np.zeros((self.items, scene.nq)), np.zeros((self.items, scene.nv))
@@ -115,6 +149,7 @@ class Environments:
             residual=np.zeros(batch),
             status=np.zeros(batch, np.int64),
             seed=seed,
+            stream=stream,
             activation=np.zeros((*batch, scene.na)),
             parameters=np.tile(self._nominal, (self.items, 1)) if self.sim.nparameters else np.zeros((*batch, 0)),
         )
@@ -122,6 +157,7 @@ class Environments:
         q, v, memory, parameters, observation = self._begin(
             self.episode,
             np.tile(self._nominal, (self.items, 1)),
+            np.broadcast_to(hold, (self.items, self.episode.memory_size)),
             _counters(base),
             difficulty,
             age,
@@ -133,17 +169,11 @@ class Environments:
         return EnvironmentState(State(**parts), memory, observation)
 
     def step(
-        self, state: EnvironmentState, action: Any, difficulty: float = 1.0
+        self, state: EnvironmentState, action: Any, difficulty: float = 1.0, *, hold: Any = np.nan
     ) -> tuple[EnvironmentState, Outcome]:
         """One control period of all items; where an episode ends, the next one begins."""
-        before = state.simulation
         given = np.asarray(action, float)
-        if given.shape != (self.items, self.actions):
-            raise LearningError(
-                f"the actions have shape {given.shape}; they are ({self.items}, {self.actions}).", code="wrong-shape"
-            )
-        control = self._control(self.episode, before.q, before.v, state.memory, given)
-        after = self.sim.step(before, control[:, : self.sim.nu])
+        after = self.sim.step(state.simulation, self.control(state, given))
         frozen = after.frozen
         safe = np.where(frozen[:, None], 0.0, given) if frozen.any() else given
         end: Ending = self._end(
@@ -154,6 +184,7 @@ class Environments:
             some(after.contact),
             some(after.parameters),
             state.memory,
+            np.broadcast_to(hold, state.memory.shape),
             safe,
             frozen.astype(float),
             _counters(after),
@@ -180,6 +211,16 @@ class Environments:
         return following, Outcome(
             end.reward, terminated, truncated, frozen, end.final_observation, end.terms, end.measures
         )
+
+    def control(self, state: EnvironmentState, action: Any) -> Array:
+        """(items, nu) what the actuators get for actions (items, actions)."""
+        given, robots = np.asarray(action, float), state.simulation
+        if given.shape != (self.items, self.actions):
+            raise LearningError(
+                f"the actions have shape {given.shape}; they are ({self.items}, {self.actions}).", code="wrong-shape"
+            )
+        control: Array = self._control(self.episode, robots.q, robots.v, state.memory, given)
+        return control[:, : self.sim.nu]
 
     def memory(self, state: EnvironmentState) -> dict[str, Array]:
         """What the task remembers, by name, (items, n) each."""

@@ -232,9 +232,7 @@ class ValuePass(NamedTuple):
     output: Any
 
 
-@kernel(
-    "(observations),()->(value_hidden),(value_hidden),()", shared={"theta": "(weights)"}, result=ValuePass
-)
+@kernel("(observations),()->(value_hidden),(value_hidden),()", shared={"theta": "(weights)"}, result=ValuePass)
 def value_gradients(network: Network, seen: Any, target: Any, *, theta: Any) -> ValuePass:
     """Gradients of L = ½ (V - target)²."""
     _, _, value = network.split(theta)

@@ -1,4 +1,4 @@
-"""`Task`: what a robot is to learn, as functions of one robot at one moment.
+"""`LearningTask`: what a robot is to learn, as functions of one robot at one moment.
 
 A task is a frozen dataclass. Its methods are written in `delassus.numpy` for one robot, and are traced into the kernel
 that ends each control period: reward, termination, the task's own memory, the next observation, and, for robots whose
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
 import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
-from delassus.learning.draws import Draws
+from delassus.learning.environment.draws import Draws
+from delassus.learning.environment.options import PPO
 from delassus.model.model import Model
 from delassus.simulation.ground import Ground
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
@@ -59,8 +60,37 @@ class Moment:
         return KINDS[kind].read(self.readout, Sensor(kind, target))
 
 
+class Evaluation(NamedTuple):
+    """What robots did that followed a policy.
+
+    Attributes:
+        q, v: (periods + 1, items, …) their motion.
+        control: (periods, items, nu).
+        reward: (periods, items).
+        failed: (items,) truth values: whether it failed at any time.
+        measures: By name, (periods, items).
+        told: What they were told, by the names of memory.
+    """
+
+    q: Any
+    v: Any
+    control: Any
+    reward: Any
+    failed: Any
+    measures: dict[str, Any]
+    told: Mapping[str, Any]
+
+
+class Verdict(NamedTuple):
+    """A trial in words, whether the goal is reached, and whether an earlier one is (it walks, if not yet precisely)."""
+
+    words: str
+    reached: bool
+    halfway: bool = False
+
+
 @dataclass(frozen=True)
-class Task:
+class LearningTask:
     """What a robot is to learn.
 
     Attributes:
@@ -74,6 +104,12 @@ class Task:
     time_step: float = 4e-3
     substeps: int = 5
     periods: int = 500
+
+    learning: ClassVar[PPO] = PPO()
+    """Options that the task is learnt well with."""
+
+    ramp: ClassVar[int] = 0
+    """Iterations in which the difficulty of a curriculum grows from 0 to 1; none for 1 throughout."""
 
     memory: ClassVar[Mapping[str, int]] = {}
     """What the task remembers from period to period: names and sizes of arrays."""
@@ -93,7 +129,7 @@ class Task:
         return Simulation(self.robot, Ground(), self.time_step, substeps=self.substeps)
 
     def begin(self, now: Moment) -> dict[str, Any]:
-        """The start of an episode: q (nq,), and as far as they are not zero v (nv,) and memory by name; `parameters`."""
+        """The start of an episode: q (nq,); where they are not zero, v (nv,) and memory by name; `parameters`."""
         raise NotImplementedError
 
     def control(self, now: Moment) -> Any:
@@ -124,9 +160,17 @@ class Task:
         """What progress is reported by, such as the error of the speed, by name."""
         return {}
 
-    def reaches_goal(self, measures: Mapping[str, float]) -> bool:
-        """Whether learning may end, by the mean measures of an iteration; among them `falls`, per second."""
-        return False
+    def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
+        """Whether a trial is worth while: by the mean measures of an iteration, and failures per second."""
+        return falls < 0.02
+
+    def trial(self, items: int) -> dict[str, Any]:
+        """What robots that are tried are told, by the names of memory: arrays (items, n)."""
+        return {}
+
+    def judge(self, trial: Evaluation) -> Verdict:
+        """How good a trial was."""
+        return Verdict(f"{trial.failed.mean():.0%} fail", not trial.failed.any())
 
     def mirror(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]] | None:
         """Matrices by which observations and actions change when left and right are exchanged, if the task has such."""

@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.host.threads import threads
-from delassus.learning.blas import one_blas_thread
-from delassus.learning.environments import Environments, EnvironmentState
-from delassus.learning.network import (
+from delassus.learning.environment.environments import Environments, EnvironmentState
+from delassus.learning.environment.options import PPO
+from delassus.learning.learner.blas import one_blas_thread
+from delassus.learning.learner.network import (
     Act,
     Floats32,
     Network,
@@ -34,49 +36,10 @@ from delassus.learning.network import (
     value_of,
     weight_gradient,
 )
-from delassus.learning.normalizer import Normalizer
+from delassus.learning.learner.normalizer import Normalizer
 
 _SINGLE: Final = np.float32
 _POOL: Final = ThreadPoolExecutor(1, thread_name_prefix="delassus-learning")
-
-
-@dataclass(frozen=True)
-class PPO:
-    """Options of the algorithm.
-
-    Attributes:
-        items: Robots N.
-        horizon: Periods T that each makes in an iteration.
-        epochs: How often each sample is used.
-        minibatches: Into how many parts an epoch is cut.
-        learning_rate: Of Adam, to begin with; it falls, and rises, so that π moves by about `divergence`.
-        divergence: Kullback–Leibler divergence of π from π_old that an iteration aims at.
-        discount: γ.
-        trace: λ.
-        clip: How far the ratio of probabilities may be from 1.
-        entropy: Weight of the entropy.
-        value_weight: Weight of the error of the value.
-        gradient: Largest norm of a gradient.
-        deviation: σ of the first policy.
-        policy: Sizes of its hidden layers.
-        value: Sizes of the hidden layers of the value.
-    """
-
-    items: int = 512
-    horizon: int = 24
-    epochs: int = 3
-    minibatches: int = 8
-    learning_rate: float = 1e-3
-    divergence: float = 0.01
-    discount: float = 0.99
-    trace: float = 0.95
-    clip: float = 0.2
-    entropy: float = 0.005
-    value_weight: float = 0.5
-    gradient: float = 1.0
-    deviation: float = 0.5
-    policy: tuple[int, ...] = (128, 128)
-    value: tuple[int, ...] = (64, 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +143,7 @@ def collect(
     logarithm, value, reward, following = (np.empty((T, N), _SINGLE) for _ in range(4))
     terminated, truncated = np.empty((T, N), bool), np.empty((T, N), bool)
     observed = np.empty((T, N, network.observations))
-    terms, measures, frozen = 0.0, 0.0, 0
+    terms, measures, frozen = np.zeros(len(envs.term_names)), np.zeros(len(envs.measure_names)), 0
     state = learner.environment
     for t in range(T):
         observed[t] = state.observation
@@ -256,7 +219,7 @@ class _Gradient(NamedTuple):
     value_error: Any
 
 
-def learn(network: Network, learner: Learner, rollout: Rollout, options: PPO) -> tuple[Learner, dict[str, float]]:
+def learn(network: Network, learner: Learner, rollout: Rollout, options: PPO) -> tuple[Learner, dict[str, Any]]:
     """All epochs on what was collected."""
     advantage, target = advantages(rollout, options)
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
@@ -302,14 +265,21 @@ def _both_halves(network: Network, theta: Floats32, batch: _Samples, options: PP
     return _Gradient(*(a + b for a, b in zip(*parts, strict=True)))
 
 
+@lru_cache(8)
+def _passes(network: Network) -> tuple[Any, Any]:
+    """Machine code for one thread."""
+    return policy_gradients.specialize(network, dtype=_SINGLE), value_gradients.specialize(network, dtype=_SINGLE)
+
+
 def _gradient(network: Network, theta: Floats32, batch: _Samples, options: PPO) -> _Gradient:
     """Of the loss, summed over samples."""
     seen, action, logarithm, advantage, target = batch
     clip = np.full(len(seen), options.clip, _SINGLE)
-    policy = policy_gradients.specialize(network, dtype=_SINGLE)(seen, action, logarithm, advantage, clip, theta)
+    policy_pass, value_pass = _passes(network)
+    policy = policy_pass(seen, action, logarithm, advantage, clip, theta)
     hidden, deltas, output, spread, log_ratio, clipped = policy
     parts = [weight_gradient(network.policy_sizes, seen, hidden, deltas, output), spread.sum(0)]
-    value = value_gradients.specialize(network, dtype=_SINGLE)(seen, target, theta)
+    value = value_pass(seen, target, theta)
     weight = _SINGLE(options.value_weight)
     parts.append(weight * weight_gradient(network.value_sizes, seen, *value))
     ratio = np.exp(log_ratio) - 1.0 - log_ratio  # an estimate of the divergence that is never negative
@@ -332,8 +302,9 @@ def adam(
     slope = slope * _SINGLE(min(1.0, options.gradient / (norm + 1e-6)))
     first = first + _SINGLE(0.1) * (slope - first)
     second = second + _SINGLE(0.001) * (slope * slope - second)
-    step = rate * np.sqrt(1.0 - 0.999**updates) / (1.0 - 0.9**updates)
-    return theta - _SINGLE(step) * first / (np.sqrt(second) + _SINGLE(1e-8)), first, second
+    step = _SINGLE(rate * (1.0 - 0.999**updates) ** 0.5 / (1.0 - 0.9**updates))
+    new: Any = theta - step * first / (np.sqrt(second) + _SINGLE(1e-8))
+    return new, first, second
 
 
 def adapted_rate(rate: float, divergence: float, options: PPO) -> float:

@@ -12,9 +12,9 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.compiler.tracing.flow.branch import cond
-from delassus.learning.draws import Draws
+from delassus.learning.environment.draws import Draws
+from delassus.learning.environment.task import LearningTask, Moment
 from delassus.learning.errors import LearningError
-from delassus.learning.task import Moment, Task
 from delassus.model.of_model import OfModel
 from delassus.simulation.sensors.readout import Readout
 from delassus.step.scene import Scene
@@ -33,7 +33,7 @@ class Episode(OfModel):
     """A task in a scene, and the sizes of what its functions give: what its kernels are compiled for."""
 
     scene: Scene
-    task: Task
+    task: LearningTask
     parameter_size: int
     observations: int = 1
     terms: int = 1
@@ -96,7 +96,7 @@ class Ending(NamedTuple):
         terminated: 1 where the robot has failed, or is frozen.
         truncated: 1 where the time of the episode is over.
         terms: (terms,) of the reward.
-        measures: (measures,) see `Task.measure`.
+        measures: (measures,) see `LearningTask.measure`.
     """
 
     q: Any
@@ -115,7 +115,7 @@ class Ending(NamedTuple):
 
 
 SIGNATURE: Final = (
-    "(nq),(nv),(impulse_size),(slot_size),(parameter_size),(memory_size),(actions),(),(3),(),()"
+    "(nq),(nv),(impulse_size),(slot_size),(parameter_size),(memory_size),(memory_size),(actions),(),(3),(),()"
     "->(nq),(nv),(impulse_size),(slot_size),(parameter_size),(memory_size),(observations),(observations),(),(),(),"
     "(terms),(measures)"
 )
@@ -130,6 +130,7 @@ def end_period(
     contact: Any,
     parameters: Any,
     memory: Any,
+    hold: Any,
     action: Any,
     frozen: Any,
     counters: Any,
@@ -138,7 +139,10 @@ def end_period(
     *,
     ground: GroundShape,
 ) -> Ending:
-    """The end of a control period; `counters` are seed, stream and period of an item."""
+    """The end of a control period.
+
+    `counters` are seed, stream and period of an item; where `hold` is a number, memory has that one.
+    """
     task, scene = episode.task, episode.scene
     level = ground._replace(normal=np.array(ground.normal))
     draws = Draws(*counters)
@@ -155,11 +159,14 @@ def end_period(
     changes = task.advance(now)
     v_next = v + changes.pop("kick") if "kick" in changes else v
     remembered = {**now.memory, **changes, "action": action, "age": np.stack([age])}
+    remembered = unpack(episode, held(pack(episode, remembered), hold))
     after = Moment(readout._replace(v=v_next), remembered, action, difficulty, draws)
     observation = _bounded(task.observe(after))
 
     def restart(*_: Any) -> tuple[Any, ...]:
-        return start(episode, level, Draws(*counters, _BEGIN_PLACE), difficulty, parameters)
+        return start(
+            episode, level, Draws(counters[0], counters[1], counters[2], _BEGIN_PLACE), difficulty, parameters, hold
+        )
 
     kept = (q, v_next, pack(episode, remembered), parameters, observation)
     q_next, v_next, memory_next, parameters_next, observation_next = cond(failed | overdue, restart, kept)
@@ -184,14 +191,15 @@ def end_period(
 
 
 @kernel(
-    "(parameter_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)", inputs={"ground": GROUND}
+    "(parameter_size),(memory_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)",
+    inputs={"ground": GROUND},
 )
 def begin_episode(
-    episode: Episode, parameters: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
+    episode: Episode, parameters: Any, hold: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
 ) -> tuple[Any, ...]:
     """q, v, memory, parameters and observation at the start of an episode, of which a share `age` counts as over."""
     level = ground._replace(normal=np.array(ground.normal))
-    q, v, memory, parameters, observation = start(episode, level, Draws(*counters), difficulty, parameters)
+    q, v, memory, parameters, observation = start(episode, level, Draws(*counters), difficulty, parameters, hold)
     fields = unpack(episode, memory)
     memory = pack(episode, {**fields, "age": np.stack([np.floor(age * float(episode.task.periods))])})
     return q, v, memory, parameters, observation
@@ -208,7 +216,7 @@ def control_for(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> A
 
 
 def start(
-    episode: Episode, ground: GroundShape, draws: Draws, difficulty: Any, parameters: Any
+    episode: Episode, ground: GroundShape, draws: Draws, difficulty: Any, parameters: Any, hold: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
     """q, v, memory, parameters and observation at the start of an episode."""
     task, scene = episode.task, episode.scene
@@ -219,16 +227,21 @@ def start(
     chosen = task.begin(Moment(readout, none, none["action"], difficulty, draws))
     q, v = chosen.pop("q"), chosen.pop("v", np.zeros(episode.nv))
     parameters = chosen.pop("parameters", parameters)
-    memory = {**none, **chosen}
+    memory = unpack(episode, held(pack(episode, {**none, **chosen}), hold))
     readout = readout._replace(q=q, v=v)
     observation = task.observe(Moment(readout, memory, memory["action"], difficulty, draws))
     return q, v, pack(episode, memory), parameters, _bounded(observation)
 
 
+def held(memory: Any, hold: Any) -> Any:
+    """What is remembered, with the numbers that it is held at; NaN holds nothing, and equals nothing."""
+    return np.where(hold == hold, hold, memory)  # noqa: PLR0124
+
+
 def _bounded(observation: Any) -> Any:
     """An observation without what is no number, and within bounds."""
     clipped = np.clip(observation, -LARGEST_OBSERVATION, LARGEST_OBSERVATION)
-    return np.where(clipped == clipped, clipped, 0.0)  # NaN is no number, and equals none
+    return np.where(clipped == clipped, clipped, 0.0)  # noqa: PLR0124 - NaN equals nothing
 
 
 def _readout(scene: Scene, q: Any, v: Any, force: Any, contact: Any, ground: GroundShape) -> Readout:
@@ -263,7 +276,7 @@ def pack(episode: Episode, memory: Mapping[str, Any]) -> Any:
 
 
 @functools.cache
-def kernels_of(kind: type[Task]) -> tuple[Kernel[..., Any], Kernel[..., Any], Kernel[..., Any]]:
+def kernels_of(kind: type[LearningTask]) -> tuple[Kernel[..., Any], Kernel[..., Any], Kernel[..., Any]]:
     """`end_period`, `begin_episode` and `control_for` for a class of tasks.
 
     Kernels of this package are found in the cache by the package's source; a task from elsewhere is traced anew in each
@@ -281,6 +294,7 @@ def kernels_of(kind: type[Task]) -> tuple[Kernel[..., Any], Kernel[..., Any], Ke
         contact: Any,
         parameters: Any,
         memory: Any,
+        hold: Any,
         action: Any,
         frozen: Any,
         counters: Any,
@@ -289,16 +303,17 @@ def kernels_of(kind: type[Task]) -> tuple[Kernel[..., Any], Kernel[..., Any], Ke
         *,
         ground: GroundShape,
     ) -> Ending:
-        rest = (parameters, memory, action, frozen, counters, difficulty, time_step)
+        rest = (parameters, memory, hold, action, frozen, counters, difficulty, time_step)
         return end_period.function(episode, q, v, impulse, contact, *rest, ground=ground)
 
     @kernel(
-        "(parameter_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)", inputs={"ground": GROUND}
+        "(parameter_size),(memory_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)",
+        inputs={"ground": GROUND},
     )
     def begin_episode_of_task(
-        episode: Episode, parameters: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
+        episode: Episode, parameters: Any, hold: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
     ) -> tuple[Any, ...]:
-        return begin_episode.function(episode, parameters, counters, difficulty, age, ground=ground)
+        return begin_episode.function(episode, parameters, hold, counters, difficulty, age, ground=ground)
 
     @kernel("(nq),(nv),(memory_size),(actions)->(control_size)")
     def control_for_action(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Any:
@@ -314,7 +329,9 @@ def measured(episode: Episode) -> tuple[Episode, tuple[str, ...], tuple[str, ...
     ground = GroundShape(numpy.array([0.0, 0.0, 1.0]), 0.0, heights)
     draws, difficulty = Draws(0.0, 0.0, 0.0), numpy.array(0.0)
     parameters = numpy.zeros(episode.parameter_size)
-    q, v, memory, _, observation = start(episode, ground, draws, difficulty, parameters)
+    q, v, memory, _, observation = start(
+        episode, ground, draws, difficulty, parameters, numpy.full(episode.memory_size, numpy.nan)
+    )
     force, contact = numpy.zeros(episode.impulse_size), numpy.arange(float(episode.slot_size))
     readout = _readout(scene, q, v, force, contact, ground)
     now = Moment(readout, unpack(episode, memory), numpy.zeros(task.actions), difficulty, draws)
@@ -329,6 +346,4 @@ def measured(episode: Episode) -> tuple[Episode, tuple[str, ...], tuple[str, ...
 def _check(what: str, value: Any, axes: int) -> None:
     if numpy.ndim(value) != axes or numpy.size(value) == 0:
         wanted = "one number" if axes == 0 else "an array with one axis"
-        raise LearningError(
-            f"the task gives {what} of shape {numpy.shape(value)}; it is {wanted}.", code="wrong-shape"
-        )
+        raise LearningError(f"the task gives {what} of shape {numpy.shape(value)}; it is {wanted}.", code="wrong-shape")

@@ -21,7 +21,7 @@ _NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "
 def _functions() -> tuple[Any, Any] | None:
     """How many threads OpenBLAS has, and the function that sets it; None for another BLAS."""
     with suppress(OSError, AttributeError):
-        library = ctypes.CDLL(np.linalg._umath_linalg.__file__)  # type: ignore[attr-defined]
+        library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
         for name in _NAMES:
             with suppress(AttributeError):
                 return getattr(library, name.format("get")), getattr(library, name.format("set"))
