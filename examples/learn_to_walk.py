@@ -13,6 +13,7 @@ NAME = "quadruped-walk"
 
 
 def main() -> None:
+    """Learn, and show it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
