@@ -2,7 +2,7 @@
 
     python -m benchmarks.learned_gait_in_mujoco run/policy.npz
 
-The robot is written as MJCF from its joints, inertias and feet; the policy's observation is computed from MuJoCo's state.
+The robot is written as MJCF from its joints, inertias and feet; observations are computed from MuJoCo's state.
 """
 
 import sys
