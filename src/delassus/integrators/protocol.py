@@ -64,7 +64,7 @@ class System:
         # A method without penalties: to the last digits, where others would need singular values near the tolerance.
         return constrained_dynamics(self.mechanism, q, v, tau, time=time, method="prox_pv").acceleration
 
-    def moved(self, q: Any, way: Any) -> Any:
+    def integrate(self, q: Any, way: Any) -> Any:
         """q ⊕ way (nq,)."""
         return integrate(self.mechanism.model, q, way)
 
@@ -74,9 +74,9 @@ class System:
 
     def on_stage(self, time: Any, q: Any, v: Any) -> tuple[Any, Any]:
         """A state inside a step, projected if stages are."""
-        return self.projected(time, q, v)[:2] if self.stages else (q, v)
+        return self.project(time, q, v)[:2] if self.stages else (q, v)
 
-    def projected(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
+    def project(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
         """The state nearest to one that meets the constraints, and how far it is off, as a share of the robot."""
         return project_by_mass(self.mechanism, q, v, time=time, iterations=_CORRECTIONS)
 

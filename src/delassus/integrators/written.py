@@ -51,11 +51,13 @@ class Event:
         """The same with its function as what it computes for a robot."""
         if isinstance(self.function, Recorded):
             return self
-        function = recorded(f"the event {self.name!r}", self.function, robot, ())
+        function = trace_function(f"the event {self.name!r}", self.function, robot, ())
         return Event(function, self.name, self.direction, self.ends)
 
 
-def recorded(what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel, shape: tuple[int, ...]) -> Recorded:
+def trace_function(
+    what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel, shape: tuple[int, ...]
+) -> Recorded:
     """The program of a function of time, q and v that gives an array of this shape."""
     inputs: dict[str, tuple[int, ...]] = {"time": (), "q": (robot.nq,), "v": (robot.nv,)}
     try:

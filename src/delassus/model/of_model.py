@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.common.names import UnknownName, found_by_pattern
+from delassus.common.names import UnknownName, find_by_pattern
 from delassus.errors import BadArgument, expect
 from delassus.model.coordinates import Coordinates
 from delassus.model.joints import Free
@@ -124,7 +124,7 @@ class Description(Coordinates):
         expect("the pattern", pattern, str, '"*_foot"')
         if pattern == WORLD_FRAME.name:
             return (self.frame(pattern),)
-        return tuple(found_by_pattern("frame that matches", pattern, self.frame_list, code="unknown-frame"))
+        return tuple(find_by_pattern("frame that matches", pattern, self.frame_list, code="unknown-frame"))
 
     def joint(self, name: str) -> Joint:
         """A joint by its name."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from delassus.common.names import Named, UnknownName, matching
+from delassus.common.names import NamedPart, UnknownName, matching
 from delassus.errors import BadArgument, expect
 from delassus.model.of_model import Description
 from delassus.model.parts import WORLD_FRAME
@@ -41,7 +41,7 @@ def parts_named(model: Description, name: str, start: int) -> tuple[Part, ...]:
         raise UnknownName("parameter", name, _all_names(model), code="unknown-parameter")
     if kind == "gravity":
         return (Part(kind, -1, "", slice(start, start + 3)),)
-    items: Sequence[Named] = model.frame_list if kind == "frame" else model.joints
+    items: Sequence[NamedPart] = model.frame_list if kind == "frame" else model.joints
     if kind in ACTUATOR_KINDS:
         items = model.actuators
     owners = [item.name for item in items]

@@ -222,7 +222,7 @@ class Arguments:
         return instead if isinstance(instead, (self.kind, Parametric)) else model
 
     @property
-    def wanted(self) -> str:
+    def usage(self) -> str:
         """A sentence that says what the model is to be; empty if the function does not say."""
         kind: Any = inspect.signature(self._function).parameters[self.model].annotation
         known = kind not in (Any, "Any", inspect.Parameter.empty)

@@ -112,7 +112,7 @@ class Definition:
         try:
             ins, outs = self.signature.resolve(model, self.arguments.arrays, names)
         except SignatureError as error:
-            raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}", code=error.code) from None
+            raise SignatureError(f"{self.name}: {error}{self.arguments.usage}", code=error.code) from None
         if self._fields:
             outs = tuple(replace(operand, name=name) for operand, name in zip(outs, self._fields, strict=True))
         if outputs:
@@ -138,7 +138,7 @@ class Definition:
         meant, kind = self.arguments.meant(model), self.arguments.kind
         if self.own and kind is not None and not isinstance(meant, (kind, Parametric)):
             raise SignatureError(
-                f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.wanted}", code="bad-signature"
+                f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.usage}", code="bad-signature"
             )
         names = self.arguments.ordered(meant, inputs)
         complete = self.arguments.complete(meant, options)

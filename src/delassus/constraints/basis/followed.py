@@ -9,7 +9,7 @@ from delassus.compiler.differentiation.recorded import Recorded
 from delassus.constraints.basis.constraint import ConstraintError
 
 
-def followed(
+def trace_function(
     what: str, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], shapes: tuple[Any, ...], should: str
 ) -> Recorded:
     """The program of a function of arrays with the shapes of `inputs`, whose results have the shapes that follow.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.common.outcomes import Outcome, name_of_row, worst_of
 from delassus.common.provenance import Provenance
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.control.inverse.actuated import Actuated
 from delassus.errors import Sentences
 
@@ -66,7 +66,7 @@ class InverseDynamics(Provenance, Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], actuated: Actuated, _: Any) -> InverseDynamics:
         """That of a call."""
         torque, force, residual, status, violation = values
-        return cls(torque, force, residual, whole(status), violation).with_inputs(actuated=actuated)
+        return cls(torque, force, residual, as_integer(status), violation).with_inputs(actuated=actuated)
 
     @property
     def torques(self) -> Mapping[str, NDArray[np.float64]]:

@@ -28,7 +28,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, not_negative
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
@@ -74,7 +74,7 @@ class TaskVelocities(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskVelocities:
         """That of a call."""
         velocity, residual, status, bounded = values
-        return cls(velocity, residual, whole(status), whole(bounded))
+        return cls(velocity, residual, as_integer(status), as_integer(bounded))
 
 
 @kernel(

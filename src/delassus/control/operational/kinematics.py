@@ -28,7 +28,7 @@ from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.descent import LeastSquares, descend
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.references import constraint_error, error_derivative
@@ -62,7 +62,7 @@ class TaskPose(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskPose:
         """That of a call."""
         q, error, iterations, status = values
-        return cls(q, error, whole(iterations), whole(status))
+        return cls(q, error, as_integer(iterations), as_integer(status))
 
 
 @kernel(

@@ -26,7 +26,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.jacobian import jacobian_of
 from delassus.constrained.rows.problem import Problem
@@ -66,7 +66,7 @@ class OperationalSpace(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> OperationalSpace:
         """That of a call."""
         jacobian, bias, inertia, inverse, projector, status = values
-        return cls(jacobian, bias, inertia, inverse, projector, whole(status))
+        return cls(jacobian, bias, inertia, inverse, projector, as_integer(status))
 
 
 @kernel(

@@ -15,7 +15,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import elements, positive_number
-from delassus.common.names import found_by_pattern
+from delassus.common.names import find_by_pattern
 from delassus.common.types import Traced
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
@@ -225,7 +225,7 @@ class PostureTask(Task):
             return [joint for joint in own if joint.kind.nv < 6]
         found: list[Joint] = []
         for pattern in self.joints:
-            chosen = found_by_pattern("joint", pattern, own, code="unknown-joint")
+            chosen = find_by_pattern("joint", pattern, own, code="unknown-joint")
             found += [joint for joint in chosen if joint not in found]
         return found
 

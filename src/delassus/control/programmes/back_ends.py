@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import MOST_ITERATIONS, TOLERANCES, Range, number_in_range, one_of, whole_number
+from delassus.common.checks import MOST_ITERATIONS, TOLERANCES, Range, check_integer, number_in_range, one_of
 from delassus.contact.references.packages import package, solve_by_clarabel, solve_by_proxsuite
 from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.iterate import UNBOUNDED
@@ -35,7 +35,7 @@ def solve_by(
     """The answer of a method by its name."""
     tolerance = number_in_range("tolerance", TOLERANCE if tolerance is None else tolerance, _TOLERANCES)
     count = ITERATIONS if iterations is None else iterations
-    iterations = whole_number("iterations", count, 0, MOST_ITERATIONS, code="iterations-out-of-range")
+    iterations = check_integer("iterations", count, 0, MOST_ITERATIONS, code="iterations-out-of-range")
     if start is not None:
         _check_start(programme, start)
     if isinstance(method, str) and method == "proximal":

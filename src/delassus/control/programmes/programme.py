@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from delassus.common.options import Options, grouped
+from delassus.common.options import Options, accept_groups
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.solution import ProgrammeSolution
@@ -37,7 +37,7 @@ class ConeRows(Options):
     cones: Any = None
 
 
-@grouped(
+@accept_groups(
     "H g * names unknowns shape",
     equalities=EqualityRows(),
     inequalities=InequalityRows(),

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from delassus.common.checks import (
     FINITE,
     array_of_shape,
+    check_integer,
     number_in_range,
-    whole_number,
 )
 from delassus.common.frozen import Frozen, read_only
 from delassus.common.options import Shortcuts
@@ -110,7 +110,7 @@ class Sampling(Frozen):
                 raise SamplingError(
                     f"the {what} is {given!r}; it is a kernel, or a function of NumPy.", code="wrong-type"
                 )
-        self.horizon = whole_number("horizon", horizon, 1, MOST)
+        self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
         self.knots = min(KNOTS, self.horizon) if spline.knots is None else int(spline.knots)
         self.narrowest, self.way = float(search.narrowest), way
@@ -147,7 +147,7 @@ class Sampling(Frozen):
     def start(self, seed: int = 0, control: ArrayLike | None = None, *, time: float = 0.0) -> Plan:
         """A plan to begin with: one control (nu,) all the time, by default zero, and the seed of all that is drawn."""
         u = np.zeros(self.sim.nu) if control is None else array_of_shape("control", control, (..., self.sim.nu))
-        seed, time = whole_number("seed", seed, 0), number_in_range("time", time, FINITE)
+        seed, time = check_integer("seed", seed, 0), number_in_range("time", time, FINITE)
         if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
             raise SamplingError(
                 f"control is {u.tolist()}; a plan begins with {self.sim.nu} finite numbers.", code="not-finite"

@@ -37,7 +37,7 @@ def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
     """
     total = joint_forces(model, q, v)
     for tendon in tendon_states(model, q, v):
-        total = tendon.pulled(total, tendon.force)
+        total = tendon.add_force(total, tendon.force)
     return total + compensation_forces(model, q) if is_compensated(model) else total
 
 
@@ -97,7 +97,7 @@ class PassiveElements(NamedTuple):
         """K v (nv,): how fast the springs' forces change, tendons included."""
         product = self.stiffness * v
         for tendon in self.tendons:
-            product = tendon.pulled(product, tendon.stiffness * tendon.rate_at(v))
+            product = tendon.add_force(product, tendon.stiffness * tendon.rate_at(v))
         return product
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.types import ArrayLike
 from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
 from delassus.particles.description.elements import Elements
@@ -47,7 +47,7 @@ def block(
     sides, middle = finite("size", size, (3,), least=0.0, above=True), finite("center", center, (3,))
     positive(density=density)
     each: Any = (cells,) * 3 if np.ndim(cells) == 0 else cells
-    counts = [whole_number("cells", k) for k in each]
+    counts = [check_integer("cells", k) for k in each]
     if len(counts) != 3:
         raise ParticlesError(f"cells is {cells!r}; a block has some in each of three directions.", code="wrong-shape")
     axes = [middle[k] + sides[k] * np.linspace(-0.5, 0.5, counts[k] + 1) for k in range(3)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.types import ArrayLike
 from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
 from delassus.particles.description.elements import Elements
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 def line(start: Any, end: Any, segments: int, length: float | None = None) -> Array:
     """Points (segments + 1, 3) from start to end; if `length` is longer, along a hanging arc of that length."""
-    a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), whole_number("segments", segments)
+    a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), check_integer("segments", segments)
     if length is not None:
         positive(length=length)
     span = float(np.linalg.norm(b - a))

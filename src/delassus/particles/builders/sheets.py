@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.options import Options, Shortcuts
 from delassus.common.types import ArrayLike
 from delassus.particles.builders.ropes import _alive
@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
     """Points of a horizontal rectangle (rows · columns, 3), and their numbers (rows, columns)."""
     wide, deep = finite("size", size, (2,), least=0.0, above=True)
-    columns, rows = (whole_number("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
+    columns, rows = (check_integer("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
     x, y = np.linspace(-0.5, 0.5, columns + 1) * wide, np.linspace(-0.5, 0.5, rows + 1) * deep
     X, Y = np.meshgrid(x, y)
     points = np.stack([X, Y, np.zeros_like(X)], -1).reshape(-1, 3) + finite("center", center, (3,))

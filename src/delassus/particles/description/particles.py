@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FRICTIONS, Range, number_in_range
-from delassus.common.options import Options, grouped
+from delassus.common.options import Options, accept_groups
 from delassus.errors import short
 from delassus.particles.description.bodies import Bricks
 from delassus.particles.description.checks import (
@@ -94,7 +94,7 @@ class Surface(Options):
     faces: Any = None
 
 
-@grouped("positions masses elements pins * bricks name", environment=Environment(), surface=Surface())
+@accept_groups("positions masses elements pins * bricks name", environment=Environment(), surface=Surface())
 @dataclass(frozen=True, eq=False)
 class Particles:
     """Masses at points, elements between them, bricks, and what they touch.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.constrained.solvers.status import Status
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
@@ -58,7 +58,7 @@ def at_rest(
         steps: How many are made at most.
         **options: As of `Stepper`.
     """
-    whole_number("steps", steps)
+    check_integer("steps", steps)
     if particles.obstacles or particles.b:
         raise ParticlesError(
             f"{particles!r} has obstacles or bricks, and at_rest knows no contacts: its long steps would pass through. "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.outcomes import worst_of
 from delassus.constrained.solvers.status import Status
 from delassus.errors import short
@@ -165,7 +165,7 @@ def simulate_particles(
         until: A function of a state that ends the motion where it is true.
         **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
     """
-    steps, every = whole_number("steps", steps), whole_number("every", every)
+    steps, every = check_integer("steps", steps), check_integer("every", every)
     stepper = Stepper(particles, time_step, **options)
     state = start_of(particles) if state is None else state
     check_state(particles, state)

@@ -65,7 +65,7 @@ class Elements(NamedTuple):
         tau = tau if self.force is None else tau + self.force
         tau = tau if self.stiffness is None else tau - blend.alpha * blend.h * self.stiffness * v
         for tendon in self.tendons:
-            tau = tendon.pulled(tau, -blend.alpha * blend.h * tendon.stiffness * tendon.rate_at(v))
+            tau = tendon.add_force(tau, -blend.alpha * blend.h * tendon.stiffness * tendon.rate_at(v))
         return tau
 
 
