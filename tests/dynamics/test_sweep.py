@@ -36,7 +36,7 @@ def accelerations(model, q, v, tau, gains=None, forces=None):
     for i, link in enumerate(tree.links):
         here = propagate_acceleration(poses[i], motion[link.parent], b[i])
         a[joints[i].at] = joints[i].answer(push[joints[i].at], here)
-        motion[i] = joints[i].moved(here, a[joints[i].at])
+        motion[i] = joints[i].accelerate(here, a[joints[i].at])
     return a
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, check_integer, number_in_range, one_of, real_array
 from delassus.common.options import Shortcuts
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.host.kernel import Kernel
 from delassus.constrained.delassus.scales import row_sizes
@@ -138,7 +138,7 @@ def simulate_motion(
 def _task(
     robot: Mechanism,
     integrator: Integrator,
-    control: Recorded | None,
+    control: RecordedFunction | None,
     events: tuple[Event, ...],
     projection: str,
     samples: int,

@@ -66,10 +66,10 @@ class Description(Coordinates):
     @property
     def nu(self) -> int:
         """Number of controls: of the actuators, or, without any, of the velocities of joints, a free base left out."""
-        return len(self.actuators) or len(self.driven_velocities)
+        return len(self.actuators) or len(self.actuated_velocities)
 
     @cached_property
-    def driven_velocities(self) -> tuple[int, ...]:
+    def actuated_velocities(self) -> tuple[int, ...]:
         """The velocities that a model without actuators takes a torque for: those of its joints but free ones."""
         found: list[int] = []
         for joint, start in zip(self.joints, self.v_starts, strict=True):

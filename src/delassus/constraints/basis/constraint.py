@@ -115,11 +115,11 @@ class Constraint:
         return self
 
     def bind_parametric(self, parametric: ParametricModel) -> Constraint:
-        """The same for a model with parameters; those whose rows hold numbers of the model wait for them (see `with_parameters`)."""
+        """Bind to a model with run-time parameters; rows that depend on these are completed by `with_parameters`."""
         return self.bind(parametric.model)
 
     def with_parameters(self, parameters: Traced) -> Constraint:
-        """The same, once the parameters (nparameters,) of its model are known, traced or plain."""
+        """The constraint with the parameters (nparameters,) of its model, traced or plain."""
         return self
 
     def links(self, model: Model) -> tuple[int, ...]:

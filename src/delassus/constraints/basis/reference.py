@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.differentiation.derivatives import jvp
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.constraints.basis.followed import trace_function
 
 
@@ -36,7 +36,7 @@ class MovingFrame(NamedTuple):
 class MovingReference:
     """A function of time, kept by what it computes: its value, and its first and second derivatives."""
 
-    function: Recorded
+    function: RecordedFunction
 
     @classmethod
     def of(cls, label: str, what: str, function: Any, *shapes: tuple[int, ...]) -> MovingReference:

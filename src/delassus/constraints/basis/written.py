@@ -9,7 +9,7 @@ from typing import Any, Self
 import delassus.numpy as np
 from delassus.common.checks import check_integer
 from delassus.common.types import Traced
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.program import Program
 from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
 from delassus.constraints.basis.followed import trace_function
@@ -38,7 +38,7 @@ class Kinematics:
 class ParametricFunction:
     """A function as what it computes, with its model's parameters (nparameters,): numbers in a tuple, or traced."""
 
-    function: Recorded
+    function: RecordedFunction
     parameters: Any
 
     @property
@@ -133,7 +133,7 @@ class FunctionConstraint(Constraint):
 
     def _record_function(self, model: Model, model_of: Callable[..., Model], extra: dict[str, tuple[int, ...]]) -> Self:
         """The same as what it computes for the model that `model_of` makes of some more inputs."""
-        if isinstance(self.g, (Recorded, ParametricFunction)):
+        if isinstance(self.g, (RecordedFunction, ParametricFunction)):
             return self
         inputs = self.inputs(model)
 
@@ -165,7 +165,7 @@ class FunctionConstraint(Constraint):
 
     def trace_function(
         self, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], *shapes: Any
-    ) -> Recorded:
+    ) -> RecordedFunction:
         """The program of a function of some arrays; whatever goes wrong is an error of this constraint."""
         should = (
             f"It is a function {self.form} that gives an array of shape ({self.rows},), in NumPy, and can be "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import TOLERANCES, iteration_count, number_in_range, real_array
-from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry, select_where
+from delassus.compiler.host.retry import Attempt, Batch, Results, has_flag, retry, select_where
 from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
@@ -90,7 +90,7 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
             impulse, velocity, residuals, made, status = results
             return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(made), as_integer(status))
     attempts = [
-        Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), flagged(_UNSOLVED), _keep_better)
+        Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), has_flag(_UNSOLVED), _keep_better)
         for way in ways
     ]
     cores = {name: 2 if name == "G" else 1 for name in arrays}

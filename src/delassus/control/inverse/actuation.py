@@ -31,7 +31,7 @@ def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...
     if actuation is None and model.actuators:
         actuation = model.actuators
     if actuation is None:
-        return _of_velocities(model, model.driven_velocities)
+        return _of_velocities(model, model.actuated_velocities)
     if isinstance(actuation, str):
         actuation = (actuation,)
     if isinstance(actuation, Actuator):

@@ -93,7 +93,7 @@ def operational_space(
     scale = np.max(np.sum(space.rows[len(held) :] ** 2, 1))
     soft = tasks.robot.mechanism_compliance > 0.0
     if numpy.any(soft):
-        space = _resisted(tasks, space, numpy.flatnonzero(soft))
+        space = _add_compliance(tasks, space, numpy.flatnonzero(soft))
     rigid = space.rows[: len(held)][numpy.flatnonzero(~soft)]
     A = space.rows[len(held) :]
     if len(rigid):
@@ -137,7 +137,7 @@ def in_energy(model: Any, q: Any, rows: Any) -> EnergySpace:
     return EnergySpace(tree, root, tree.Y * root)
 
 
-def _resisted(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
+def _add_compliance(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
     """The same in y, x = back y, where half the square of y has the work on rows that give way, `soft`, in it."""
     scaled = 1.0 / numpy.array(row_mobilities(tasks.mechanism))[soft] * tasks.robot.mechanism_compliance[soft]
     A, n = space.rows[soft], tasks.nv

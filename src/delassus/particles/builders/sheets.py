@@ -12,7 +12,7 @@ from delassus.common.checks import check_integer
 from delassus.common.options import Options, Shortcuts
 from delassus.common.types import ArrayLike
 from delassus.particles.builders.ropes import _alive
-from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
+from delassus.particles.description.checks import ParticlesError, check_indices, finite, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import bend, stretch
 from delassus.particles.description.particles import Particles
@@ -31,14 +31,14 @@ def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
     return points, np.arange(len(points)).reshape(X.shape)
 
 
-def held_of(pinned: Any, number: Ints) -> Ints:
+def pinned_on_grid(pinned: Any, number: Ints) -> Ints:
     """The particles of a grid that are pinned, by names of edges and corners or by their numbers."""
     edges = {"left": number[:, 0], "right": number[:, -1], "front": number[0], "back": number[-1]}
     corners = number[[0, 0, -1, -1], [0, -1, 0, -1]]
     names = edges | {"corners": corners, "edges": np.concatenate(list(edges.values())), "none": number[:0, 0]}
     chosen = [pinned] if isinstance(pinned, str) else pinned
     if not np.size(chosen) or not any(isinstance(name, str) for name in chosen):
-        return numbered("pinned", chosen, number.size)
+        return check_indices("pinned", chosen, number.size)
     for name in chosen:
         if name not in names:
             raise ParticlesError(
@@ -70,7 +70,7 @@ def net(
     """
     points, number = grid(size, cells, center)
     positive(density=density, stiffness=1.0 if stiffness is None else stiffness)
-    held = held_of(pinned, number)
+    held = pinned_on_grid(pinned, number)
     edges = np.concatenate([_pairs(number[:, :-1], number[:, 1:]), _pairs(number[:-1], number[1:])])
     edges = _alive(edges, held, len(points), stiffness is None)
     rest = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
@@ -148,7 +148,7 @@ def cloth(
                 elements.append(Elements(bend, threes, numbers, np.full(len(threes), step / (bending * apart))))
     quads = np.stack([number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]], -1).reshape(-1, 4)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    held = held_of(pinned, number)
+    held = pinned_on_grid(pinned, number)
     options: dict[str, Any] = {"faces": faces, "name": "cloth"} | others
     return Particles(points, _masses(number, size, density), elements, held, **options)
 
