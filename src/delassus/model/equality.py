@@ -66,7 +66,7 @@ def ends(equality: Equality) -> tuple[str, ...]:
     return (equality.frame1, equality.frame2) if isinstance(equality, Connect | WeldEquality) else ()
 
 
-def prefixed(equality: Equality, prefix: str, world: str) -> Equality:
+def prefix_equality(equality: Equality, prefix: str, world: str) -> Equality:
     """The same between frames and joints whose names begin with a prefix; the frame "world" is called `world`."""
     if isinstance(equality, JointCoupling):
         joint2 = None if equality.joint2 is None else prefix + equality.joint2
@@ -78,7 +78,7 @@ def prefixed(equality: Equality, prefix: str, world: str) -> Equality:
     return replace(equality, name=prefix + equality.name, frame1=frame1, frame2=frame2)
 
 
-def described(equality: Equality) -> str:
+def describe_equality(equality: Equality) -> str:
     """One line for people."""
     if isinstance(equality, JointCoupling | TendonCoupling):
         if isinstance(equality, JointCoupling):

@@ -14,8 +14,8 @@ from delassus.common.checks import (
     TIME_STEPS,
     array_of_shape,
     boolean,
+    check_integer,
     number_in_range,
-    whole_number,
 )
 from delassus.common.options import Shortcuts
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -119,7 +119,7 @@ class Simulation(Inspection):
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
-        substeps = whole_number("substeps", substeps)
+        substeps = check_integer("substeps", substeps)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
@@ -231,7 +231,7 @@ class Simulation(Inspection):
         activation = first_activation(scene.na, activation, batch)
         p = np.broadcast_to(p, (*batch, p.shape[-1]))
         state = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
-        return replace(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
+        return replace(state, activation=activation, seed=check_integer("seed", seed, 0), parameters=p.copy())
 
     def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> State:
         """The first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the items."""
@@ -381,4 +381,4 @@ class Simulation(Inspection):
         if push is not None and not callable(push):
             check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        return record_run(self, state, given, whole_number("every", every), progress, push)
+        return record_run(self, state, given, check_integer("every", every), progress, push)

@@ -107,9 +107,9 @@ def project(
     if method == "svd":
         found = project_by_svd(mechanism, q, v, held, time, linearization)
     else:
-        start = q if linearization is None else _linearized(mechanism, linearization, q, held, time, tolerance)
+        start = q if linearization is None else _project_linearized(mechanism, linearization, q, held, time, tolerance)
         found = project_by_mass(mechanism, start, v, held, time, tolerance, iterations)[:2]
-    return Projection(_with_own(mechanism, held, found[0], q), found[1])
+    return Projection(_keep_locked(mechanism, held, found[0], q), found[1])
 
 
 def project_by_mass(
@@ -168,7 +168,9 @@ def _rows_are_rates(mechanism: Mechanism) -> bool:
     return all(c.holds_positions and (c.holonomic or not c.has_reference) for c in mechanism.constraints)
 
 
-def _linearized(mechanism: Mechanism, q0: Any, q: Any, locked: tuple[int, ...], time: Any, tolerance: Any) -> Any:
+def _project_linearized(
+    mechanism: Mechanism, q0: Any, q: Any, locked: tuple[int, ...], time: Any, tolerance: Any
+) -> Any:
     """The configuration (nq,) nearest to q, by M(q₀), that meets the constraints as they are linearised in q₀.
 
     q₀ ⊕ (d + δ) with d = q ⊖ q₀ and the least δ that e(q₀) + J (d + δ) = 0.
@@ -183,7 +185,7 @@ def _linearized(mechanism: Mechanism, q0: Any, q: Any, locked: tuple[int, ...], 
     return integrate(mechanism.model, q0, d + change)
 
 
-def _with_own(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:
+def _keep_locked(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:
     """A configuration (nq,) with the coordinates of locked joints as they were: integration would round them."""
     kept = locked_coordinates(mechanism.model, locked)
     return np.stack([q[k] if k in kept else found[k] for k in range(mechanism.nq)]) if kept else found

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.polynomial.polynomial import polyder
 
 import delassus.numpy as np
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import Constraint, ConstraintError, JointRow, frozen_numbers
 from delassus.constraints.basis.motions import LinkMotions
@@ -17,7 +17,7 @@ from delassus.errors import short
 from delassus.model.model import Model
 
 
-@grouped("joint joint2 * coefficients reference reference2 name", response=RowResponse())
+@accept_groups("joint joint2 * coefficients reference reference2 name", response=RowResponse())
 @dataclass(frozen=True)
 class Coupling(Constraint):
     """A joint's coordinate is a polynomial of another's: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ. One row.

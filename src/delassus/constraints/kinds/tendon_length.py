@@ -9,7 +9,7 @@ from numpy.polynomial.polynomial import polyder
 
 import delassus.numpy as np
 from delassus.common.names import UnknownName
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jvp
 from delassus.constraints.basis.constraint import Constraint, ConstraintError, JointRow, frozen_numbers
@@ -22,7 +22,7 @@ from delassus.model.model import Model
 from delassus.model.transmission import PULLEY, Tendon
 
 
-@grouped("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
+@accept_groups("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
 @dataclass(frozen=True)
 class TendonLength(Constraint):
     """A tendon's length is a polynomial of another's: l - l₀ = φ(l' - l₀'), φ(x) = Σ cₖ xᵏ. One row.

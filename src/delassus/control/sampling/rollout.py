@@ -72,7 +72,7 @@ class Horizon(OfModel):
         return self.scene.field_columns
 
 
-class Rolled(NamedTuple):
+class RolloutResult(NamedTuple):
     """What a rollout is at its end, or where it stopped; `mark` as of a period. The path has q and v of all periods."""
 
     q: Any
