@@ -42,5 +42,5 @@ def lazily(
 def import_untraced(module: str) -> Any:
     """A module, imported with plain numbers, even if a kernel that is being traced is the first to ask for it."""
     trace = sys.modules.get("delassus.compiler.tracing.trace")
-    with getattr(trace, "suspend_trace", nullcontext)():  # nobody traces while that module is not there, or half imported
+    with getattr(trace, "suspend_trace", nullcontext)():  # no trace before that module is imported
         return import_module(module)

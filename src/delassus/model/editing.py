@@ -165,7 +165,7 @@ def _remaining_constraints(model: Model, locked: set[str], tendons: Sequence[Ten
     kept = []
     for constraint in model.constraints:
         if isinstance(constraint, JointCoupling):
-            joints = {constraint.joint1, constraint.joint2} - {None}
+            joints = {constraint.follower, constraint.leader} - {None}
             if joints <= locked:
                 continue
             if joints & locked:
@@ -176,7 +176,7 @@ def _remaining_constraints(model: Model, locked: set[str], tendons: Sequence[Ten
                 )
         if isinstance(constraint, TendonCoupling):
             left = {tendon.name for tendon in tendons}
-            if not {constraint.tendon1, constraint.tendon2} - {None} <= left:
+            if not {constraint.follower, constraint.leader} - {None} <= left:
                 continue
         kept.append(constraint)
     return tuple(kept)

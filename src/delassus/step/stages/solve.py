@@ -10,6 +10,7 @@ iteration is the residual that the next one starts from.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -144,7 +145,7 @@ def _solved(
 ) -> Solved:
     """The same, without loops."""
     layout = problem.layout
-    problem = problem._replace(rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
+    problem = replace(problem, rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
     rows, rules, zero = problem.rows, newton_rules(layout.m), np.array(0.0)
     factors = shape_of(layout, *(numbers.get(name) for name in ("friction", "torsional", "rolling")))
 
