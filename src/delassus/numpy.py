@@ -93,7 +93,7 @@ def array(x: Any, dtype: Any = None) -> Any:
 
 
 def asarray(x: Any, dtype: Any = None) -> Any:
-    """The same as an array: plain numbers stay plain, a nest of lists with traced values is stacked."""
+    """Convert to an array: plain numbers stay plain, nested lists with traced values are stacked."""
     trace = _trace_of(x)
     if trace is None:
         return _np.asarray(x, dtype)

@@ -111,7 +111,7 @@ def positive_number(what: str, x: Any) -> float:
 def check_integer(
     what: str, x: Any, least: int = 1, most: int | None = None, code: str = OutOfRange.code, *, remedy: str = ""
 ) -> int:
-    """A whole number from `least` to `most`."""
+    """Check an integer from `least` to `most`, and return it."""
     span = f"{least} or more" if most is None else f"from {least} to {most if most <= 10**6 else f'{most:.0e}'}"
     if not isinstance(x, (int, np.integer)) or isinstance(x, bool):
         raise NotANumber(f"{what} is {short(repr(x))}; it is a whole number, {span}.", code="not-a-whole-number")

@@ -50,7 +50,7 @@ class Options:
     main: ClassVar[str] = ""
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields, checked again."""
+        """A copy with other values in some fields, checked again."""
         return dataclasses.replace(self, **changes)
 
     def _values(self) -> tuple[Any, ...]:

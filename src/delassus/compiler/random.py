@@ -81,7 +81,7 @@ def _scalar(trace: Recording, x: Any) -> int:
 
 
 def _plain(seed: Any, counters: tuple[Any, ...], blocks: int) -> Any:
-    """The same on numbers."""
+    """Random words for plain numbers, by the algorithm that kernels compile."""
     whole = np.floor(np.float64(seed))
     given = [*counters, whole, np.floor(whole * 2.0**-32)]
     with np.errstate(invalid="ignore"):

@@ -143,7 +143,7 @@ def _task(
     projection: str,
     samples: int,
 ) -> Task:
-    """The same object for the same task: the kernel finds its code by it."""
+    """The task, cached: kernels find their code by its identity."""
     kind = ParametricTask if isinstance(robot, Parametric) else Task
     return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
 
@@ -162,7 +162,7 @@ def _mechanism(given: Any) -> Mechanism:
 
 @lru_cache(maxsize=64)
 def _of_model(model: Model | ParametricModel) -> Mechanism:
-    """The same mechanism for the same model: kernels know it then."""
+    """The mechanism of a model, cached: kernels find their code by its identity."""
     return Mechanism(model)
 
 

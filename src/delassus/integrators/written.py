@@ -48,7 +48,7 @@ class Event:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
     def on(self, robot: OfModel) -> Event:
-        """The same with its function as what it computes for a robot."""
+        """The integrand with its function traced for a robot."""
         if isinstance(self.function, RecordedFunction):
             return self
         function = trace_function(f"the event {self.name!r}", self.function, robot, ())

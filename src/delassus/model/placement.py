@@ -54,7 +54,7 @@ class Placement:
 
     @classmethod
     def of(cls, R: ArrayLike = IDENTITY, p: ArrayLike = ZERO) -> Placement:
-        """From arrays."""
+        """Make one from arrays or sequences, checking shapes."""
         return cls(matrix(R), vector(p))
 
     @classmethod
@@ -131,7 +131,7 @@ class Inertia:
 
     @classmethod
     def of(cls, mass: float, com: ArrayLike = ZERO, rotational: ArrayLike = NOTHING) -> Inertia:
-        """From arrays."""
+        """Make one from arrays or sequences, checking shapes."""
         kilograms = real_array("the mass", mass, "one number [kg]")
         if kilograms.ndim:
             raise PlacementError(f"the mass has shape {kilograms.shape}; it is one number [kg].", code="wrong-shape")
@@ -154,7 +154,7 @@ class Inertia:
         return Inertia.of(mass, self.com, mass * (np.array(self.rotational) / self.mass))
 
     def transform(self, placement: Placement) -> Inertia:
-        """The same body, described in a frame in which its present frame has this placement."""
+        """The body, described in a frame in which its present frame has this placement."""
         R, com = placement.R, placement.p + placement.R @ np.array(self.com)
         return Inertia.of(self.mass, com, R @ np.array(self.rotational) @ R.T)
 

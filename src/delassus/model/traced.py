@@ -100,7 +100,7 @@ class TracedInertia(Inertia):
         return self.about
 
     def transform(self, placement: Placement) -> TracedInertia:
-        """The same body, described in a frame in which its present frame has this placement."""
+        """The body, described in a frame in which its present frame has this placement."""
         R: Any = placement.R
         p: Any = placement.p
         turned, about = R @ self.first, R @ self.about @ R.T

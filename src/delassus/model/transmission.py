@@ -84,7 +84,7 @@ Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]
 
 
 def prefix_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
-    """The same on parts whose names begin with a prefix."""
+    """Actuators and tendons with a prefix on the names of their parts."""
     return (
         tuple(
             replace(a, name=prefix + a.name, target=prefix + a.target, reference=a.reference and prefix + a.reference)

@@ -99,7 +99,7 @@ def _sin_cos(g: Builder, x: int) -> tuple[int, int, int]:
 
 @elementary(np.sin, partials=(lambda g, y, x: g.unary("cos", x),))
 def sin(g: Builder, x: int) -> int:
-    """sin x."""
+    """The sine of x [rad], within 2 ulp."""
     sine, cosine, quadrant = _sin_cos(g, x)
     value = g.select(g.bit(quadrant, 0), cosine, sine)
     return g.select(g.bit(quadrant, 1), g.neg(value), value)
@@ -107,7 +107,7 @@ def sin(g: Builder, x: int) -> int:
 
 @elementary(np.cos, partials=(lambda g, y, x: g.neg(g.unary("sin", x)),))
 def cos(g: Builder, x: int) -> int:
-    """cos x."""
+    """The cosine of x [rad], within 2 ulp."""
     sine, cosine, quadrant = _sin_cos(g, x)
     value = g.select(g.bit(quadrant, 0), sine, cosine)
     return g.select(g.logical_xor(g.bit(quadrant, 0), g.bit(quadrant, 1)), g.neg(value), value)
@@ -115,7 +115,7 @@ def cos(g: Builder, x: int) -> int:
 
 @elementary(np.tan, partials=(lambda g, y, x: g.add(ONE, g.mul(y, y)),))
 def tan(g: Builder, x: int) -> int:
-    """tan x."""
+    """The tangent of x [rad], within 2 ulp."""
     c = g.constant
     r, rest, quadrant = _reduced(g, x)
     one, z = c(1.0), g.mul(r, r)

@@ -89,7 +89,7 @@ class Builder:
     # --- arithmetic -----------------------------------------------------------------------------------------
 
     def neg(self, a: int) -> int:
-        """-a."""
+        """Add the node -a."""
         if a <= 0:
             return self.constant(-self.constants[-a])
         inner = self._negated.get(a)
@@ -100,7 +100,7 @@ class Builder:
         return inner
 
     def add(self, a: int, b: int) -> int:
-        """a + b."""
+        """Add the node a + b."""
         if a <= 0 and b <= 0:
             return self.constant(self.constants[-a] + self.constants[-b])
         if a == 0:
@@ -128,7 +128,7 @@ class Builder:
         return self.emit(("sub", a, b))
 
     def mul(self, a: int, b: int) -> int:
-        """a · b."""
+        """Add the node a · b."""
         if a <= 0 and b <= 0:
             return self.constant(self.constants[-a] * self.constants[-b])
         if a == 0 or b == 0:
@@ -176,13 +176,13 @@ class Builder:
         return (a, False) if inner is None else (inner, True)
 
     def sqrt(self, a: int) -> int:
-        """√a."""
+        """Add the node √a."""
         if a <= 0 and self.constants[-a] >= 0.0:
             return self.constant(math.sqrt(self.constants[-a]))
         return self.emit(("sqrt", a))
 
     def abs(self, a: int) -> int:
-        """|a|."""
+        """Add the node of the absolute value of a."""
         if a <= 0:
             return self.constant(abs(self.constants[-a]))
         return self.emit(("abs", self._negated.get(a, a)))
@@ -223,19 +223,19 @@ class Builder:
     # --- comparisons and logic ------------------------------------------------------------------------------
 
     def lt(self, a: int, b: int) -> int:
-        """a < b."""
+        """Add the node a < b."""
         if a <= 0 and b <= 0:
             return self.constant(bool(self.constants[-a] < self.constants[-b]))
         return self.emit(("lt", a, b))
 
     def le(self, a: int, b: int) -> int:
-        """a <= b."""
+        """Add the node a <= b."""
         if a <= 0 and b <= 0:
             return self.constant(bool(self.constants[-a] <= self.constants[-b]))
         return self.emit(("le", a, b))
 
     def eq(self, a: int, b: int) -> int:
-        """a == b."""
+        """Add the node a == b."""
         if a <= 0 and b <= 0:
             return self.constant(bool(self.constants[-a] == self.constants[-b]))
         return self.emit(("eq", a, b) if a < b else ("eq", b, a))
@@ -247,14 +247,14 @@ class Builder:
         return self.emit(("ne", a, b) if a < b else ("ne", b, a))
 
     def logical_not(self, a: int) -> int:
-        """Not a."""
+        """Add the node of the negation of a."""
         if a <= 0:
             return FALSE if a == TRUE else TRUE
         node = self.nodes[a]
         return node[1] if node[0] == "not" else self.emit(("not", a))
 
     def logical_and(self, a: int, b: int) -> int:
-        """Both."""
+        """Add the node that is true if a and b are."""
         if FALSE in (a, b):
             return FALSE
         if a in (TRUE, b):

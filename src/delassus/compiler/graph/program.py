@@ -203,7 +203,7 @@ def arguments(node: Node) -> tuple[int, ...]:
 
 
 def with_arguments(node: Node, values: Iterable[int]) -> Node:
-    """The same operation on other values."""
+    """The operation with other arguments."""
     kind = node[0]
     if kind in ("loop", "lookup", "scatter", "custom"):
         return (kind, node[1], *values)

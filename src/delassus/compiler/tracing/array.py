@@ -127,7 +127,7 @@ class Array:
         self.truths = truths
 
     def enter(self, trace: Recording) -> Array:
-        """The same array in a trace inside its own, where the body of a loop is recorded."""
+        """The array as a value of an inner trace, in which the body of a loop is recorded."""
         ids = [trace.enter(v) for v in self.ids.ravel().tolist()]
         return Array(trace, np.array(ids, np.int64).reshape(self.shape), self.truths)
 
@@ -276,7 +276,7 @@ class Array:
     argsort, argmin, argmax = _method(np.argsort), _method(np.argmin), _method(np.argmax)
 
     def copy(self) -> Array:
-        """The same values in an array of their own."""
+        """A copy of the array."""
         result: Array = HANDLERS[np.copy](self)
         return result
 
@@ -290,7 +290,7 @@ class Array:
         return Array(self.origin, self.ids.flatten(), self.truths)
 
     def reshape(self, *shape: Any) -> Array:
-        """The same values in another shape."""
+        """The values in another shape."""
         return Array(self.origin, self.ids.reshape(*shape), self.truths)
 
     def transpose(self, *axes: Any) -> Array:

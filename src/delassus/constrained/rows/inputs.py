@@ -135,7 +135,7 @@ class ConstraintInputs(NamedTuple):
 
     @property
     def targets(self) -> RowTargets:
-        """What the right-hand side of the rows is made from."""
+        """The targets of the rows, from which the right-hand side is made."""
         return RowTargets(self.acceleration, self.position_gain, self.velocity_gain)
 
 

@@ -62,7 +62,7 @@ class Problem:
 
     @property
     def model(self) -> Model:
-        """The robot."""
+        """The robot of the mechanism."""
         return self.motions.model
 
     def active(self, values: Any) -> Any:

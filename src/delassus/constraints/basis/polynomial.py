@@ -51,11 +51,11 @@ class PolynomialRow(Constraint):
 
     @property
     def has_reference(self) -> bool:
-        """Always."""
+        """True: the polynomial is a position."""
         return True
 
     def count(self, model: Model) -> int:
-        """One."""
+        """The number of rows, 1."""
         return 1
 
     def polynomial(self, x: Any, order: int) -> Any:

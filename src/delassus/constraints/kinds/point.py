@@ -63,7 +63,7 @@ class Point(InAxes):
 
     @property
     def most(self) -> int:
-        """Three."""
+        """The largest number of rows, 3."""
         return 3
 
     @property

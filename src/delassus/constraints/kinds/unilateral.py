@@ -33,15 +33,15 @@ class _Signed(DerivedConstraint):
         return replace(self, of=self.of.bind(model))
 
     def bind_parametric(self, parametric: ParametricModel) -> Constraint:
-        """The same for a model with parameters."""
+        """Bind to a model with parameters."""
         return replace(self, of=self.of.bind_parametric(parametric))
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """± its K."""
+        """The rows K of the constraint, with the sign of the side."""
         return tuple(BodyRows(body.link, self.sign * body.K) for body in self.of.bodies(motions))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """± its factors."""
+        """The factors of velocities of the constraint, with the sign of the side."""
         return tuple(JointRow(row.row, row.v, self.sign * row.factor) for row in self.of.joints(motions))
 
     @property

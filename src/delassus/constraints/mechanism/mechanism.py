@@ -155,7 +155,7 @@ class ParametricMechanism(Mechanism, ParametricComposite):
 
     @property
     def parametric_part(self) -> ParametricModel:
-        """The model."""
+        """The part with parameters: the model."""
         if self.parametric is None:
             raise BadArgument(
                 "a mechanism with parameters is made of a model with parameters: model.parametric(…).",

@@ -70,7 +70,7 @@ class ActuatedMechanism(OfModel):
 
     @property
     def model(self) -> Model:  # type: ignore[override]
-        """The robot."""
+        """The model of the mechanism."""
         return self.mechanism.model
 
     @property
@@ -150,12 +150,12 @@ class ParametricActuated(ActuatedMechanism, ParametricComposite):
     """That of a mechanism whose model has parameters."""
 
     def with_parameters(self, parameters: Any) -> ActuatedMechanism:
-        """The same with these parameters (nparameters,)."""
+        """The actuated mechanism with these parameters (nparameters,)."""
         return ActuatedMechanism(self.parametric_part.with_parameters(parameters), self.actuation, self.names)
 
     @property
     def parametric_part(self) -> Any:
-        """The mechanism."""
+        """The part with parameters: the mechanism."""
         return self.mechanism
 
 

@@ -181,11 +181,11 @@ class CenterOfMassTask(_RowTask):
         return rate[self.places] / total_mass(model, links_of(model))
 
     def targets(self, model: Model) -> int:
-        """A position."""
+        """The size of a target: a position, 3."""
         return 3
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:
-        """p - p*."""
+        """The error p - p* (count,) [m] of the center of mass."""
         return (center_of_mass(model, q) - target)[self.places]
 
 
@@ -243,11 +243,11 @@ class PostureTask(Task):
         return np.array(numpy.eye(model.nv)[self.velocities(model)])
 
     def bias(self, model: Model, q: Traced, v: Traced) -> Traced:
-        """Zero (count,)."""
+        """The velocity product J̇ v (count,), which is zero."""
         return np.zeros(self.count(model))
 
     def targets(self, model: Model) -> int:
-        """A configuration."""
+        """The size of a target: a configuration, nq."""
         return model.nq
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:

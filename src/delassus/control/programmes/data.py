@@ -153,7 +153,7 @@ class ProgrammeData:
         return replace(self, **chosen)
 
     def row_violation(self, x: Any) -> Array:
-        """(…, multipliers) by how much x breaks each row, in its own units; rows of one cone share its distance."""
+        """(…, multipliers) by how much x violates each row, in its own units; rows of one cone share its distance."""
         x = self._unknowns(x)
         equal = np.abs(_times(self.A, x) - self.b)
         rows = _times(self.C, x)

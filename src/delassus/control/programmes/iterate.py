@@ -45,7 +45,7 @@ class Pushes(NamedTuple):
 
     @classmethod
     def of(cls, p: Scaled, Ax: Any, Rx: Any, y: Any, z: Any, epsilon: Any) -> Pushes:
-        """Around multipliers."""
+        """The augmented Lagrangian around the given multipliers."""
         m, inverse = p.shape.rows, 1.0 / epsilon
         high, low = z[:m] + (Rx[:m] - p.upper) * inverse, z[:m] + (Rx[:m] - p.lower) * inverse
         return cls(y + (Ax - p.b) * inverse, high, low, z[m:] + Rx[m:] * inverse)
@@ -96,7 +96,7 @@ class Iterate(NamedTuple):
     high: Any
 
     def is_within(self, tolerance: Any) -> Any:
-        """Whether errors are below a tolerance, both as they are and as shares of what they are the difference of.
+        """Whether errors are below a tolerance, absolutely and relative to the terms that cancel in them.
 
         As they are, rounding is enough.
         """
@@ -154,5 +154,5 @@ def update_errors(p: Scaled, now: Iterate) -> Iterate:
 
 
 def rho_of(p: Scaled) -> float:
-    """ρ."""
+    """The proximal weight ρ of the primal variables."""
     return RHO[bool(p.shape.cones)]

@@ -24,7 +24,7 @@ ITERATIONS: Final = 200
 
 
 class QPResult(NamedTuple):
-    """What the solver found, of one programme or a batch.
+    """The solution of one QP or a batch, as arrays.
 
     Attributes:
         x: (…, n).
@@ -89,7 +89,7 @@ def solve_programme(
 
 
 def solve_programme_inline(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs = USUAL) -> QPResult:
-    """The same for a function that is traced."""
+    """Solve a QP inside a kernel: the inlined form of the kernel above."""
     start, push, tolerance, iterations = solve
     e, n = shape.equalities, shape.n
     good = np.isfinite(np.sum(data.H) + np.sum(data.g) + np.sum(data.A) + np.sum(data.b) + np.sum(data.C))

@@ -32,7 +32,7 @@ class SupportedRobot(OfModel):
 
     @property
     def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
+        """The model of the robot."""
         return self.actuated.model
 
     @property

@@ -75,7 +75,7 @@ class Task:
         raise NotImplementedError
 
     def terms(self, s: Situation) -> list[Term]:
-        """Its squares."""
+        """The weighted squares that the task adds to the cost."""
         raise NotImplementedError
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
@@ -88,7 +88,7 @@ class Follow(Task):
     """A task that follows a quantity of the robot, whose Jacobian, bias and error it takes from there."""
 
     def quantity(self, model: Model) -> Quantity:
-        """Which."""
+        """The quantity of the robot that the task follows."""
         raise NotImplementedError
 
     def numbers(self, model: Model) -> list[int]:

@@ -53,11 +53,11 @@ class FollowPosture(Follow):
         return self.quantity(model).velocities(model)
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """That configuration."""
+        """The configuration q as the target, at rest."""
         return {"configuration": q, "velocity": np.zeros(model.nv), "acceleration": np.zeros(model.nv)}
 
     def target(self, s: Situation) -> Traced:
-        """The configuration."""
+        """The target configuration (nq,)."""
         return s.reference_part(f"{self.name}.configuration")
 
 
@@ -84,7 +84,7 @@ class FollowFrame(Follow):
         return str(self.frame)
 
     def quantity(self, model: Model) -> FrameTask:
-        """The frame."""
+        """The pose of the frame."""
         return FrameTask(self.frame, rows=self.rows)
 
     def numbers(self, model: Model) -> list[int]:
@@ -123,7 +123,7 @@ class FollowCenterOfMass(Follow):
         return {"position": center_of_mass.function(model, q), "velocity": np.zeros(3), "acceleration": np.zeros(3)}
 
     def target(self, s: Situation) -> Traced:
-        """Its position."""
+        """The target position (3,) [m]."""
         return s.reference_part(f"{self.name}.position")
 
 
@@ -134,7 +134,7 @@ class FollowMomentum(Follow):
     damping: float | None = 0.0
 
     def quantity(self, model: Model) -> MomentumTask:
-        """The momentum."""
+        """The momentum about the center of mass."""
         return MomentumTask()
 
     @property
@@ -142,7 +142,7 @@ class FollowMomentum(Follow):
         return "momentum", "rate"
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """None."""
+        """Zero targets: the robot stays at rest."""
         return {"momentum": np.zeros(6), "rate": np.zeros(6)}
 
 
@@ -169,7 +169,7 @@ class FollowForce(Task):
         return [(self.name, self.weight, sizes[self.support])]
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """None."""
+        """Zero targets: the robot stays at rest."""
         if self.support not in sizes:
             raise UnknownName(
                 "support", self.support, [name for name in sizes if name not in ("nf", "nu")], code="unknown-name"
@@ -218,7 +218,7 @@ class Nominal(Task):
         return [(f"{self.name}.{name}", getattr(self, name), count) for name, count in rows.items()]
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """None."""
+        """Zero targets: the robot stays at rest."""
         return {
             "acceleration": np.zeros(model.nv),
             "force": np.zeros(sizes["nf"]),

@@ -54,7 +54,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball."""
+    """A ball as an obstacle: center and radius [m]."""
 
     center: tuple[float, float, float]
     radius: float

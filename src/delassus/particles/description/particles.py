@@ -207,7 +207,7 @@ class Particles:
         return found
 
     def with_(self, **changes: Any) -> Particles:
-        """The same with other numbers: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
+        """A copy with other values: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
         return replace(self, **changes)
 
     def __repr__(self) -> str:

@@ -41,7 +41,7 @@ class ParticleState:
     contact: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     def at(self, **changes: Any) -> ParticleState:
-        """The same with other numbers."""
+        """A copy with other values."""
         return replace(self, **changes)
 
 
