@@ -52,7 +52,7 @@ def name_patterns(what: str, x: Any) -> tuple[str, ...]:
     for name in found:
         if not isinstance(name, str):
             raise BadArgument(
-                f"{what} has {short(repr(name))}; it is a name or pattern, or several of them.", code="wrong-type"
+                f"{what} has {short(repr(name))}; it must be a name or pattern, or several of them.", code="wrong-type"
             )
     return found
 

@@ -39,7 +39,7 @@ class System:
 
     Attributes:
         mechanism: The robot and its constraints.
-        force: Generalised forces (nv,) [N·m, N] that stay as they are.
+        force: Generalized forces (nv,) [N·m, N] that stay as they are.
         control: Those that are a function of time, q and v; None if there are none.
         stages: Whether states inside a step are projected onto the constraints, too.
     """

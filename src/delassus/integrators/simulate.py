@@ -62,7 +62,7 @@ def simulate_motion(
         mechanism: The robot and its constraints; a model moves with those that come with it.
         q: Configurations (…, nq) [rad, m] at the first time.
         v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
-        tau: Generalised forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
+        tau: Generalized forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
             (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
             gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
         times: (times,) [s] at which states are wanted; the first is that of the start.
@@ -191,7 +191,8 @@ def _times(times: ArrayLike) -> Floats:
     t = np.array(real_array("times", times))
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(
-            f"times has shape {t.shape}; it is a list of two or more, the first that of the start.", code="wrong-shape"
+            f"times has shape {t.shape}; it must be a list of two or more, the first that of the start.",
+            code="wrong-shape",
         )
     if not np.all(np.isfinite(t)):
         raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.", code="not-finite")

@@ -28,7 +28,7 @@ class Joint:
     one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
     `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
     `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
-    The generalised forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
+    The generalized forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
     (lower, upper). `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
     carries the weight of so much.
     """

@@ -37,7 +37,7 @@ def matrix(A: ArrayLike) -> Matrix:
 def _numbers(x: ArrayLike, shape: tuple[int, ...], form: str) -> NDArray[np.float64]:
     numbers: NDArray[np.float64] = real_array("an argument", x, form)
     if numbers.shape != shape:
-        raise PlacementError(f"an argument has shape {numbers.shape}; it is {form}.", code="wrong-shape")
+        raise PlacementError(f"an argument has shape {numbers.shape}; it must be {form}.", code="wrong-shape")
     return numbers
 
 
@@ -123,7 +123,7 @@ HERE = Placement()
 
 @dataclass(frozen=True)
 class Inertia:
-    """A rigid body: mass [kg], centre of mass `com` [m], `rotational` inertia about it [kg·m²], in the body's axes."""
+    """A rigid body: mass [kg], center of mass `com` [m], `rotational` inertia about it [kg·m²], in the body's axes."""
 
     mass: float = 0.0
     com: Vector = ZERO
@@ -134,7 +134,9 @@ class Inertia:
         """Make one from arrays or sequences, checking shapes."""
         kilograms = real_array("the mass", mass, "one number [kg]")
         if kilograms.ndim:
-            raise PlacementError(f"the mass has shape {kilograms.shape}; it is one number [kg].", code="wrong-shape")
+            raise PlacementError(
+                f"the mass has shape {kilograms.shape}; it must be one number [kg].", code="wrong-shape"
+            )
         return cls(float(kilograms), vector(com), matrix(rotational))
 
     @property

@@ -82,7 +82,7 @@ class Target:
 
     @property
     def rounds(self) -> bool:
-        """Whether the CPU rounds to a whole number in one instruction."""
+        """Whether the CPU rounds to an integer in one instruction."""
         return self.is_arm or "+sse4.1" in _enabled_features(self.features) or _widest_register(self.features) > 16
 
     @property

@@ -5,7 +5,7 @@ are exact: of 33 bits for |n| < 2²⁰ in double precision (|x| ≤ 1.6e6), of 1
 (|x| ≤ 1.2e4). All but the last part; it has all the bits of a float. The remainder |r| ≤ π/4 goes through two minimax
 polynomials; the two low bits of n choose between them and the sign. Measured error of sin and cos below 1.5 ulp up to
 |x| = 1e6 (single: 1.6 up to 1e4); beyond, the error grows with |x| as the spacing of floats does. From 2⁵⁰ (single:
-2²¹) on, where neighbouring floats are a quarter of a radian apart, the angle counts as 0; ±inf and NaN give NaN.
+2²¹) on, where neighboring floats are a quarter of a radian apart, the angle counts as 0; ±inf and NaN give NaN.
 
 tan is the quotient of the two. What the remainder and the cosine lost when they were rounded is taken into account in
 the sine, so that the errors of sine and division are left. Measured error below 1.7 ulp for |x| ≤ 1e6 (single: 1.8 for

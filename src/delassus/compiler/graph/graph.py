@@ -59,7 +59,7 @@ class Builder:
         return value
 
     def constant(self, number: float) -> int:
-        """The value of a number or a truth value."""
+        """The value of a number or a boolean."""
         seen = self._seen.get(number) if type(number) is float else None
         if seen is not None:
             return seen
@@ -79,11 +79,11 @@ class Builder:
         return value
 
     def is_logical(self, value: int) -> bool:
-        """Whether a value is a truth value."""
+        """Whether a value is a boolean."""
         return self.nodes[value][0] in LOGICAL if value > 0 else value in (FALSE, TRUE)
 
     def number(self, value: int) -> int:
-        """A truth value as 1.0 or 0.0, a float as it is."""
+        """A boolean as 1.0 or 0.0, a float as it is."""
         return self.select(value, ONE, ZERO) if self.is_logical(value) else value
 
     # --- arithmetic -----------------------------------------------------------------------------------------
@@ -188,15 +188,15 @@ class Builder:
         return self.emit(("abs", self._negated.get(a, a)))
 
     def floor(self, a: int) -> int:
-        """The largest whole number that is not above a."""
+        """The largest integer that is not above a."""
         return self._rounding("floor", a)
 
     def ceil(self, a: int) -> int:
-        """The smallest whole number that is not below a."""
+        """The smallest integer that is not below a."""
         return self._rounding("ceil", a)
 
     def rint(self, a: int) -> int:
-        """The nearest whole number, the even one of two."""
+        """The nearest integer, the even one of two."""
         return self._rounding("rint", a)
 
     def trunc(self, a: int) -> int:
@@ -306,7 +306,7 @@ class Builder:
         return [self.emit(("part", whole, k)) for k in range(len(values))]
 
     def bit(self, a: int, position: int) -> int:
-        """Bit `position` of those that hold a float, as a truth value."""
+        """Bit `position` of those that hold a float, as a boolean."""
         if a <= 0:
             return self.constant(bool(self.precision.bits(self.constants[-a]) >> position & 1))
         return self.emit((f"bit{position}", a))

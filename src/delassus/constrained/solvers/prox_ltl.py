@@ -1,4 +1,4 @@
-"""Proximal iterations by one sparse factorisation of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
+"""Proximal iterations by one sparse factorization of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
 
 Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`). With the rows first, the velocities from the root to the
 leaves, elimination from the last to the first fills in nothing that M, J and the Delassus matrix do not have:

@@ -111,7 +111,7 @@ class Solution(Provenance, Outcome, _Arrays):
         return describe_outcome(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
 
     def is_optimal(self, tolerance: float = 1e-10) -> bool | Bools:
-        """Whether it is a solution to a tolerance, a truth value or (…) of them, computed anew from its fields.
+        """Whether it is a solution to a tolerance, a boolean or (…) of them, computed anew from its fields.
 
         The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).
         """

@@ -84,7 +84,8 @@ class Unilateral(_Signed):
             )
         if self.sign not in (1.0, -1.0):
             raise ConstraintError(
-                f"the sign of {self.label!r} is {self.sign!r}; it is 1 for g ≥ 0 or -1 for g ≤ 0.", code="out-of-range"
+                f"the sign of {self.label!r} is {self.sign!r}; it must be 1 for g ≥ 0 or -1 for g ≤ 0.",
+                code="out-of-range",
             )
         if not self.of.has_reference or not self.of.holds_positions:
             raise ConstraintError(

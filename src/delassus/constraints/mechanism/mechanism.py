@@ -223,7 +223,7 @@ def _several(constraints: Any) -> tuple[Any, ...]:
     alone = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
     if alone or not isinstance(constraints, Iterable):
         raise ConstraintError(
-            f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them.",
+            f"the constraints are {short(repr(constraints))}; they must be one constraint or a list of them.",
             code="wrong-type",
         )
     return tuple(constraints)
