@@ -326,10 +326,11 @@ class Simulation(Inspection):
         return {name: value for name, value in self.__dict__.items() if name != "_alone"}
 
     def sensors(self, *sensors: str | Sensor) -> Sensors:
-        """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel."""
+        """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel; without a
+        name, all of the model's file."""
         from delassus.simulation.sensors.sensors import Sensors
 
-        return Sensors(self, sensors)
+        return Sensors(self, sensors) if sensors else Sensors.of_file(self)
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
