@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
+from delassus.output.replay_record import RecordedPush
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
@@ -56,6 +57,8 @@ class Runner:
         made: How many control periods the run has made.
         log_time: The time [s] of all items; where theirs differ, that since the run's beginning.
         consistent: Whether arrays, time and count are those of one state: Ctrl-C may come in the middle of a step.
+        given: The controls of the last period, in a tuple; none if they are compiled into the step.
+        pushed: The push of the last period; None without.
     """
 
     def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True, pushes: Any = None) -> None:
@@ -73,6 +76,8 @@ class Runner:
         self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
         self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
+        self.given: tuple[Any, ...] = ()
+        self.pushed: RecordedPush | None = None
 
     @property
     def moving(self) -> tuple[Any, ...]:
@@ -103,7 +108,7 @@ class Runner:
         """Make the k-th control period."""
         q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may write to theirs
         time = self.time.copy() if self.control.asks and np.ndim(self.time) else self.time
-        given = self.control.at(k, time, q, v)
+        self.given = given = self.control.at(k, time, q, v)
         if self._tick is not None:
             if given:
                 self._own[:] = given[0]
@@ -128,7 +133,7 @@ class Runner:
         """Change the velocity by the kick of the period, and keep its wrenches."""
         push = push_at(self._pushes, *(np.array(x)[()] for x in (self.time, self.q, self.v)))
         frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
-        self._pushed = frames
+        self._pushed, self.pushed = frames, RecordedPush(frames, self._wrench, kick)
         if kick is not None:
             self.v, self.status = kicked(self.v, self.status, kick)
             if isinstance(self._pushes, Push):  # that of a run has its kick once
@@ -157,6 +162,20 @@ class Runner:
                 tick()
         if int(self.status) & _FROZEN:
             self.alive[...] = 0.0
+
+    def go_on(self, state: State) -> None:
+        """Go on from another state of the same items; how many periods the run has made stays."""
+        new = (state.q, state.v, some(state.rows), some(state.contact))
+        if self._tick is None:
+            self.q, self.v, self._rows, self._places = map(np.array, new)
+            self.residual, self.status = state.residual, state.status
+        else:
+            for own, x in zip(self.moving, new, strict=True):
+                own[...] = x
+            self.residual[...], self.status[...] = state.residual, state.status
+            self.alive.fill(float(is_alive(state.status)))
+        self.time = state.time
+        self._first = replace(state, count=state.count - self.made)
 
     def takes(self, state: Any, control: Any) -> bool:
         """Whether a state and controls can be copied as they are: those of one item, in arrays of their own."""
@@ -302,10 +321,11 @@ def some(x: Any) -> Any:
     return np.zeros((*np.shape(x)[:-1], 1)) if np.shape(x)[-1] == 0 else x
 
 
-def report_progress(progress: Callable[[int, State], None], k: int, runner: Runner) -> None:
-    """Call a function of the user after a period."""
+def report_progress(progress: Callable[[int, State], Any], k: int, runner: Runner) -> tuple[State, Any]:
+    """Call a function of the user after a period: the state, and what the function gives."""
+    state = runner.state()
     try:
-        progress(k, runner.state())
+        return state, progress(k, state)
     except Exception as error:
         time = runner.log_time
         raise RunError(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import replace as changed
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,10 +19,11 @@ from delassus.common.checks import (
     whole_number,
 )
 from delassus.common.options import Shortcuts
+from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
-from delassus.errors import expect
+from delassus.errors import expect, short
 from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.model.readers.load import load
@@ -35,6 +37,7 @@ from delassus.simulation.meeting import Meeting, count_slots, friction_of, meeti
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
+from delassus.simulation.replay import InputRecorder, Replay, replay, replayed_log
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.setup import choose_step
@@ -59,6 +62,9 @@ from delassus.step.sources.limits import with_tendon_limits
 if TYPE_CHECKING:
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
+
+_RECORDS: Final = {"states": 1, "replay": 100}
+"""What a run keeps, and of how many states one by default."""
 
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
@@ -231,7 +237,7 @@ class Simulation(Inspection):
         activation = first_activation(scene.na, activation, batch)
         p = np.broadcast_to(p, (*batch, p.shape[-1]))
         state = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
-        return replace(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
+        return changed(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
 
     def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> State:
         """The first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the items."""
@@ -341,10 +347,11 @@ class Simulation(Inspection):
         control: Any = None,
         steps: int | None = None,
         *,
-        every: int = 1,
+        every: int | None = None,
         repair: bool = True,
-        progress: Callable[[int, State], None] | None = None,
+        progress: Callable[[int, State], State | None] | None = None,
         push: Pushes | None = None,
+        record: str = "states",
     ) -> Trajectory:
         """Simulate some control periods and keep what happened.
 
@@ -358,11 +365,15 @@ class Simulation(Inspection):
                 be one for each item; a function control(time, q, v) of the whole batch, times (…); one of these
                 `Delayed`; or a kernel (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
-            every: Of so many states one is kept, the first and the last among them.
+            every: Of so many states one is kept, the first and the last among them; by default all, or with "replay"
+                one of a hundred.
             repair: As for `start`.
-            progress: Called after each period with its number and the state.
+            progress: Called after each period with its number and the state. If it gives a state, such as
+                `sim.reset(state, fallen, home)`, the run goes on from there.
             push: A `Push`, whose wrenches last for the whole run and whose kick comes first; or a function
                 push(time, q, v) of the whole batch that gives that of a period, or None.
+            record: "states", or "replay" for controls, pushes and resets of all periods besides, with which
+                `log.explain(item)` makes any item again, to the bit.
 
         Raises:
             RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
@@ -382,4 +393,20 @@ class Simulation(Inspection):
         if push is not None and not callable(push):
             check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        return record_run(self, state, given, whole_number("every", every), progress, push)
+        if record not in _RECORDS:
+            raise SimulationError(
+                f"record is {short(repr(record))}; it is {' or '.join(map(repr, _RECORDS))}.", code="unknown-option"
+            )
+        inputs = None
+        if record == "replay":
+            inputs = partial(InputRecorder, given, policy=control if isinstance(control, Kernel) else None)
+        every = whole_number("every", _RECORDS[record] if every is None else every)
+        return record_run(self, state, given, every, progress, push, inputs)
+
+    def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
+        """An item of a log of this simulation, made again up to the beginning of a control period; see `replay`."""
+        return replay(log, at, period)
+
+    def replayed_log(self, log: Trajectory, at: tuple[int, ...], first: int, last: int) -> Trajectory:
+        """The states of an item of a log from one control period to another, made again."""
+        return replayed_log(log, at, first, last)

@@ -4,7 +4,8 @@ MuJoCo resolves defaults, includes, nested bodies, units and the inertias of sha
 come in MuJoCo's order, with the same coordinates but for the order of quaternions and the axes of free joints'
 velocities (see `mujoco`). Frames are those of bodies ("link"), joints ("joint", at the anchor, with the body's axes),
 sites ("frame") and anchors of equality constraints ("frame"). What a file switches off by <flag> (gravity, springs,
-damping, dry friction, limits, equality constraints, actuators) is left out; what is not carried is in the model's warnings.
+damping, dry friction, limits, equality constraints, actuators) is left out; what is not carried is in the model's
+warnings.
 """
 
 from __future__ import annotations
