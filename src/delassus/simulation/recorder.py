@@ -123,6 +123,7 @@ def record_run(
     log = Recorder(sim, state, runner, 1 + -(-steps // every), own_times=progress is not None)
     stretch = Stretch(runner)
     log.inputs = None if inputs is None else inputs(runner)
+    runner.compile_ahead(steps)
     line = ProgressLine("simulates", steps, "periods")
     try:
         k = 0

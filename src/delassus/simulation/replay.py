@@ -131,7 +131,9 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
     for k in range(first, last):
         state = take_period(Replay(sim, states[-1], *_inputs(record, k, at, batch)), record.policy)
         states.append(_restarted(record, k + 1, number, state))
-    kept: dict[str, Any] = {name: np.stack([getattr(one, name) for one in states]) for name in ("q", "v", "status", "residual")}
+    kept: dict[str, Any] = {
+        name: np.stack([getattr(one, name) for one in states]) for name in ("q", "v", "status", "residual")
+    }
     impulse, contact = (np.stack([getattr(one, name) for one in states]) for name in ("impulse", "contact"))
     return Trajectory(
         run.begin + sim.period * np.arange(first, last + 1.0),

@@ -50,6 +50,16 @@ _MANY: Final = 0.05
 """The fraction of items from which on it pays to send those that need it straight to the full contact set."""
 
 
+_VECTORS: Final = frozenset({"q", "v", "rows", "places", "control", "normal", PARAMETERS})
+"""Inputs of the kernel that have one axis for one item."""
+
+_LONG: Final = 200
+"""Control periods from which on all kernels of a run are compiled before the first of them."""
+
+_SEVERAL: Final = 16
+"""Items from which on one of them will need another kernel than the first."""
+
+
 class Runner:
     """The present state of a run, by the names of `State`; bound arrays change with every step.
 
@@ -142,6 +152,22 @@ class Runner:
     def _count_period(self) -> None:
         self.time, self.log_time, self.made = self.time + self._period, self.log_time + self._period, self.made + 1
         self.consistent = True
+
+    def compile(self) -> None:
+        """Compile all kernels that periods may need, so that none of them waits for a compiler."""
+        scenes = dict.fromkeys((self.sim.reduced_scene, self.sim.scene, self.sim.fallback(self.sim.scene)))
+        names, _ = self.packed(MAX_ITERATIONS)
+        if self._pushes is not None and isinstance(self._pushes, Push) and self._pushes.wrench:
+            scenes = {self.sim.pushed_scene(scene, tuple(self._pushes.wrench)): None for scene in scenes}
+            names = (*names, "wrench")
+        for scene in scenes:
+            inputs = self.control.kernel.optional_inputs(scene, names)
+            self.control.kernel.warm_up(scene, batch=self.q.size > self.q.shape[-1], inputs=inputs)
+
+    def compile_ahead(self, periods: int) -> None:
+        """Compile all kernels if a run is long, or has several items."""
+        if periods >= _LONG or self.q.size >= _SEVERAL * self.q.shape[-1]:
+            self.compile()
 
     @cached_property
     def _rescues(self) -> tuple[tuple[float, Scene], ...]:
@@ -260,15 +286,15 @@ class Runner:
             inputs["wrench"] = self._wrench
         if self.sim.nparameters:
             inputs[PARAMETERS] = self._first.parameters
-        vectors = {*moving, "control", "normal", PARAMETERS}
-        cores = {name: np.ndim(x) if name == "heights" else int(name in vectors) for name, x in inputs.items()}
-        cores["wrench"] = 2
-        return Batch(self.q.shape[:-1], inputs, cores)
+        return Batch(self.q.shape[:-1], inputs, {name: self._cores(name, x) for name, x in inputs.items()})
 
     def _solve(
         self, scene: Scene, iterations: float, inputs: dict[str, Any], previous: Results | None
     ) -> tuple[Any, ...]:
-        """One period of all items or of some."""
+        """One period of all items or of some; one of several is computed twice, by the code for batches."""
+        if inputs["q"].shape[:-1] == (1,) and self.q.size > self.q.shape[-1]:
+            doubled = {name: self._doubled(name, x) for name, x in inputs.items()}
+            return tuple(x[:1] for x in self._solve(scene, iterations, doubled, previous))
         moving = [inputs.pop(name) for name in ("q", "v", "rows", "places")]
         time, alive, control = (
             inputs.pop("time"),
@@ -280,6 +306,15 @@ class Runner:
             self.sim.pushed_scene(scene, self._pushed), *moving, time, alive, *control, self.sim.time_step, **structured
         )
         return found
+
+    def _doubled(self, name: str, x: Any) -> Any:
+        """An input of one item twice; one that is the same for all items stays."""
+        return np.repeat(x, 2, axis=0) if np.ndim(x) > self._cores(name, x) else x
+
+    @staticmethod
+    def _cores(name: str, x: Any) -> int:
+        """How many axes an input of the kernel has for one item."""
+        return np.ndim(x) if name == "heights" else 2 if name == "wrench" else int(name in _VECTORS)
 
     def _alone(self) -> Callable[[], None]:
         """The arrays of one item, and what takes them through a period."""

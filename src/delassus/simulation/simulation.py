@@ -321,6 +321,9 @@ class Simulation(Inspection):
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
             runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
+            if state.batch != self.__dict__.get("_prepared"):
+                self.__dict__["_prepared"] = state.batch
+                runner.compile_ahead(1)
             if runner.alone:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)
@@ -328,8 +331,18 @@ class Simulation(Inspection):
         stepped: State = own[1].once(state, control)
         return stepped
 
+    def compile(self, items: int = 1) -> None:
+        """Compile all that steps of one item, or of several, may need, so that no step waits for a compiler.
+
+        Long runs and steps of 16 items or more do so by themselves when they begin; a controller of one robot in real
+        time calls it before.
+        """
+        q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (whole_number("items", items), 1))
+        state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
+        Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: ()), bound=False).compile()
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_alone"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_alone", "_prepared")}
 
     def sensors(self, *sensors: str | Sensor) -> Sensors:
         """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel; without a
