@@ -27,6 +27,7 @@ from delassus.output.checks import ARRAYS, checked_parts
 from delassus.output.choices import check_items, moments
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NoSuchTime, NotRecorded, TrajectoryError
+from delassus.output.explanation import Explanation
 from delassus.output.measures import mechanical_energy, velocity_error
 from delassus.output.replay_record import ReplayRecord
 from delassus.output.run_record import RunRecord
@@ -35,8 +36,6 @@ from delassus.step.marks import Mark, described
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from delassus.output.explanation import Explanation
 
 Floats = NDArray[np.float64]
 
@@ -190,7 +189,7 @@ class Trajectory:
             item: Which of a batch, by its number or numbers.
             control: (nu,) of the control period in question, where it was not recorded; None for none.
         """
-        from delassus.output.explanation import explain
+        from delassus.output.explain import explain
 
         return explain(self, item, control)
 

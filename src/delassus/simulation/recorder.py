@@ -16,7 +16,6 @@ from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import RunError, SimulationError
 from delassus.simulation.controls import Control
 from delassus.simulation.pushes import Pushes
-from delassus.simulation.replay import InputRecorder
 from delassus.simulation.runner import Runner, report_progress
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State
@@ -54,7 +53,7 @@ class Recorder:
         self.arrays = {name: np.empty((most, *x.shape), kinds.get(name, float)) for name, x in values.items()}
         self._sim, self._start, self._begin = sim, start, runner.log_time
         self.count, self.last = 0, 0
-        self.inputs: InputRecorder | None = None
+        self.inputs: Any = None
         self.keep(runner)
 
     def keep(self, runner: Runner) -> None:
@@ -116,9 +115,9 @@ def record_run(
     every: int,
     progress: Callable[[int, State], State | None] | None,
     push: Pushes | None = None,
-    inputs: Callable[[Runner], InputRecorder] | None = None,
+    inputs: Callable[[Runner], Any] | None = None,
 ) -> Trajectory:
-    """The control periods of a run from a state on; see `Simulation.run`. `inputs` makes the record of all inputs."""
+    """The control periods of a run from a state on; see `Simulation.run`. `inputs` makes an `InputRecorder`."""
     runner, steps = Runner(sim, state, control, pushes=push), control.steps
     log = Recorder(sim, state, runner, 1 + -(-steps // every), own_times=progress is not None)
     stretch = Stretch(runner)

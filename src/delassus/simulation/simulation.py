@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace as changed
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,7 +37,6 @@ from delassus.simulation.meeting import Meeting, count_slots, friction_of, meeti
 from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
-from delassus.simulation.replay import InputRecorder, Replay, replay, replayed_log
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.setup import choose_step
@@ -60,6 +59,7 @@ from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
 
 if TYPE_CHECKING:
+    from delassus.simulation.replays.replay import Replay
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
 
@@ -237,7 +237,7 @@ class Simulation(Inspection):
         activation = first_activation(scene.na, activation, batch)
         p = np.broadcast_to(p, (*batch, p.shape[-1]))
         state = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
-        return changed(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
+        return replace(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
 
     def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> State:
         """The first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the items."""
@@ -412,14 +412,20 @@ class Simulation(Inspection):
             )
         inputs = None
         if record == "replay":
+            from delassus.simulation.replays.inputs import InputRecorder
+
             inputs = partial(InputRecorder, given, policy=control if isinstance(control, Kernel) else None)
         every = whole_number("every", _RECORDS[record] if every is None else every)
         return record_run(self, state, given, every, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
         """An item of a log of this simulation, made again up to the beginning of a control period; see `replay`."""
+        from delassus.simulation.replays.replay import replay
+
         return replay(log, at, period)
 
     def replayed_log(self, log: Trajectory, at: tuple[int, ...], first: int, last: int) -> Trajectory:
         """The states of an item of a log from one control period to another, made again."""
+        from delassus.simulation.replays.replay import replayed_log
+
         return replayed_log(log, at, first, last)

@@ -26,16 +26,16 @@ from delassus.model.formats import register_format
 from delassus.model.model import Model
 from delassus.model.parts import Posture
 from delassus.model.placement import vector
+from delassus.model.readers.documents.mjcf_places import Places, check_assets
+from delassus.model.readers.documents.mjcf_refusals import one_line, refused
+from delassus.model.readers.documents.xml import ModelFileError, check_size, decoded
 from delassus.model.readers.mjcf_contact import contact_rules
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
+from delassus.model.readers.mjcf_omissions import unsupported
 from delassus.model.readers.mjcf_parts import actuators, equalities, shapes, tendons
-from delassus.model.readers.mjcf_places import Places, check_assets
-from delassus.model.readers.mjcf_refusals import one_line, refused
 from delassus.model.readers.mjcf_sensors import read_sensors
-from delassus.model.readers.mjcf_support import unsupported
 from delassus.model.readers.mjcf_tree import FREE, frames, our_quaternion, read_tree
-from delassus.model.readers.xml import ModelFileError, check_size, decoded
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.spatial.quaternions import quaternion_to_rotation
 

@@ -1,4 +1,4 @@
-"""Runs that can be made again: what `run(record="replay")` keeps, and one item of it replayed, to the bit.
+"""One item of a run made again, to the bit.
 
 A log of states at some times, and everything that came from outside in between, say all: an item does the same alone
 as in its batch, so it can be replayed alone, from the last recorded state before the period in question.
@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from delassus.common.memory import free_memory
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NotRecorded
-from delassus.output.replay_record import FAILURES, NEVER, RecordedPush, RecordedReset, ReplayRecord
+from delassus.output.replay_record import ReplayRecord
 from delassus.output.trajectory import Trajectory
-from delassus.simulation.checks import SimulationError
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.pushes import Push
 from delassus.simulation.runner import Runner
@@ -24,56 +22,6 @@ from delassus.simulation.setup import Setup
 from delassus.simulation.starting import ground_of_items
 from delassus.simulation.state import State
 from delassus.step.bodies.kernels import period_kernel
-
-
-class InputRecorder:
-    """Inputs of a run in the making."""
-
-    def __init__(self, control: Control, runner: Runner, policy: Any) -> None:
-        self._policy, self._takes = policy, control.takes
-        batch = runner.q.shape[:-1]
-        self._controls: list[Any] = []
-        self._failures = np.full((len(FAILURES), *batch), NEVER, np.int64)
-        self._pushes: dict[int, RecordedPush] = {}
-        self._resets: dict[int, RecordedReset] = {}
-        self._check_memory(control, int(np.prod(batch, dtype=int)), runner.sim.nu)
-
-    @staticmethod
-    def _check_memory(control: Control, items: int, nu: int) -> None:
-        most, free = 8 * control.steps * items * nu, free_memory()
-        if control.asks and most > free:
-            raise SimulationError(
-                f"the controls of {control.steps} periods of {items} items may take {most / 1e9:.3g} GB, and "
-                f"{free / 1e9:.3g} GB are free. Make the run in parts, or leave out record=.",
-                code="out-of-memory",
-            )
-
-    def keep(self, k: int, runner: Runner) -> None:
-        """Copy what the k-th period received, and note whom it flagged."""
-        if self._takes:
-            self._controls.append(np.array(runner.given[0]))
-        if runner.pushed is not None and (runner.pushed.frames or runner.pushed.kick is not None):
-            self._pushes[k] = RecordedPush(*(copy(x) for x in runner.pushed))
-        status = np.asarray(runner.status).astype(np.int64)
-        if status.any():
-            for row, mark in zip(self._failures, FAILURES, strict=True):
-                row[...] = np.where((row == NEVER) & (status & int(mark) != 0), k, row)
-
-    def reset(self, k: int, before: State, after: State) -> None:
-        """Note which items start again before the k-th period."""
-        old, new = before.flat(), after.flat()
-        differs = np.zeros(len(old["q"]), bool)
-        for name, x in old.items():
-            same = (x == new[name]) | (np.isnan(x) & np.isnan(new[name]))
-            differs |= ~same.reshape(len(x), -1).all(-1)
-        numbers = np.flatnonzero(differs)
-        if len(numbers):
-            self._resets[k] = RecordedReset(numbers, {name: np.array(x[numbers]) for name, x in new.items()})
-
-    def record(self) -> ReplayRecord:
-        """All that was kept."""
-        control = np.stack(np.broadcast_arrays(*self._controls)) if self._controls else None
-        return ReplayRecord(control, self._failures, self._pushes, self._resets, self._policy)
 
 
 class Replay(NamedTuple):
