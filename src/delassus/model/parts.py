@@ -150,7 +150,7 @@ class ContactRules:
         pairs = tuple(replace(p, first=prefix + p.first, second=prefix + p.second) for p in self.pairs)
         return replace(self, excluded=excluded, pairs=pairs)
 
-    def joined(self, other: ContactRules) -> ContactRules:
+    def merge(self, other: ContactRules) -> ContactRules:
         """The rules of two models in one."""
         return replace(self, excluded=self.excluded + other.excluded, pairs=self.pairs + other.pairs)
 

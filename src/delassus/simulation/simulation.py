@@ -15,8 +15,8 @@ from delassus.common.checks import (
     TIME_STEPS,
     array_of_shape,
     boolean,
+    check_integer,
     number_in_range,
-    whole_number,
 )
 from delassus.common.options import Shortcuts
 from delassus.compiler.host.kernel import Kernel
@@ -125,7 +125,7 @@ class Simulation(Inspection):
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
-        substeps = whole_number("substeps", substeps)
+        substeps = check_integer("substeps", substeps)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
@@ -237,7 +237,7 @@ class Simulation(Inspection):
         activation = first_activation(scene.na, activation, batch)
         p = np.broadcast_to(p, (*batch, p.shape[-1]))
         state = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
-        return replace(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
+        return replace(state, activation=activation, seed=check_integer("seed", seed, 0), parameters=p.copy())
 
     def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> State:
         """The first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the items."""
@@ -337,7 +337,7 @@ class Simulation(Inspection):
         Long runs and steps of 16 items or more do so by themselves when they begin; a controller of one robot in real
         time calls it before.
         """
-        q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (whole_number("items", items), 1))
+        q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (check_integer("items", items), 1))
         state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
         Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: ()), bound=False).compile()
 
@@ -415,7 +415,7 @@ class Simulation(Inspection):
             from delassus.simulation.replays.inputs import InputRecorder
 
             inputs = partial(InputRecorder, given, policy=control if isinstance(control, Kernel) else None)
-        every = whole_number("every", _RECORDS[record] if every is None else every)
+        every = check_integer("every", _RECORDS[record] if every is None else every)
         return record_run(self, state, given, every, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
