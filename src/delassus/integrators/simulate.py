@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, check_integer,
 from delassus.common.options import Shortcuts
 from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
-from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
 from delassus.constrained.rows.references import constraint_error
@@ -131,7 +131,28 @@ def simulate_motion(
         {event.name: found[..., k] for k, event in enumerate(happenings)},
         robot,
         parameters=given.get(PARAMETERS),
+        tau=_forces_at_times(forces, samples, len(t_all)) if control is None else partial(_applied_forces, task, given),
     )
+
+
+@kernel("(nq),(nv),()->(nv)")
+def control_force(task: Task, q: Any, v: Any, time: Any) -> Floats:
+    """The forces (nv,) that a function of the user gives."""
+    assert task.control is not None
+    return task.control(time, q, v)[0]
+
+
+def _applied_forces(task: Task, given: dict[str, Floats], time: Floats, q: Floats, v: Floats) -> Floats:
+    """Forces (times, …, nv) of a function, in states of a trajectory."""
+    found: Floats = control_force(task, q, v, time, **given)
+    return found
+
+
+def _forces_at_times(forces: Floats, samples: int, times: int) -> Floats:
+    """(times, …, nv): at each time those from there on, at the last those until there."""
+    if len(forces) == 1:
+        return np.broadcast_to(forces, (times, *forces.shape[1:]))
+    return np.concatenate([forces.repeat(samples + 1, axis=0), forces[-1:]])
 
 
 @lru_cache(maxsize=64)
