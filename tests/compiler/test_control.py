@@ -403,9 +403,7 @@ def test_a_loop_that_cannot_be_is_refused_with_a_sentence(function, text):
 
 
 def test_a_condition_is_one_truth_value():
-    refused(
-        lambda x: while_loop(lambda c: c > 0.0, lambda c: c, x, bound=3), LoopError, r"booleans of shape \(3,\)"
-    )
+    refused(lambda x: while_loop(lambda c: c > 0.0, lambda c: c, x, bound=3), LoopError, r"booleans of shape \(3,\)")
 
 
 def test_a_counter_is_no_index():
