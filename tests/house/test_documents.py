@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
         "docs/sampling.md",
         "docs/errata.md",
         "docs/errors.md",
+        "docs/coming_from.md",
         "docs/theory/gauss.md",
         "docs/theory/proximal.md",
         "docs/theory/factorizations.md",

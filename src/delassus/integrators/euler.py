@@ -30,8 +30,8 @@ class ExplicitEuler(_FirstOrder):
     name: str = "explicit_euler"
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
-        return Step(system.moved(q, h * v), v + h * system.acceleration(time, q, v))
+        """Advance q and v by one step of h [s]."""
+        return Step(system.integrate(q, h * v), v + h * system.acceleration(time, q, v))
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class SemiImplicitEuler(_FirstOrder):
     name: str = "semi_implicit_euler"
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s]."""
         faster = v + h * system.acceleration(time, q, v)
-        return Step(system.moved(q, h * faster), faster)
+        return Step(system.integrate(q, h * faster), faster)
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,6 @@ class Taylor(_FirstOrder):
     name: str = "taylor"
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s]."""
         a = system.acceleration(time, q, v)
-        return Step(system.moved(q, h * v + 0.5 * h * h * a), v + h * a)
+        return Step(system.integrate(q, h * v + 0.5 * h * h * a), v + h * a)

@@ -67,8 +67,8 @@ def ends(equality: Equality) -> tuple[str, ...]:
     return (equality.frame1, equality.frame2) if isinstance(equality, Connect | WeldEquality) else ()
 
 
-def prefixed(equality: Equality, prefix: str, world: str) -> Equality:
-    """The same between frames and joints whose names begin with a prefix; the frame "world" is called `world`."""
+def prefix_equality(equality: Equality, prefix: str, world: str) -> Equality:
+    """The equality with a prefix on the names of frames and joints; the frame "world" is called `world`."""
     if isinstance(equality, PolynomialCoupling):
         leader = None if equality.leader is None else prefix + equality.leader
         return replace(equality, name=prefix + equality.name, follower=prefix + equality.follower, leader=leader)
@@ -76,7 +76,7 @@ def prefixed(equality: Equality, prefix: str, world: str) -> Equality:
     return replace(equality, name=prefix + equality.name, frame1=frame1, frame2=frame2)
 
 
-def described(equality: Equality) -> str:
+def describe_equality(equality: Equality) -> str:
     """One line for people."""
     if isinstance(equality, PolynomialCoupling):
         of = "" if equality.leader is None else f" by {equality.leader}"

@@ -93,7 +93,7 @@ class Revolute(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((REVOLUTE, self.axis, 0.0),)
 
 
@@ -107,7 +107,7 @@ class Prismatic(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((PRISMATIC, self.axis, 0.0),)
 
 
@@ -128,7 +128,7 @@ class Helical(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((HELICAL, self.axis, self.pitch),)
 
 
@@ -169,13 +169,13 @@ class Translation(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((TRANSLATION, Z, 0.0),)
 
 
 @dataclass(frozen=True)
 class Planar(JointKind):
-    """Moves in the plane across `normal` and turns about it; x and y are the axes of `aligned(normal)`."""
+    """Moves in the plane across `normal` and turns about it; x and y are the axes of `rotation_to_axis(normal)`."""
 
     normal: Vector = Z
     label = "planar"
@@ -183,7 +183,7 @@ class Planar(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((PLANAR, self.normal, 0.0),)
 
 
@@ -195,19 +195,19 @@ class Spherical(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((SPHERICAL, Z, 0.0),)
 
 
 @dataclass(frozen=True)
 class Free(JointKind):
-    """Moves freely."""
+    """A joint with all six degrees of freedom: a floating base."""
 
     label = "free"
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((FREE, Z, 0.0),)
 
 
@@ -223,7 +223,7 @@ def direction(axis: Vector) -> Vector:
     return vector(axis) if abs(length - 1.0) < 4e-15 else vector([x / length for x in axis])
 
 
-def aligned(axis: Vector) -> NDArray[np.float64]:
+def rotation_to_axis(axis: Vector) -> NDArray[np.float64]:
     """A rotation whose third column is a unit axis; an exact permutation of ±1 where the axis is one of ±x, ±y, ±z."""
     a = np.array(axis)
     k = int(np.argmax(abs(a)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import ConstraintError, JointRow
 from delassus.constraints.basis.motions import LinkMotions
@@ -15,7 +15,7 @@ from delassus.constraints.basis.polynomial import PolynomialRow
 from delassus.model.model import Model
 
 
-@grouped("joint joint2 * coefficients reference reference2 name", response=RowResponse())
+@accept_groups("joint joint2 * coefficients reference reference2 name", response=RowResponse())
 @dataclass(frozen=True)
 class Coupling(PolynomialRow):
     """A joint's coordinate is a polynomial of another's: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ. One row.
@@ -41,11 +41,11 @@ class Coupling(PolynomialRow):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The joints."""
+        """The names of the coupled joints."""
         return (self.joint,) if self.joint2 is None else (self.joint, self.joint2)
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """Both joints'."""
+        """The indices of the velocities of both joints."""
         starts = [model.v_starts[self._index(model, name)] for name in self.ends]
         if len(set(starts)) < len(starts):
             raise ConstraintError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.common.names import UnknownName
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jvp
 from delassus.constraints.basis.constraint import ConstraintError, JointRow
@@ -21,7 +21,7 @@ from delassus.model.model import Model
 from delassus.model.transmission import PULLEY, Tendon
 
 
-@grouped("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
+@accept_groups("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
 @dataclass(frozen=True)
 class TendonLength(PolynomialRow):
     """A tendon's length is a polynomial of another's: l - l₀ = φ(l' - l₀'), φ(x) = Σ cₖ xᵏ. One row.
@@ -46,7 +46,7 @@ class TendonLength(PolynomialRow):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The tendons."""
+        """The names of the coupled tendons."""
         return (self.tendon,) if self.tendon2 is None else (self.tendon, self.tendon2)
 
     def velocities(self, model: Model) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
 from delassus.constraints.basis.derived import DerivedConstraint
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.some_rows import SomeRows
+from delassus.constraints.basis.some_rows import RowSelection
 from delassus.model.model import Model, ParametricModel
 
 
@@ -28,20 +28,20 @@ class _Signed(DerivedConstraint):
         """As the constraint."""
         return self.of.count(model)
 
-    def bound(self, model: Model) -> Constraint:
+    def bind(self, model: Model) -> Constraint:
         """The constraint as it is on a model."""
-        return replace(self, of=self.of.bound(model))
+        return replace(self, of=self.of.bind(model))
 
-    def bound_with(self, parametric: ParametricModel) -> Constraint:
-        """The same for a model with parameters."""
-        return replace(self, of=self.of.bound_with(parametric))
+    def bind_parametric(self, parametric: ParametricModel) -> Constraint:
+        """Bind to a model with parameters."""
+        return replace(self, of=self.of.bind_parametric(parametric))
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """± its K."""
+        """The rows K of the constraint, with the sign of the side."""
         return tuple(BodyRows(body.link, self.sign * body.K) for body in self.of.bodies(motions))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """± its factors."""
+        """The factors of velocities of the constraint, with the sign of the side."""
         return tuple(JointRow(row.row, row.v, self.sign * row.factor) for row in self.of.joints(motions))
 
     @property
@@ -84,7 +84,8 @@ class Unilateral(_Signed):
             )
         if self.sign not in (1.0, -1.0):
             raise ConstraintError(
-                f"the sign of {self.label!r} is {self.sign!r}; it is 1 for g ≥ 0 or -1 for g ≤ 0.", code="out-of-range"
+                f"the sign of {self.label!r} is {self.sign!r}; it must be 1 for g ≥ 0 or -1 for g ≤ 0.",
+                code="out-of-range",
             )
         if not self.of.has_reference or not self.of.holds_positions:
             raise ConstraintError(
@@ -96,7 +97,7 @@ class Unilateral(_Signed):
     def split(self, model: Model) -> tuple[UnilateralRow, ...]:
         """One constraint for each row."""
         count = self.count(model)
-        rows = (SomeRows.within(self.of, (k,), count) for k in range(count))
+        rows = (RowSelection.within(self.of, (k,), count) for k in range(count))
         names = [self.label] if count == 1 else [f"{self.label}_{k + 1}" for k in range(count)]
         return tuple(UnilateralRow(row, self.sign, name=name) for row, name in zip(rows, names, strict=True))
 

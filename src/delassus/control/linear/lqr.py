@@ -1,6 +1,6 @@
 """The linear-quadratic regulator: the feedback of least cost about a state, in the robot's own freedoms.
 
-u = u₀ - K x,      minimise Σ (xᵀ Q x + uᵀ R u), or its integral.
+u = u₀ - K x,      minimize Σ (xᵀ Q x + uᵀ R u), or its integral.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
         raise LinearizationError(
             "state_cost is negative along some direction: it has to be zero or more.", code="not-semidefinite"
         )
-    lost = _uncontrolled_modes(linear)
+    lost = _describe_unreachable_modes(linear)
     if lost:
         raise LinearizationError(
             f"no feedback is stable: the actuators do not reach {' and '.join(lost[:4])}"
@@ -127,7 +127,7 @@ def _feedback(linear: Linearization, Q: Floats, R: Floats) -> tuple[Floats, Floa
     return K, X, modes, float(np.max(np.abs(left)) / np.max(np.abs(X)))
 
 
-def _uncontrolled_modes(linear: Linearization) -> list[str]:
+def _describe_unreachable_modes(linear: Linearization) -> list[str]:
     """The modes that do not die out by themselves and that no actuator reaches, in words.
 
     By Hautus' test: [A - λ, B] has less than full rank for their eigenvalues λ.
@@ -160,7 +160,7 @@ def _matrix(name: str, given: Any, n: int) -> Floats:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values
     if values.shape != (n, n):
         raise LinearizationError(
-            f"{name} has shape {np.shape(given)}; it is ({n}, {n}), ({n},) or one number.", code="wrong-shape"
+            f"{name} has shape {np.shape(given)}; it must be ({n}, {n}), ({n},) or one number.", code="wrong-shape"
         )
     if not np.all(np.isfinite(values)):
         raise LinearizationError(f"{name} has elements that are not finite numbers.", code="not-finite")

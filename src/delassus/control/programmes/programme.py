@@ -1,14 +1,14 @@
-"""`QP`: numbers and names of a programme, or of a batch of them, built apart from their solution."""
+"""`QP`: numbers and names of a program, or of a batch of them, built apart from their solution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from delassus.common.options import Options, grouped
+from delassus.common.options import Options, accept_groups
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.data import ProgrammeData
-from delassus.control.programmes.solution import ProgrammeSolution
+from delassus.control.programmes.solution import QPSolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class ConeRows(Options):
     cones: Any = None
 
 
-@grouped(
+@accept_groups(
     "H g * names unknowns shape",
     equalities=EqualityRows(),
     inequalities=InequalityRows(),
@@ -66,16 +66,16 @@ class QP(ProgrammeData):
         self,
         method: str = "proximal",
         *,
-        start: ProgrammeSolution | None = None,
+        start: QPSolution | None = None,
         tolerance: float | None = None,
         iterations: int | None = None,
-    ) -> ProgrammeSolution:
+    ) -> QPSolution:
         """The best x, and how good it is, whatever the method says of itself.
 
         Args:
-            method: "proximal", the project's own, compiled for the programme's shape and zeros, which solves a batch
-                in lanes; "proxsuite" (without cones) or "clarabel", one programme after the other.
-            start: The answer to a programme that was much the same.
+            method: "proximal", the project's own, compiled for the program's shape and zeros, which solves a batch
+                in lanes; "proxsuite" (without cones) or "clarabel", one program after the other.
+            start: The answer to a program that was much the same.
             tolerance: Of `primal` and `dual`, by default 1e-9; rows and gradient are met to this share of what cancels
                 in them, too, and where that is large, to its rounding.
             iterations: At most so many, by default 200.

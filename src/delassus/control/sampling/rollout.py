@@ -42,7 +42,7 @@ class Horizon(OfScene):
     horizon: int
 
 
-class Rolled(NamedTuple):
+class RolloutResult(NamedTuple):
     """What a rollout is at its end, or where it stopped; `mark` as of a period. The path has q and v of all periods."""
 
     q: Any

@@ -21,7 +21,7 @@ from delassus.contact.solvers.newton import ATTEMPTS, Attempt, NewtonRules, Newt
 from delassus.contact.solvers.progress import Best, Budget, started
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.linalg.ldl import ldl_regularized
-from delassus.linalg.schur import Eliminated, eliminate_rows
+from delassus.linalg.schur import ReducedSystem, eliminate_rows
 from delassus.step.stages.carried import Carried
 from delassus.step.stages.sharing import Sharing
 from delassus.step.stages.types import SolverLimits
@@ -131,7 +131,7 @@ def solve_impulses(
     return found._replace(impulse=impulse)
 
 
-def _without_loops(S: Any, g: Any) -> Eliminated:
+def _without_loops(S: Any, g: Any) -> ReducedSystem:
     """The response of motions without those of closed loops, which come first and have the velocities g (loops,).
 
     Made once in a step, so that iterations have fewer rows. Redundant rows share their impulses by the ε in their
