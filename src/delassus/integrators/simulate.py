@@ -71,6 +71,10 @@ def simulate_motion(
         options: A `MotionOptions`: integrator, projection, parameters.
         **shortcuts: Fields of the options and of the objects that they hold: method, tolerance, step, dense, max_steps
             (integrator); project, start (projection).
+
+    >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
+    >>> log.q.shape
+    (3, 1)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     how = options.integrator

@@ -26,6 +26,9 @@ class Event:
         name: What it is called; by default as the function is.
         direction: 1 if it counts when g rises, -1 when it falls, 0 for both.
         ends: Whether the motion ends there.
+
+    >>> dl.stepping.Event(lambda time, q, v: q[0], name="upright", direction=1).name
+    'upright'
     """
 
     function: Callable[[Any, Any, Any], Any] | RecordedFunction

@@ -39,7 +39,11 @@ class ConstraintError(BadArgument):
 
 @dataclass(frozen=True, eq=False)
 class BodyRows:
-    """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes."""
+    """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes.
+
+    >>> dl.constraints.BodyRows(0, np.eye(6)[:3]).K.shape
+    (3, 6)
+    """
 
     link: int
     K: Any
@@ -47,7 +51,11 @@ class BodyRows:
 
 @dataclass(frozen=True, eq=False)
 class JointRow:
-    """What row number `row` of a constraint takes of one velocity: `factor` times the velocity number `v`."""
+    """What row number `row` of a constraint takes of one velocity: `factor` times the velocity number `v`.
+
+    >>> dl.constraints.JointRow(row=0, v=2, factor=-1.0).factor
+    -1.0
+    """
 
     row: int
     v: int
@@ -65,6 +73,9 @@ class Constraint:
         velocity_gain: Pull towards rest [1/s]; 2 √position_gain is critically damped.
         compliance: Acceleration that the row gives way with, per unit of its force [1/kg, 1/(kg·m²)]. It is physical:
             no iteration removes it, as it does the `proximal` parameter of the algorithms.
+
+    >>> isinstance(dl.Point("tip"), dl.constraints.Constraint)
+    True
     """
 
     name: str = ""

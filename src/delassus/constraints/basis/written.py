@@ -20,7 +20,12 @@ from delassus.model.model import Model, ParametricModel, TracedModel
 
 @dataclass(frozen=True)
 class Kinematics:
-    """Where the frames of a model are, for functions that users write."""
+    """Where the frames of a model are, for functions that users write.
+
+    >>> height = lambda kinematics, q: kinematics.position("tip")[2:] + 0.8      # a `Kinematics` is its first argument
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Implicit(height, rows=1)).m
+    1
+    """
 
     model: Model
     q: Any

@@ -30,6 +30,10 @@ class Coupling(PolynomialRow):
         coefficients: c₀, c₁, … [rad or m per power of rad or m].
         reference: y₀ [rad, m].
         reference2: x₀ [rad, m].
+
+    >>> gear = dl.Coupling("lower_joint", "upper_joint", coefficients=(0.0, -2.0))
+    >>> dl.Mechanism(dl.load("double_pendulum"), gear).m
+    1
     """
 
     joint: str

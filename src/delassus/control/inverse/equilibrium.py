@@ -39,6 +39,9 @@ def gravity_compensation(
         q: Configurations (…, nq) [rad, m].
         actuation: As for `inverse_dynamics`.
         options: mask, time, tau, weights and targets, rank and parameters, as for `inverse_dynamics`.
+
+    >>> dl.control.gravity_compensation(dl.load("double_pendulum"), [0.1, 0.2]).torque.shape
+    (2,)
     """
     robot = actuated(mechanism, actuation)
     still = np.zeros(robot.nv)

@@ -65,6 +65,10 @@ class Linearization:
         q, v, torque: The state, and the forces of the actuators.
         robot: The mechanism with its actuators.
         time_step: [s] for which inputs are held; None for rates.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.linearize(cart, np.zeros(2)).B.shape
+    (4, 1)
     """
 
     A: Floats
@@ -143,6 +147,10 @@ def linearize(
 
     Raises:
         LinearizationError: If a state does not meet the constraints, or there is no such model.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.linearize(cart, np.zeros(2)).A.shape
+    (4, 4)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     tau, time, parameters = options.tau, options.time, options.parameters

@@ -40,6 +40,10 @@ class Regulator:
         cost: X (2p, 2p): what is left to pay from x on is xᵀ X x.
         modes: (2p,) eigenvalues of the closed loop: inside the unit circle for steps, left of zero for rates.
         residual: The largest element of what is left of Riccati's equation, as a share of the largest of X.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.lqr(dl.control.linearize(cart, np.zeros(2))).gain.shape
+    (1, 4)
     """
 
     linear: Linearization
@@ -68,6 +72,10 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
 
     Raises:
         LinearizationError: If no feedback is stable, since actuators do not reach what falls.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.lqr(dl.control.linearize(cart, np.zeros(2))).torque([0.05, 0.02], [0.0, 0.1]).shape
+    (1,)
     """
     if not isinstance(linear, Linearization):
         raise LinearizationError(
