@@ -180,7 +180,7 @@ def _mechanism(given: Any) -> Mechanism:
     found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
     if not isinstance(found, Mechanism):
         raise MotionError(
-            f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.", code="wrong-type"
+            f"simulate_motion needs a Mechanism or a Model, not a {type(given).__name__}.", code="wrong-type"
         )
     return found
 
@@ -307,7 +307,7 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
     if step is None:
         if not integrator.adaptive:
             raise MotionError(
-                f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.",
+                f"{integrator.name} takes steps of a fixed length: give it, such as step=1e-3.",
                 code="missing-argument",
             )
         return np.asarray(apart / 100.0)

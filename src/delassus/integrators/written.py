@@ -72,7 +72,7 @@ def trace_function(
         said = str(error).rstrip(".") or "no reason given"
         gives = f"an array of shape {shape}" if shape else "one number"
         raise MotionError(
-            f"{what} cannot be followed: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
+            f"{what} cannot be traced: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
             f"{gives}, in NumPy (import delassus.numpy as np).",
             code="function-failed",
         ) from error

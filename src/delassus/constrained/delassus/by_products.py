@@ -161,7 +161,7 @@ def kkt_factor(
     """
     if exact and proximal is not None:
         raise BadArgument(
-            "proximal is given to factors that are exact, which have none: leave out one of the two.",
+            "exact=True takes no proximal parameter: leave one of the two out.",
             code="conflicting-arguments",
         )
     factors = factor(mechanism, q, proximal, time, exact)

@@ -87,7 +87,8 @@ class Constraint:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ConstraintError(
-                f"the name of a constraint is {self.name!r}; it must be a str, such as 'left foot'.", code="wrong-type"
+                f"the name of a constraint is {self.name!r}; it must be a string, such as 'left foot'.",
+                code="wrong-type",
             )
         for field in ("acceleration", *NOT_NEGATIVE):
             numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
@@ -186,7 +187,7 @@ class Constraint:
             return motions.time
         if moves:
             raise ConstraintError(
-                f"the constraint {self.label!r} moves in time: say what time it is, with time= [s].",
+                f"the constraint {self.label!r} moves in time: pass time= [s].",
                 code="missing-argument",
             )
         return 0.0

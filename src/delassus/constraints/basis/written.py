@@ -201,6 +201,7 @@ class FunctionConstraint(Constraint):
     def _pattern(self) -> tuple[tuple[int, ...], ...]:
         if self.pattern is None:
             raise ConstraintError(
-                f"the constraint {self.label!r} has not met a model: put it into a Mechanism.", code="missing-argument"
+                f"the constraint {self.label!r} is not bound to a model: put it into a Mechanism.",
+                code="missing-argument",
             )
         return self.pattern

@@ -93,7 +93,8 @@ class Unilateral(_Signed):
             )
         if not self.of.has_reference or not self.of.holds_positions:
             raise ConstraintError(
-                f"{self.label!r} has no position to be on one side of; give it one, such as a length or a placement.",
+                f"{self.label!r} has no position, so it cannot be one-sided; give it one, such as a length or a "
+                "placement.",
                 code="no-reference",
             )
         super().__post_init__()

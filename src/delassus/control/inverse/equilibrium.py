@@ -108,12 +108,12 @@ def equilibrium(
     robot = actuated(mechanism, actuation)
     contacts = contacts_of(contacts)
     if not contacts and not robot.m and not options.get("limits"):
-        raise ActuationError(
-            "there are no contacts or constraints: gravity_compensation gives the torques.", code="nothing-to-do"
-        )
+        raise ActuationError("there are no contacts or constraints: use gravity_compensation.", code="nothing-to-do")
     if not 0.0 <= share < np.inf:
         raise ActuationError(
-            f"share is {share!r}; it is what may be missing, not negative, such as 1e-6.", code="out-of-range"
+            f"share is {share!r}; it must not be negative: it is the fraction of the forces that may be "
+            "missing, such as 1e-6.",
+            code="out-of-range",
         )
     passive, q = _passive(robot), np.asarray(q, float)
     if q.shape[-1:] != (robot.nq,):

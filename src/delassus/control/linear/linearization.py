@@ -160,7 +160,7 @@ def linearize(
         if not constraint.holds_positions:
             raise LinearizationError(
                 f"the constraint {constraint.label!r} holds velocities alone: positions and velocities then have "
-                "different freedoms, and there is no linear model of this kind.",
+                "different freedoms, and linearize does not support this.",
                 code="not-supported",
             )
     q, v = real_array("q", q), np.zeros(robot.nv) if v is None else real_array("v", v)

@@ -92,11 +92,11 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
     Q, R = _matrix("state_cost", state_cost, n), _matrix("torque_cost", torque_cost, nu)
     if np.min(np.linalg.eigvalsh(R), initial=1.0) <= 0.0:
         raise LinearizationError(
-            "torque_cost is not positive definite: torques have to cost something.", code="not-semidefinite"
+            "torque_cost is not positive definite: every torque must have a cost.", code="not-semidefinite"
         )
     if np.min(np.linalg.eigvalsh(Q), initial=0.0) < -1e-12 * np.max(np.abs(Q)):
         raise LinearizationError(
-            "state_cost is negative along some direction: it has to be zero or more.", code="not-semidefinite"
+            "state_cost is negative along some direction: it must be positive semidefinite.", code="not-semidefinite"
         )
     lost = _describe_unreachable_modes(linear)
     if lost:

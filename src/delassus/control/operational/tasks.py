@@ -56,7 +56,7 @@ class Tasks(OfModel):
         several = elements(self.tasks)
         for task in several:
             if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
-                raise TaskError(f"{task!r} is no task; FrameTask('tool') is one.", code="wrong-type")
+                raise TaskError(f"{task!r} is not a task; pass one such as FrameTask('tool').", code="wrong-type")
         if not several:
             raise TaskError("there are no tasks: give at least one, such as PostureTask().", code="nothing-to-do")
         object.__setattr__(self, "tasks", several)
@@ -183,7 +183,8 @@ def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
     for task, at in zip(tasks.tasks, tasks.target_slices.values(), strict=True):
         if at.stop == at.start:
             raise TaskError(
-                f"no pose reaches the task {task!r}: leave it out of inverse kinematics.", code="not-supported"
+                f"inverse kinematics cannot solve the task {task!r}, which has no pose: leave it out.",
+                code="not-supported",
             )
         parts.append(task.error(tasks.model, q, targets[at]))
     return np.concatenate(parts)
