@@ -32,6 +32,9 @@ class ContactSelection(Options):
         joint_friction: Whether joints have their dry friction.
         hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
             each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
+
+    >>> dl.simulation.ContactSelection(touching="*_foot").touching
+    '*_foot'
     """
 
     touching: str | Contact | Iterable[str | Contact] = "*"
@@ -64,6 +67,9 @@ class StepSolver(Options):
             scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
             the Delassus matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.
+
+    >>> dl.simulation.StepSolver(method="newton").method
+    'newton'
     """
 
     main: ClassVar[str] = "method"
@@ -81,6 +87,9 @@ class GroundPlane(Options):
     Attributes:
         normal: (…, 3) its direction, of any length: (-sin a, 0, cos a) rises along x at the angle a.
         height: (…) its distance from the world's origin along the normal [m].
+
+    >>> dl.simulation.GroundPlane(height=0.1).height
+    0.1
     """
 
     normal: Any = (0.0, 0.0, 1.0)
@@ -96,6 +105,9 @@ class HeightField(Options):
             from its first to its last point.
         spacing: Between its points [m].
         origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
+
+    >>> dl.simulation.HeightField(heights=np.zeros((4, 4)), spacing=0.5).spacing
+    0.5
     """
 
     heights: Any = None
