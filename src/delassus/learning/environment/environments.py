@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.learning.environment.episode import Ending, Episode, kernels_of, measured, unpack
 from delassus.learning.environment.task import LearningTask
 from delassus.learning.errors import LearningError
@@ -83,7 +83,7 @@ class Environments:
                 f"the task is a {type(task).__name__}; it is a LearningTask, such as find_task('quadruped-walk').",
                 code="wrong-type",
             )
-        self.task, self.items, self.seed = task, whole_number("items", items), whole_number("seed", seed, 0)
+        self.task, self.items, self.seed = task, check_integer("items", items), check_integer("seed", seed, 0)
         self.sim = task.simulation(self.items, self.seed)
         scene = self.sim.plain_scene
         plain = Episode(scene, task, max(self.sim.nparameters, 1))
