@@ -248,7 +248,7 @@ def learn(
 
     screen = console()
     if task is None:
-        _print_table(screen, aligned(("task", ""), list(task_names().items())))
+        _print_table(screen, format_table(("task", ""), list(task_names().items())))
         return
 
     def tell(progress: Progress) -> None:
@@ -263,10 +263,10 @@ def learn(
         screen.print(f"{training.ending} after {seconds:.1f} s", soft_wrap=True)
         verdict = show(out, task, found, training)
     except (DelassusError, ValueError, OSError) as error:
-        raise _failed(error) from None
+        raise _report_failure(error) from None
     screen.print(f"four robots that follow the policy: {verdict}", highlight=False, soft_wrap=True)
     for file in (out / PAGE, out / FILM):
-        screen.print(f"[bold green]wrote[/]  {shown(str(file))}", highlight=False, soft_wrap=True)
+        screen.print(f"[bold green]wrote[/]  {escape_text(str(file))}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -288,10 +288,10 @@ def play(
         verdict = film(out, task, policy, told)
         files = [out] if export_as is None else [out, *export_policy(policy, out.parent, export_as)]
     except (DelassusError, ValueError, OSError) as error:
-        raise _failed(error) from None
+        raise _report_failure(error) from None
     screen.print(verdict, highlight=False, soft_wrap=True)
     for file in files:
-        screen.print(f"[bold green]wrote[/]  {shown(str(file))}", highlight=False, soft_wrap=True)
+        screen.print(f"[bold green]wrote[/]  {escape_text(str(file))}", highlight=False, soft_wrap=True)
 
 
 @app.command()
