@@ -57,6 +57,7 @@ from delassus.step.bodies.kernels import period_kernel
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
+from delassus.step.stages.tally import expand_targets
 
 if TYPE_CHECKING:
     from delassus.simulation.replays.replay import Replay
@@ -107,8 +108,8 @@ class Simulation(Inspection):
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error
-                (contacts); method, tolerance (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error,
+                tracked (contacts); method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
@@ -158,7 +159,8 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
-        self.scene = choose_step(scene, how.method, count_slots(model, meeting))
+        scene = choose_step(scene, how.method, count_slots(model, meeting))
+        self.scene = replace(scene, tracked=expand_targets(scene, tuple(contacts.tracked)))
         self.freeze()
 
     @classmethod
@@ -257,6 +259,7 @@ class Simulation(Inspection):
             contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
+            tally=np.zeros((*batch, scene.tally_size)),
         )
 
     def reset(
@@ -299,7 +302,8 @@ class Simulation(Inspection):
         usable = are_admissible_for(self.parametric, values["parameters"])
         start = self._begin(ground, values["q"], values["v"], time, repair, usable)
         fresh = {**start.flat(), "activation": values["activation"], "parameters": values["parameters"]}
-        for name in ("q", "v", "time", "impulse", "contact", "residual", "status", "activation", "parameters"):
+        changed = ("q", "v", "time", "impulse", "contact", "residual", "status", "activation", "parameters", "tally")
+        for name in changed:
             parts[name] = parts[name].copy()
             parts[name][numbers] = fresh[name]
         parts = {name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()}

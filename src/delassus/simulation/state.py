@@ -21,7 +21,7 @@ from delassus.step.marks import Mark, described
 
 Array = NDArray[np.float64]
 
-_VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters")
+_VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters", "tally")
 """What an item has several numbers of."""
 
 _NUMBERS: Final = ("residual", "time")
@@ -71,6 +71,8 @@ class State:
         stream: (…) which of the seed's streams of random numbers an item has; by default its number in the batch. With
             `seed` and `count`, an item draws the same numbers in any batch.
         parameters: (…, nparameters) of a robot that has some; empty without.
+        tally: (…, 3 tracked) mean and peak force [N] over the last control period, and air time [s], of each shape that
+            is tracked; empty without.
     """
 
     q: Array
@@ -85,13 +87,14 @@ class State:
     activation: Array = field(default_factory=lambda: np.zeros(0))
     stream: Any = None
     parameters: Array = field(default_factory=lambda: np.zeros(0))
+    tally: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         arrays: dict[str, Any] = {}
         for name in (*_VECTORS, "residual", "status"):
             arrays[name] = real_array(f"{name} of a state", getattr(self, name))
         batch = arrays["q"].shape[:-1]
-        for name in ("activation", "parameters"):
+        for name in ("activation", "parameters", "tally"):
             arrays[name] = np.zeros((*batch, 0)) if arrays[name].shape == (0,) else arrays[name]
         for name, array in arrays.items():
             core = f"n_{name}" if name in _VECTORS else ""
@@ -129,9 +132,9 @@ class State:
     @property
     def rows(self) -> Array:
         """(…, rows) what kernels carry from step to step: impulses, then activations."""
-        if not self.activation.shape[-1]:
+        if not self.activation.shape[-1] + self.tally.shape[-1]:
             return self.impulse
-        return np.concatenate([self.impulse, self.activation], axis=-1)
+        return np.concatenate([self.impulse, self.activation, self.tally], axis=-1)
 
     def describe(self) -> str:
         """What happened, in a sentence or several."""
@@ -297,6 +300,7 @@ def resume(log: Trajectory, k: int, items: tuple[Any, ...]) -> State:
         activation=(none if log.activation is None else np.asarray(log.activation))[at],
         stream=whole["stream"],
         parameters=none[0][items] if log.parameters is None else log.of_items(log.parameters)[items],
+        tally=(none if log.tally is None else np.asarray(log.tally))[at],
     )
 
 
