@@ -358,6 +358,8 @@ class Runner:
     def packed(self, patience: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         """The optional inputs of the kernel: their names, and the arrays to be bound."""
         given = {**structures(self.sim.ground.inputs), "limits": SolverLimits(self.sim.tolerance, patience)}
+        if self.sim.nparameters:
+            given[PARAMETERS] = self._first.parameters
         names, numbers = self.control.kernel.pack(self.sim.scene, **given)
         return names, tuple(np.array(x) for x in numbers)
 

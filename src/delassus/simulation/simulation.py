@@ -55,9 +55,9 @@ from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.bodies.kernels import period_kernel
 from delassus.step.marks import Mark
+from delassus.step.points.tally import expand_targets
 from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
-from delassus.step.stages.tally import expand_targets
 
 if TYPE_CHECKING:
     from delassus.simulation.replays.replay import Replay

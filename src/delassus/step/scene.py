@@ -72,7 +72,7 @@ class Scene(OfModel):
         pushed: Frames that wrenches act on from outside.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
-        tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`stages.tally`).
+        tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`points.tally`).
         many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs
             and contacts (`step.bodies`); None for straight code.
     """

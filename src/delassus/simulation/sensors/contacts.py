@@ -16,10 +16,10 @@ from delassus.model.links import links_of
 from delassus.model.parts import WORLD
 from delassus.model.placement import HERE
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
+from delassus.step.points.tally import candidate_signs
 from delassus.step.scene import TALLIES
 from delassus.step.stages.collide import find_candidates, ground_surface
 from delassus.step.stages.kinematics import compute_kinematics
-from delassus.step.stages.tally import candidate_signs
 
 
 @register_sensor("touch", "shape", 1)

@@ -27,9 +27,9 @@ from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.of_scene import OfScene
+from delassus.step.points.tally import contact_targets, is_contact_target
 from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.kernels import GROUND as GROUND_INPUTS
-from delassus.step.stages.tally import contact_targets, is_contact_target
 from delassus.step.stages.types import GroundShape
 
 Array = NDArray[numpy.float64]

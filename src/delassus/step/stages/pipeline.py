@@ -26,6 +26,7 @@ from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_mo
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.marks import Mark
+from delassus.step.points.tally import begin_tally, end_tally, update_tally
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components, turning_dofs
 from delassus.step.scheme.free_rotation import SUBSTEPS
@@ -36,7 +37,6 @@ from delassus.step.stages.friction import contact_coefficients
 from delassus.step.stages.integrate import Motion, integrate
 from delassus.step.stages.kinematics import Kinematics, compute_kinematics
 from delassus.step.stages.solve import Solved, solve_impulses
-from delassus.step.stages.tally import begin_tally, end_tally, update_tally
 from delassus.step.stages.tree_problem import TreeSolution, tree_solver
 from delassus.step.stages.types import MAX_ITERATIONS, Impulses, StepInputs, StepResult, StepState
 
@@ -304,7 +304,7 @@ Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
 
 
 class _Period(NamedTuple):
-    """The result of a control period so far, how many of its steps are done, and its tally (`stages.tally`)."""
+    """The result of a control period so far, how many of its steps are done, and its tally (`points.tally`)."""
 
     result: StepResult
     done: Any
@@ -342,7 +342,9 @@ def take_period(
 
     def advance(now: _Period) -> _Period:
         result = step(scene, now.result, inputs)
-        tally = update_tally(scene, now.tally, result.state, inputs.time_step) if scene.tracked else now.tally
+        tally, state = now.tally, result.state
+        if scene.tracked:
+            tally = update_tally(scene, tally, state.impulse, state.contact, inputs.time_step)
         return _Period(result, now.done + 1.0, tally)
 
     period = _Period(first, np.array(0.0), begin_tally(scene, old_tally) if scene.tracked else np.zeros(0))

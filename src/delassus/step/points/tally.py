@@ -21,7 +21,6 @@ import delassus.numpy as np
 from delassus.common.names import UnknownName
 from delassus.model.parts import WORLD
 from delassus.step.scene import TALLIES, Scene
-from delassus.step.stages.types import StepState
 
 GROUND: Final = "ground"
 """By which name contacts with the ground are found."""
@@ -88,10 +87,10 @@ def normal_forces(scene: Scene, impulse: Any, contact: Any, time_step: Any) -> l
     return [np.sum(np.take(sign, contact) * normal) for sign in signs]
 
 
-def update_tally(scene: Scene, tally: Any, state: StepState, time_step: Any) -> Any:
-    """(TALLIES · tracked,) after a step that led to a state; Σ f in place of the mean."""
+def update_tally(scene: Scene, tally: Any, impulse: Any, contact: Any, time_step: Any) -> Any:
+    """(TALLIES · tracked,) after a step with these impulses and contacts; Σ f in place of the mean."""
     updated = []
-    for k, force in enumerate(normal_forces(scene, state.impulse, state.contact, time_step)):
+    for k, force in enumerate(normal_forces(scene, impulse, contact, time_step)):
         total, peak, air = (tally[TALLIES * k + i] for i in range(TALLIES))
         updated += [total + force, np.maximum(peak, force), np.where(force > 0.0, 0.0, air + time_step)]
     return np.stack(updated)
