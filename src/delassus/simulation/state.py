@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +35,12 @@ class Draws:
     """How many random numbers are drawn for an item."""
 
     count: int
+
+
+@lru_cache(maxsize=64)
+def draws_of(count: int) -> Draws:
+    """The same object for the same number: kernels find their code by it."""
+    return Draws(count)
 
 
 @kernel("(),(),(),()->(count)")
@@ -155,7 +162,7 @@ class State:
         return self._draw(draw_normal, count, place)
 
     def _draw(self, draw: Any, count: int, place: int) -> Array:
-        size, place = Draws(check_integer("count", count)), check_integer("place", place, 0)
+        size, place = draws_of(check_integer("count", count)), check_integer("place", place, 0)
         counters = (np.asarray(x, float) for x in (self.seed, self.stream, self.count))
         numbers: Array = draw(size, *counters, float(place))
         return numbers

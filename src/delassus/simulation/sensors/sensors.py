@@ -227,6 +227,8 @@ class Sensors:
 def _mean_acceleration(change: Array, duration: Array) -> Array:
     """(…, nv), zero where no time has passed or an item started again."""
     passed = duration > 0.0
+    if passed.all():
+        return change / duration[..., None]
     return numpy.where(passed[..., None], change, 0.0) / numpy.where(passed, duration, 1.0)[..., None]
 
 
