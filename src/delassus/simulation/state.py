@@ -80,6 +80,10 @@ class State:
         parameters: (…, nparameters) of a robot that has some; empty without.
         tally: (…, 3 tracked) mean and peak force [N] over the last control period, and air time [s], of each shape that
             is tracked; empty without.
+
+    >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
+    >>> float(sim.step(sim.start([1.0])).time)
+    0.01
     """
 
     q: Array
