@@ -59,7 +59,7 @@ def _along(points: Array, middle: Array, axis: Array, radii: Array | float = 0.0
     return BoundingCapsule(middle + 0.5 * (start + end) * axis, 0.5 * (end - start) * axis, radius)
 
 
-def moved(capsule: BoundingCapsule, R: Array, p: Array) -> BoundingCapsule:
+def transform_capsule(capsule: BoundingCapsule, R: Array, p: Array) -> BoundingCapsule:
     """A capsule in other axes, of which its own are turned by R (3, 3) and shifted by p (3,) [m]."""
     return BoundingCapsule(p + R @ capsule.center, R @ capsule.half, capsule.radius)
 

@@ -144,7 +144,7 @@ class HeightField:
             i, j = first[0] + shift[0], first[1] + shift[1]
             around = {(u, v): node(i + u, j + v) for u, v in _NEIGHBOURS}
             for corner in _cell_minima(around):
-                best = _inserted(best, *corner)
+                best = _insert_minimum(best, *corner)
             return best, None
 
         shifts = numpy.array([(u, v) for u in range(count) for v in range(count)], float)
@@ -170,7 +170,7 @@ def _cell_minima(around: dict[tuple[float, float], Any]) -> list[tuple[Any, Any]
     return corners
 
 
-def _measured(valid: Any, y: Any) -> tuple[Any, Any]:
+def _measure(valid: Any, y: Any) -> tuple[Any, Any]:
     return np.where(valid, np.sum(y * y), _NONE), y
 
 
@@ -180,7 +180,7 @@ def _face(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     n = np.cross(u, v)
     square = np.sum(n * n)
     s, t = -(np.cross(a, v) @ n) / square, -(np.cross(u, a) @ n) / square
-    return _measured((s >= -_ROUNDING) & (t >= -_ROUNDING) & (s + t <= 1.0 + _ROUNDING), (a @ n) / square * n)
+    return _measure((s >= -_ROUNDING) & (t >= -_ROUNDING) & (s + t <= 1.0 + _ROUNDING), (a @ n) / square * n)
 
 
 def _edge(a: Any, b: Any, *others: Any) -> tuple[Any, Any]:
@@ -191,7 +191,7 @@ def _edge(a: Any, b: Any, *others: Any) -> tuple[Any, Any]:
     valid = (share >= -_ROUNDING) & (share <= 1.0 + _ROUNDING)
     for corner in others:
         valid = valid & _recedes(y, corner - a)
-    return _measured(valid, y)
+    return _measure(valid, y)
 
 
 def _vertex(a: Any, others: list[Any]) -> tuple[Any, Any]:
@@ -199,7 +199,7 @@ def _vertex(a: Any, others: list[Any]) -> tuple[Any, Any]:
     valid = _recedes(a, others[0] - a)
     for corner in others[1:]:
         valid = valid & _recedes(a, corner - a)
-    return _measured(valid, a)
+    return _measure(valid, a)
 
 
 def _recedes(y: Any, way: Any) -> Any:
@@ -207,7 +207,7 @@ def _recedes(y: Any, way: Any) -> Any:
     return y @ way >= -_ROUNDING * (np.sum(np.abs(y)) * np.sum(np.abs(way)))
 
 
-def _inserted(best: tuple[tuple[Any, Any], ...], square: Any, y: Any) -> tuple[tuple[Any, Any], ...]:
+def _insert_minimum(best: tuple[tuple[Any, Any], ...], square: Any, y: Any) -> tuple[tuple[Any, Any], ...]:
     """Minima from small to large with another one among them, unless it is one of them."""
     for _, place in best:
         apart = y - place

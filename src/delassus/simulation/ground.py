@@ -17,7 +17,7 @@ from delassus.errors import OutOfRange
 from delassus.geometry.fields import Field
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.options import GroundPlane, HeightField
-from delassus.step.laws.inputs import structured
+from delassus.step.laws.inputs import group_inputs
 from delassus.step.stages.types import GroundShape
 
 FRICTION: Final = 0.7
@@ -210,7 +210,7 @@ class Ground:
 
 def structures(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs by name as the structures that kernels take: `material` and `ground`."""
-    return structured(inputs, {"material": ContactParameters, "ground": GroundShape})
+    return group_inputs(inputs, {"material": ContactParameters, "ground": GroundShape})
 
 
 def _known(what: str, x: Any, within: Range) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ SENTENCES = {
 }
 
 
-def described(status: Any) -> str:
+def describe_marks(status: Any) -> str:
     """Marks in words."""
     marks = np.asarray(status)
     found = [

@@ -104,7 +104,7 @@ def is_compiled(layout: Layout) -> bool:
     return not layout.scalars and not layout.torsional and layout.contacts <= max(SIZES)
 
 
-def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
+def sweep_repeatedly(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
     """Make so many sweeps of all problems that are open, and look at what came of them at the end alone."""
     live = best.open(budget)
     if not len(live):
@@ -128,17 +128,17 @@ def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
 @register_solver("sequential_impulses", needs={BATCH, SWEEP}, traced=False)
 def gauss_seidel(rows: Rows, best: Best, budget: Budget) -> None:
     """Sweep until problems are solved."""
-    _sweep_all(rows, best, budget, contact_update(rows.convex))
+    _sweep_relaxed(rows, best, budget, contact_update(rows.convex))
 
 
 @register_solver("bisection", needs={BATCH, SWEEP}, traced=False)
 def bisection(rows: Rows, best: Best, budget: Budget) -> None:
     """The same with each contact solved exactly, and steps that get shorter."""
     refuse_bisection(rows)
-    _sweep_all(rows, best, budget, contact_impulse, LEAST_RELAXATION)
+    _sweep_relaxed(rows, best, budget, contact_impulse, LEAST_RELAXATION)
 
 
-def _sweep_all(rows: Rows, best: Best, budget: Budget, rule: Update, least: float = 1.0) -> None:
+def _sweep_relaxed(rows: Rows, best: Best, budget: Budget, rule: Update, least: float = 1.0) -> None:
     """Sweep with a relaxation that falls from one to the least."""
     live = best.open(budget)
     some, impulse = rows[live], best.impulse[live].copy()

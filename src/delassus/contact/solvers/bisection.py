@@ -27,7 +27,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
-from delassus.contact.solvers.progress import Best, Budget, repeated
+from delassus.contact.solvers.progress import Best, Budget, iterate
 from delassus.contact.solvers.registry import register_solver
 from delassus.contact.systems.protocol import SWEEP, SweptSystem
 from delassus.contact.systems.smooth import length
@@ -61,7 +61,7 @@ def bisection(system: SweptSystem, best: Best, budget: Budget) -> Best:
         found = Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
         return (impulse, response, LEAST_RELAXATION + FALL * (relaxation - LEAST_RELAXATION)), best.or_better(found)
 
-    return repeated(step, (best.impulse, system.respond(best.impulse, best.velocity), np.array(1.0)), best, budget)
+    return iterate(step, (best.impulse, system.respond(best.impulse, best.velocity), np.array(1.0)), best, budget)
 
 
 def refuse_bisection(system: Any) -> None:

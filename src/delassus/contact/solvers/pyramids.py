@@ -32,7 +32,7 @@ class Pyramids(NamedTuple):
     faces: int
     pyramid: str
 
-    def corrected(self, velocity: Any) -> Any:
+    def corrected_velocity(self, velocity: Any) -> Any:
         """σ + Γ(σ): on the normals, what the pyramid makes of friction · ‖σ_t‖, friction · max_k(-d_kᵀ σ_t)."""
         result, d = np.array(velocity), corners(self.faces, self.pyramid)
         for k, at in enumerate(self.scaled.layout.blocks):

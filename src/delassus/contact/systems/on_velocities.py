@@ -77,13 +77,13 @@ class OnVelocities(OfRows):
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
         """σ (m,)."""
-        return self.read(response, impulse, slice(None))
+        return self.row_velocities(response, impulse, slice(None))
 
-    def own(self, rows: Any) -> Any:
+    def diagonal_block(self, rows: Any) -> Any:
         """G of some rows among themselves."""
         return self.rows.G[rows, rows]
 
-    def read(self, response: Any, impulse: Any, rows: Any) -> Any:
+    def row_velocities(self, response: Any, impulse: Any, rows: Any) -> Any:
         """σ of some rows."""
         return self.J[rows] @ response + self.compliance[rows] * impulse[rows]
 

@@ -71,7 +71,7 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
             gap = (x[2] - a - rises[0] * s - rises[1] * t) * n[2]
             gap = np.where(above & (size > _UPRIGHT), gap, _FAR)
             feature = 2.0 * (i * float(grid.columns) + j) + float(number)
-            best = _inserted(best, _Lowest(gap, x, n, feature), radius)
+            best = _insert_minimum(best, _Lowest(gap, x, n, feature), radius)
         return best, None
 
     shifts = numpy.array([(u, v) for u in range(count) for v in range(count)], float)
@@ -81,7 +81,7 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
     return [Touch(np.where(gap > 0.5 * _FAR, away, gap), *rest) for gap, *rest in lowest]
 
 
-def _inserted(best: tuple[_Lowest, ...], other: _Lowest, radius: float) -> tuple[_Lowest, ...]:
+def _insert_minimum(best: tuple[_Lowest, ...], other: _Lowest, radius: float) -> tuple[_Lowest, ...]:
     """The least gaps with another one among them, unless it is one of them, seen from two triangles."""
     for one in best:
         same = norm(one.point - other.point) < _ROUNDING * radius

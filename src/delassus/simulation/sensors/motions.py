@@ -15,7 +15,7 @@ from delassus.model.links import links_of
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
 from delassus.spatial.quaternions import quaternion_from_rotation
 from delassus.step.actuators.drive import drive
-from delassus.step.actuators.force_law import clipped_force
+from delassus.step.actuators.force_law import clip_force
 from delassus.step.actuators.transmissions import transmission
 
 _WORLD_AXES = "LOCAL_WORLD_ALIGNED"
@@ -170,7 +170,7 @@ def actuator_force(now: Readout, sensor: Sensor) -> Any:
     control = now.control[k]
     if actuator.control_range:
         control = np.clip(control, *actuator.control_range)
-    return np.stack([clipped_force(actuator, control, length, rate)])
+    return np.stack([clip_force(actuator, control, length, rate)])
 
 
 @register_sensor("jointactfrc", "joint", 1, "control")

@@ -110,7 +110,7 @@ def contact_inverse_dynamics(
             asked.scene,
             *asked.state,
             np.zeros(()) if asked.step is None else asked.step,
-            surroundings=asked.unstabilized,
+            surroundings=asked.without_stabilization,
             relaxation=row_relaxation(asked, chosen),
             parameters=asked.parameters,
             cone=chosen.cone,

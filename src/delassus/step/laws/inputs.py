@@ -76,7 +76,7 @@ KINDS: Final[dict[str, Any]] = {
 }
 
 
-def structured(inputs: Mapping[str, Any], kinds: Mapping[str, Any] = KINDS) -> dict[str, Any]:
+def group_inputs(inputs: Mapping[str, Any], kinds: Mapping[str, Any] = KINDS) -> dict[str, Any]:
     """Inputs by the names of fields, as the structures that kernels take; others as they are."""
     found = dict(inputs)
     for name, kind in kinds.items():

@@ -45,7 +45,7 @@ _LITTLE: Final = 1e-14
 """Share of the kinetic energy below which the joints' motion counts as none: scaling it is of no use."""
 
 
-class Locked(NamedTuple):
+class LockedBody(NamedTuple):
     """A component as one rigid body, in the axes of its first root: mass, centre (3,), inverse inertia about it (3, 3),
     momentum (3,) and angular momentum about the centre (3,)."""
 
@@ -136,12 +136,12 @@ def allowance_of(
         return Allowance(T, flies=flies)
     poses = world_poses(links_of(model), q)
     R = poses[part.roots[0]][0]
-    body = _locked(poses, part, _trees_in(model, part, M, momentum))
+    body = _lock_component(poses, part, _trees_in(model, part, M, momentum))
     P, L, spin = R @ body.P, R @ body.L, body.inverse @ body.L
     if middle is not None:
         poses = world_poses(links_of(model), middle)
         R = poses[part.roots[0]][0]
-        kicked = _locked(poses, part, _trees_in(model, part, mass_matrix(model, middle), push))
+        kicked = _lock_component(poses, part, _trees_in(model, part, mass_matrix(model, middle), push))
         P, L = P + R @ kicked.P, L + R @ kicked.L
     return Allowance(T, P, L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
 
@@ -185,7 +185,7 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
         return q, v
     poses = world_poses(tree, q)
     frame = poses[part.roots[0]]
-    now = _locked(poses, part, [trees[root] for root in part.roots])
+    now = _lock_component(poses, part, [trees[root] for root in part.roots])
     P, L, spin = frame[0].T @ target.P, frame[0].T @ target.L, now.inverse @ now.L
     inner = T - 0.5 * (now.P @ now.P) / now.mass - 0.5 * (spin @ now.L)
     inner = np.where(inner > _LITTLE * T, inner, 0.0)
@@ -200,7 +200,7 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
         wanted = left - np.where(share < _SLOWEST, _SLOWEST, np.minimum(share, FASTEST)) * inner
         by = energy_turn(L, now.inverse @ L, lambda x: now.inverse @ x, wanted, target.angle)
         back = quaternion_conjugate(by)
-        turned = [root.turned(base, by) for root, base in zip(roots.values(), bases, strict=True)]
+        turned = [root.rotate(base, by) for root, base in zip(roots.values(), bases, strict=True)]
         return quaternion_rotate(back, P), quaternion_rotate(back, L), *turned
 
     start = (P, L, *(q[i : i + 7] for i in places))
@@ -251,7 +251,7 @@ class _Root(NamedTuple):
         """The velocity (6,) of the root where the component moves as one body, given that of its centre of mass."""
         return np.concatenate([self.axes(velocity + np.cross(spin, self.arm)), self.axes(spin)])
 
-    def turned(self, q: Any, by: Any) -> Any:
+    def rotate(self, q: Any, by: Any) -> Any:
         """Coordinates (7,) after the component has turned about its centre of mass, by a quaternion in its axes."""
         by = np.concatenate([self.axes(by[:3]), by[3:]])
         arm = self.axes(self.arm)
@@ -271,7 +271,7 @@ def _trees_in(model: Model, part: Component, M: Any, momentum: Any) -> list[Tree
     return result
 
 
-def _locked(poses: list[Pair], part: Component, trees: Sequence[TreeMomentum]) -> Locked:
+def _lock_component(poses: list[Pair], part: Component, trees: Sequence[TreeMomentum]) -> LockedBody:
     """A component as one body, from its trees."""
     R, p = poses[part.roots[0]]
     mass, first, I, P, L = np.array(0.0), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
@@ -284,7 +284,7 @@ def _locked(poses: list[Pair], part: Component, trees: Sequence[TreeMomentum]) -
         mass, first, I, P, L = mass + body[0], first + body[1], I + body[2], P + push[0], L + push[1]
     c = first / mass
     central = mirror(I - (c @ first) * np.eye(3) + np.outer(c, first))
-    return Locked(mass, c, inverse_symmetric(central), P, L - np.cross(c, P))
+    return LockedBody(mass, c, inverse_symmetric(central), P, L - np.cross(c, P))
 
 
 def _tree_dofs(model: Model, root: int) -> list[int]:
