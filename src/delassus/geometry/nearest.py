@@ -60,7 +60,7 @@ def nearest(numbers: Any, k: int) -> Nearest:
 
 
 def sorting_operations(n: int) -> float:
-    """Of `argsort`."""
+    """The number of operations of `argsort` on so many values."""
     return _COMPARISON * n * math.log2(max(n, 2)) ** 2 / 4.0
 
 

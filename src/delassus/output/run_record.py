@@ -34,7 +34,7 @@ class RunRecord:
     time: NDArray[np.float64] | None = None
 
     def select(self, times: Any, items: tuple[Any, ...]) -> RunRecord:
-        """The same of some times and items."""
+        """The record of some times and environments."""
         chosen = {name: np.asarray(getattr(self, name))[items] for name in _WHOLE}
         return replace(self, **chosen, time=None if self.time is None else self.time[times][(slice(None), *items)])
 

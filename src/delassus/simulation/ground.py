@@ -37,7 +37,7 @@ _SHORTCUTS: Final = Shortcuts("Ground", material=ContactParameters(), plane=Grou
 
 @dataclass(frozen=True, eq=False, init=False)
 class Ground:
-    """A plane, or heights on a grid.
+    """The ground: a plane, or heights on a grid.
 
     Friction, restitution, normal and height may be arrays with the batch axes of the simulated items: thousands of
     robots on grounds of their own. Other numbers compile nothing again, but for the first slope and the first height:

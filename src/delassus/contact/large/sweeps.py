@@ -133,7 +133,7 @@ def gauss_seidel(rows: Rows, best: Best, budget: Budget) -> None:
 
 @register_solver("bisection", needs={BATCH, SWEEP}, traced=False)
 def bisection(rows: Rows, best: Best, budget: Budget) -> None:
-    """The same with each contact solved exactly, and steps that get shorter."""
+    """Sweeps in which each contact is solved exactly, with steps that get shorter."""
     refuse_bisection(rows)
     _sweep_relaxed(rows, best, budget, contact_impulse, LEAST_RELAXATION)
 

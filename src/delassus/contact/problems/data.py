@@ -46,7 +46,7 @@ class Bounds(NamedTuple):
     upper: Any = None
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields."""
+        """A copy with other values in some fields."""
         return self._replace(**changes)
 
 

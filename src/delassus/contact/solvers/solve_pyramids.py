@@ -118,7 +118,7 @@ def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
 
 @register_solver("dantzig", needs=PYRAMID_SYSTEM, laws=("lcp",))
 def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
-    """The same for problems without friction, whose contacts are half-lines with tangents that push nothing."""
+    """Solve problems without friction, whose contacts are half-lines with tangents without impulse."""
     scaled, layout = problem.scaled, problem.scaled.layout
     lower, upper = np.zeros(layout.m), np.full(layout.m, enormous())
     lower[: len(layout.rows(Free))] = -enormous()

@@ -206,7 +206,7 @@ class Scaled(NamedTuple):
         return self.velocity(impulse) if velocity is None else velocity
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
-        """σ (m,)."""
+        """The velocities σ (m,) of the rows, of a response."""
         return response
 
     def diagonal_block(self, rows: Any) -> Any:

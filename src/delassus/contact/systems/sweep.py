@@ -30,7 +30,7 @@ class CoupledRows(Protocol):
 
     @property
     def friction(self) -> Any:
-        """(contacts,)."""
+        """Coefficients of friction (contacts,)."""
 
     @property
     def lower(self) -> Any:
@@ -38,7 +38,7 @@ class CoupledRows(Protocol):
 
     @property
     def upper(self) -> Any:
-        """(intervals,)."""
+        """Upper bounds of impulses (intervals,)."""
 
     def diagonal_block(self, rows: Any) -> Any:
         """G of some rows among themselves: a number, or (k, k)."""
@@ -65,7 +65,7 @@ def sweep_rows(
 
 
 def sweep_scalars(system: CoupledRows, impulse: Any, response: Any, relaxation: Any) -> tuple[Any, Any]:
-    """The same over the rows before the contacts alone."""
+    """Sweep over the rows before the contacts only."""
     impulse, response = np.array(impulse), np.array(response)
     for k in range(system.layout.scalars):
         velocity = system.row_velocities(response, impulse, k)
@@ -110,7 +110,7 @@ def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation:
 
 
 def coulomb_move(G: Any, steps: ContactSteps, impulse: Any, velocity: Any, friction: Any) -> Any:
-    """The same, where the steps are known."""
+    """The change of a contact's impulse, with known step lengths."""
     n = impulse.shape[-1] - 1
     normal = np.maximum(impulse[..., n] - velocity[..., n] * steps.normal, 0.0)
     sliding = velocity[..., :n] + G[..., :n, n] * (normal - impulse[..., n])[..., None]

@@ -44,7 +44,7 @@ def mesh_hull(geometry: Geometry, hull_error: float | None = None) -> Hull:
 
 @functools.lru_cache(maxsize=256)
 def _simplify_cached(geometry: Geometry, hull_error: float | None, version: tuple[int, int]) -> Hull:
-    """The same, once for each version of a file."""
+    """The simplified mesh, computed once for each version of a file."""
     vertices = mesh_vertices(geometry)
     bound = hull_error
     if bound is None:

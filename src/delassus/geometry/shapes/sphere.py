@@ -43,11 +43,11 @@ class Sphere(ShapeKind):
         return body.p + body.size[0] * direction / norm(direction)
 
     def core(self, body: Placed) -> Core:
-        """Its centre."""
+        """The core of the rounded shape: the center."""
         return Core(body.p, np.zeros(3), body.size[0], numpy.inf)
 
     def core_support(self, body: Placed, direction: Any) -> Any:
-        """Its centre."""
+        """The support point of the core: the center."""
         return body.p
 
     def outline(self, size: Any) -> Array:

@@ -135,7 +135,7 @@ def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
 
 
 def convex_touches(surface: Surface, body: ConvexBody) -> list[Touch]:
-    """The same with any ground: a plane has no vertices, and these contacts are not there."""
+    """Contacts with any ground: a plane has no vertices, so these contacts do not exist there."""
     if isinstance(surface, HeightField):
         return terrain_touches(surface, body)
     height, normal = surface(body.center)

@@ -134,7 +134,7 @@ def accelerometer(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("jointpos", "joint", 1)
 def joint_position(now: Readout, sensor: Sensor) -> Any:
-    """[rad, m]."""
+    """The coordinate of a joint [rad, m]."""
     return now.q[now.model.q_slice(sensor.target)]
 
 
@@ -202,7 +202,7 @@ def tendon_length(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("tendonvel", "tendon", 1)
 def tendon_rate(now: Readout, sensor: Sensor) -> Any:
-    """[m/s]."""
+    """The rate of the length of a tendon [m/s]."""
     return np.stack([_tendon(now, sensor)[1]])
 
 
@@ -214,7 +214,7 @@ def potential(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("e_kinetic", "", 1)
 def kinetic(now: Readout, sensor: Sensor) -> Any:
-    """[J]."""
+    """The kinetic energy [J] of the robot."""
     return np.stack([np.array(kinetic_energy.function(now.model, now.q, now.v))])
 
 

@@ -225,7 +225,7 @@ def _finite(what: str, numbers: Any, remedy: str) -> Any:
 
 
 def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
-    """Numbers (…, count)."""
+    """Values (…, count), checked for their last axis."""
     numbers = real_array(what, value, f"an array whose last axis has the length {count}")
     if numbers.shape[-1:] != (count,):
         raise StepError(

@@ -52,7 +52,7 @@ class System(NamedTuple):
         return own if self.coupling is None else own + self.coupling @ impulse
 
     def driven(self, dofs: tuple[int, ...], velocity: Any) -> System:
-        """The same for the other velocities, where some are given (nv,): those are projected out."""
+        """The system of the other velocities, where some are given (nv,): those are projected out."""
         W, c, J = np.array(self.W), np.array(self.c), np.array(self.J)
         given = np.zeros(len(c))
         for k in dofs:

@@ -21,7 +21,7 @@ class ContactPlanes(NamedTuple):
     height: Any = None
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields."""
+        """A copy with other values in some fields."""
         return self._replace(**changes)
 
 

@@ -59,7 +59,7 @@ class Spot(OnFrame):
 
     @property
     def most(self) -> int:
-        """Six."""
+        """The largest number of rows, 6."""
         return 6
 
     def inner(self, model: Model) -> bool:

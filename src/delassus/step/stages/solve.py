@@ -143,7 +143,7 @@ def _without_loops(S: Any, g: Any) -> ReducedSystem:
 def _solved(
     problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: SolverLimits, method: str
 ) -> Solved:
-    """The same, without loops."""
+    """Solve a problem without loops."""
     layout = problem.layout
     problem = replace(problem, rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
     rows, rules, zero = problem.rows, newton_rules(layout.m), np.array(0.0)
