@@ -93,7 +93,7 @@ def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]
         return G[2, 2] + friction * (G[2, 0] * e[0] + G[2, 1] * e[1])
 
     def sliding(e: Any) -> Any:
-        """The derivative of the cost along the angle, D σ_t."""
+        """The tangential velocity (2,) of the direction e, times D: D(e) σ_t."""
         return D(e) * alone[:2] - alone[2] * (friction * (G[:2, :2] @ e) + G[:2, 2])
 
     def across(e: Any) -> Any:
