@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from delassus.common.checks import TOLERANCES, Range, boolean, check_integer, number_in_range, positive_number
 from delassus.common.options import Options
+from delassus.step.sources.contact import Contact
 from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
@@ -19,7 +20,8 @@ class ContactSelection(Options):
     """What may touch, and how many rows a state has.
 
     Attributes:
-        touching: Names or patterns of the collision shapes that may touch the ground.
+        touching: Names or patterns of the collision shapes that may touch the ground, and points by name: a `Contact`
+            such as Contact("left_foot", corners=…), with the ground's normal and restitution.
         colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
             restitution that the ground is given: of one robot, of several, or of the world.
         self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
@@ -35,7 +37,7 @@ class ContactSelection(Options):
     '*_foot'
     """
 
-    touching: str | Iterable[str] = "*"
+    touching: str | Contact | Iterable[str | Contact] = "*"
     colliding: Iterable[tuple[str, str]] = ()
     self_collision: bool = True
     max_contacts: int | None = None

@@ -33,7 +33,7 @@ from delassus.contact.systems.protocol import SWEEP, SweptSystem
 from delassus.contact.systems.smooth import length
 from delassus.contact.systems.sweep import coulomb_step
 from delassus.errors import BadArgument
-from delassus.linalg.filtered import least_norm
+from delassus.linalg.filtered_system import least_norm
 
 _ANGLES: Final = numpy.pi * (numpy.arange(-8, 8) / 8.0) ** 3
 """Of the samples, from the direction in which the contact would stick: more of them where it almost does."""

@@ -21,7 +21,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.lemke import select_row
 from delassus.contact.solvers.progress import FOREVER
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 
 _NEVER: Final = 1e100
 """Steps and bounds beyond are infinite."""

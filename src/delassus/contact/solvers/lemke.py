@@ -22,7 +22,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import trace_of
 from delassus.contact.solvers.progress import FOREVER
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 
 _NEVER: Final = 1e100
 """Ratios beyond belong to bounds that count as infinite."""

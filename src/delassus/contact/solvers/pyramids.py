@@ -21,7 +21,7 @@ from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.cones.pyramid import corners, project_pyramid
 from delassus.contact.systems.protocol import natural_residual
 from delassus.contact.systems.scaled import Scaled
-from delassus.linalg.filtered import least_norm
+from delassus.linalg.filtered_system import least_norm
 from delassus.linalg.schur import eliminate_rows
 
 

@@ -19,7 +19,7 @@ from delassus.contact.cones.layout import Layout
 from delassus.contact.systems.protocol import MATRIX, NEWTON, SHIFT, SWEEP, TRACED, Update, natural_residual
 from delassus.contact.systems.smooth import RadialProjection, coulomb, length, positive_part, second_order, slopes
 from delassus.contact.systems.sweep import contact_update, sweep_rows, sweep_scalars
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 from delassus.linalg.lu import solve_without_pivots
 from delassus.linalg.products import multiply
 

@@ -25,7 +25,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.solvers.dantzig import dantzig
-from delassus.linalg.filtered import scaled_least_norm
+from delassus.linalg.filtered_system import scaled_least_norm
 from delassus.linalg.schur import eliminate_rows
 
 MOST: Final = 500

@@ -21,7 +21,7 @@ from delassus.contact.systems.of_rows import OfRows
 from delassus.contact.systems.protocol import NEWTON, SWEEP, TRACED, Update
 from delassus.contact.systems.scaled import Scaled
 from delassus.contact.systems.sweep import ContactSteps, coulomb_move, row_step, steps_of
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.stages.sharing import Sharing
 
