@@ -1,6 +1,6 @@
 """Capsules around shapes, for a broad phase: a lower bound of the gap of two shapes is that of their capsules.
 
-Limbs of robots are long: balls around them overlap wherever two links are neighbours, capsules seldom.
+Limbs of robots are long: balls around them overlap wherever two links are neighbors, capsules seldom.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ BLOCK: Final = 6
 
 
 class WorldShapes(NamedTuple):
-    """Shapes in the world: rotations (n, 3, 3), centres (n, 3), bounding capsules center ± half, (n, 3) each.
+    """Shapes in the world: rotations (n, 3, 3), centers (n, 3), bounding capsules center ± half, (n, 3) each.
 
     Of pairs of bodies (n,): the gaps [m] of the capsules around them, and those below which shapes count as near.
     """

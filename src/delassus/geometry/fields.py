@@ -11,7 +11,7 @@ A point is held to the triangle below it. A ball or an ellipsoid, y = B (x - cen
 a local minimum on the surface: inside of a face, on an edge or at a vertex. These are all contacts, on the floor and at
 the riser at once, and the smallest is the distance: it changes by no more than the body moves, so nothing is deep in
 the ground before it has been at its surface. For a point p on an edge or at a vertex, a minimum has p · (w - p) ≥ 0 for
-the other corners w of all triangles around it (y = 0 is the centre).
+the other corners w of all triangles around it (y = 0 is the center).
 
 Cost: some 400 operations and 7 gathers for each of ⌈2.2 r/spacing⌉ + 1 squared cells.
 """
@@ -34,7 +34,7 @@ MOST_SPACINGS: Final = 50.0
 """Of a ball's radius: a larger one would meet more than 12 000 cells."""
 
 _REACH: Final = 1.1
-"""Of a body's radius: how far from its centre, across, the ground is looked at."""
+"""Of a body's radius: how far from its center, across, the ground is looked at."""
 
 _ROUNDING: Final = 1e-9
 """What decides whether a point is within a face or edge, as a share of lengths that are compared."""
@@ -60,14 +60,14 @@ class Field:
 
 
 class RoundBody(NamedTuple):
-    """A ball or an ellipsoid: its centre (3,), half-axes (3,) [m], and their directions, None if all are equal."""
+    """A ball or an ellipsoid: its center (3,), half-axes (3,) [m], and their directions, None if all are equal."""
 
     center: Any
     halves: Any
     turn: Any = None
 
     def to_unit(self, x: Any) -> Any:
-        """B x: an arm (3,) from the centre, in coordinates in which the body is the unit ball."""
+        """B x: an arm (3,) from the center, in coordinates in which the body is the unit ball."""
         return (x if self.turn is None else self.turn.T @ x) / self.halves
 
     def to_world(self, y: Any) -> Any:
@@ -107,7 +107,7 @@ class HeightField:
     def minima(self, body: RoundBody) -> list[tuple[Any, Any, Any]]:
         """Gaps [m], points of the body and normals (3,) of its `MINIMA` contacts; those that are not there are far."""
         height, flat = self(body.center)
-        side = np.where(height < 0.0, -1.0, 1.0)  # a centre in the ground leaves it by the nearest way
+        side = np.where(height < 0.0, -1.0, 1.0)  # a center in the ground leaves it by the nearest way
         support = body.halves * (flat if body.turn is None else body.turn.T @ flat)
         reach = np.sqrt(np.sum(support * support))
         lowest = -side * support / reach

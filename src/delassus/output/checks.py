@@ -33,7 +33,8 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     time, q, v = (_numbers(name, fields[name]) for name in ("time", "q", "v"))
     if time.ndim != 1 or not len(time) or not np.isfinite(time).all() or np.any(np.diff(time) < 0.0):
         raise TrajectoryError(
-            f"time has shape {time.shape}; it is a list of finite times that do not decrease.", code="not-increasing"
+            f"time has shape {time.shape}; it must be a list of finite times that do not decrease.",
+            code="not-increasing",
         )
     batch = q.shape[1:-1]
     if q.ndim < 2 or q.shape[0] != len(time):
@@ -86,7 +87,7 @@ def _numbers(name: str, given: Any, whole: bool = False) -> NDArray[Any]:
     what = f"{name} of a trajectory"
     array = real_array(what, given, "an array of real numbers")
     if whole and np.asarray(given).dtype.kind not in "biu":
-        raise NotANumber(f"{what} is {short(repr(given))}; it is an array of whole numbers.", code="not-a-whole-number")
+        raise NotANumber(f"{what} is {short(repr(given))}; it must be an array of integers.", code="not-a-whole-number")
     return np.asarray(given) if whole else array
 
 
@@ -102,7 +103,8 @@ def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[A
 def _check_names(name: str, values: Any) -> Mapping[str, Any]:
     if not isinstance(values, Mapping):
         raise TrajectoryError(
-            f"{name} of a trajectory is {short(repr(values))}; it is a mapping of names to arrays.", code="wrong-type"
+            f"{name} of a trajectory is {short(repr(values))}; it must be a mapping of names to arrays.",
+            code="wrong-type",
         )
     return values
 

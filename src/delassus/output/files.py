@@ -90,5 +90,6 @@ def _check_status(log: Trajectory) -> None:
     most = max(MotionStatus) if log.contacts is None else sum(Mark)
     if np.any(log.status < 0) or np.any(log.status > most):
         raise TrajectoryError(
-            f"its status is {log.status.min()} to {log.status.max()}; it is from 0 to {int(most)}.", code="other-file"
+            f"its status is {log.status.min()} to {log.status.max()}; it must be from 0 to {int(most)}.",
+            code="other-file",
         )

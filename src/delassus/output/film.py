@@ -131,7 +131,7 @@ def visible_shapes(model: Model) -> list[tuple[Geometry, Any]]:
 
 
 def joint_depths(model: Model) -> list[int]:
-    """How many moving joints each body is away from the first, which colours it."""
+    """How many moving joints each body is away from the first, which colors it."""
     depths: list[int] = []
     for joint in model.joints:
         depths.append(depths[joint.parent] + 1 if joint.parent >= 0 else 0)

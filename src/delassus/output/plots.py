@@ -78,7 +78,7 @@ def plain_text(name: str | None) -> str | None:
 
 
 def next_color(ax: Any) -> str:
-    """One colour for all items of a curve that has a name."""
+    """One color for all items of a curve that has a name."""
     return f"C{len(ax.get_legend_handles_labels()[1]) % 10}"
 
 

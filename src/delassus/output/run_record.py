@@ -58,5 +58,7 @@ class RunRecord:
                 raise TrajectoryError(f"its run has no {name} as simulations record them.", code="other-file")
         begin, period = float(arrays["begin"]), float(arrays["period"])
         if not (np.isfinite(begin) and 0.0 < period < np.inf):
-            raise TrajectoryError(f"its run has control periods of {period} s; they are positive.", code="other-file")
+            raise TrajectoryError(
+                f"its run has control periods of {period} s; they must be positive.", code="other-file"
+            )
         return cls(begin, period, **{name: arrays[name] for name in _WHOLE}, time=arrays.get("time"))

@@ -52,7 +52,7 @@ class Camera(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """A polygon (n, 2) on the paper, how near it is, its colour, and how bright it is."""
+    """A polygon (n, 2) on the paper, how near it is, its color, and how bright it is."""
 
     outline: Array
     near: float
@@ -111,14 +111,15 @@ def _frames(log: Trajectory, times: Any) -> list[int]:
     if isinstance(times, (int, np.integer)):
         if times < 1:
             raise TrajectoryError(
-                f"times is {times}; it is how many drawings there are, one or more, or their times.",
+                f"times is {times}; it must be how many drawings there are, one or more, or their times.",
                 code="out-of-range",
             )
         return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(min(times, len(log)))).round())]
     wanted = np.atleast_1d(moments("times", times, log.time[0], log.time[-1], 1e-9))
     if not wanted.size or wanted.ndim != 1:
         raise TrajectoryError(
-            f"times has shape {wanted.shape}; it is the number of drawings, one or more, or a list of their times.",
+            f"times has shape {wanted.shape}; it must be the number of drawings, one or more, or a list of "
+            "their times.",
             code="wrong-shape",
         )
     return [int(np.argmin(np.abs(log.time - moment))) for moment in wanted]

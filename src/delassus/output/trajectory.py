@@ -78,7 +78,7 @@ class Trajectory:
         activation: (times, …, na) of actuators that have a state; None without.
         run: What a simulation goes on with besides; None if there was none.
         replay: Inputs of all periods of a run with record="replay"; None without.
-        tau: (times, …, nv) generalised forces that were given to a motion, or a function of times, q and v that gives
+        tau: (times, …, nv) generalized forces that were given to a motion, or a function of times, q and v that gives
             them; None if they are not known.
 
     >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
@@ -242,7 +242,7 @@ class Trajectory:
 
     @cached_property
     def applied_force(self) -> Floats:
-        """(times, …, nv) generalised forces [N·m, N] that were given to a motion, without springs and dampers."""
+        """(times, …, nv) generalized forces [N·m, N] that were given to a motion, without springs and dampers."""
         if self.tau is None:
             raise NotRecorded("the forces that were given are not known: simulate_motion records them.")
         tau = self.tau(self._times, self.q, self.v) if callable(self.tau) else self.tau

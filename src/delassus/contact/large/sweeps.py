@@ -1,7 +1,7 @@
 """Gauss–Seidel over many contacts: those that do not act on each other are solved at the same time.
 
-Contacts are coloured such that no two of a colour share a body (their block of G is zero). A sweep then is one step of
-NumPy for each colour: about a dozen for a pile of stones, whatever its size, and as many as there are contacts where
+Contacts are colored such that no two of a color share a body (their block of G is zero). A sweep then is one step of
+NumPy for each color: about a dozen for a pile of stones, whatever its size, and as many as there are contacts where
 all of them act on one robot. m² multiplications a sweep.
 """
 
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 def plan_sweep(rows: Rows) -> list[Step]:
-    """The steps of a sweep, in the order of the rows as far as colours allow it."""
+    """The steps of a sweep, in the order of the rows as far as colors allow it."""
     layout, G = rows.layout, rows.G
     starts = [*range(layout.scalars), *(at.start for at in layout.blocks)]
     coupled = np.abs(G).max(0) > _UNCOUPLED

@@ -45,7 +45,7 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
     """The cones of a problem: those given, or contacts of three rows each."""
     if G.ndim < 2 or G.shape[-1] != G.shape[-2]:
         raise ContactProblemError(
-            f"G has shape {G.shape}; it is a square matrix (…, m, m), one row for each of g.", code="wrong-shape"
+            f"G has shape {G.shape}; it must be a square matrix (…, m, m), one row for each of g.", code="wrong-shape"
         )
     m = G.shape[-1]
     if g.ndim < 1 or g.shape[-1] != m:
@@ -63,7 +63,7 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
     cones = list(elements(cones)) if isinstance(cones, Iterable) else [cones, None]
     if not all(isinstance(cone, _CONES) for cone in cones):
         raise ContactProblemError(
-            f"cones has {cones[0]!r}; it is a list of cones, such as [dl.cones.Friction(), dl.cones.Free(2)].",
+            f"cones has {cones[0]!r}; it must be a list of cones, such as [dl.cones.Friction(), dl.cones.Free(2)].",
             code="wrong-type",
         )
     layout = Layout(tuple(cones))

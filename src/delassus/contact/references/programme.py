@@ -1,4 +1,4 @@
-"""Convex programmes, min ½ xᵀ H x + hᵀ x with cones, and the packages that solve them, one at a time."""
+"""Convex programs, min ½ xᵀ H x + hᵀ x with cones, and the packages that solve them, one at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delassus.errors import BadArgument
 Array = NDArray[np.float64]
 
 _ATTEMPTS: Final = ((1e-14, 1e-12), (1e-13, 1e-10), (1e-12, 1e-10), (1e-12, 1e-8), (1e-10, 1e-8))
-"""Tolerances and regularisations of clarabel: a sharp one can fail on singular problems where a blunt one succeeds."""
+"""Tolerances and regularizations of clarabel: a sharp one can fail on singular problems where a blunt one succeeds."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ def answers_of_clarabel(programme: Programme) -> Iterator[Answer]:
 
 
 def answers_of_proxsuite(programme: Programme) -> Iterator[Answer]:
-    """The one answer of a programme without second-order cones."""
+    """The one answer of a program without second-order cones."""
     if programme.second_order:
         raise BadArgument(
             "proxsuite solves problems without friction; with friction, take method='clarabel'.", code="not-supported"

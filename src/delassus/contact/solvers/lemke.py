@@ -119,7 +119,7 @@ def _column(M: Any, variable: Any) -> Any:
 
 
 def select_row(here: Any, rows: Any) -> Any:
-    """The one of some rows, or numbers, for which a truth value holds."""
+    """The one of some rows, or numbers, for which a boolean holds."""
     if trace_of(here, rows) is None:
         return rows[int(numpy.argmax(here))]
     found = rows[0]

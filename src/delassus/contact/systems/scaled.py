@@ -2,7 +2,7 @@
 
 Rows are put into the solvers' order and divided by √d, d the mean response tr(G_ii)/3 of a contact or the row's own
 G_ii: λ' = √d λ and σ' = σ/√d, so that every contact responds to its own impulse by about one. Masses of 10⁻³ and 10³ kg
-look alike then, and so do metres and millimetres. The cones stay what they are, since the rows of one contact share d.
+look alike then, and so do meters and millimeters. The cones stay what they are, since the rows of one contact share d.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ _ALIGNED: Final = 1.0 - 5e-7
 
 
 class _Face(NamedTuple):
-    """A face of a box: its outward normal, two edges' directions, half their lengths, its centre, and its number."""
+    """A face of a box: its outward normal, two edges' directions, half their lengths, its center, and its number."""
 
     n: Any
     u: Any

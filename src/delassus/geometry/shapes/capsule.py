@@ -88,6 +88,6 @@ class Capsule(ShapeKind):
 
 
 def axis_ends(body: Placed) -> Iterator[Any]:
-    """The centres (3,) of the balls at both ends of a capsule, the upper one first."""
+    """The centers (3,) of the balls at both ends of a capsule, the upper one first."""
     for z in (0.5 * body.size[1], -0.5 * body.size[1]):
         yield body.p + z * body.R[:, 2]

@@ -24,7 +24,7 @@ RIM_POINTS: Final = 2
 """Contacts of a rim with faces at most: a wheel in a groove."""
 
 _REACH: Final = 1.1
-"""Of the radius: how far from the centre, across, the ground is looked at."""
+"""Of the radius: how far from the center, across, the ground is looked at."""
 
 _UPRIGHT: Final = 1e-9
 """The part of a normal across the axis below which all points of a rim are as low as each other."""
@@ -46,7 +46,7 @@ class _Lowest(NamedTuple):
 
 
 def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> list[Touch]:
-    """The least gaps of a rim with centre (3,), axis (3,) and a known radius [m] above faces of a height field."""
+    """The least gaps of a rim with center (3,), axis (3,) and a known radius [m] above faces of a height field."""
     grid, reach = field.field, _REACH * radius
     count = math.ceil(2.0 * reach / grid.spacing) + 1
     first = [np.floor((center[k] - reach - grid.origin[k]) / grid.spacing) for k in range(2)]

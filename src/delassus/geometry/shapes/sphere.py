@@ -31,11 +31,11 @@ class Sphere(ShapeKind):
         return (True,) * round_points(on_field)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """Its lowest point: the gap is that of its centre less the radius."""
+        """Its lowest point: the gap is that of its center less the radius."""
         return round_touches(RoundBody(body.p, ball_halves(body.size[0])), surface, on_field)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
-        """From the centre less the radius; the centre itself is left upwards."""
+        """From the center less the radius; the center itself is left upwards."""
         return distance_from_ball(x, body.p, body.size[0], np.array((0.0, 0.0, 1.0)))
 
     def support(self, body: Placed, direction: Any) -> Any:

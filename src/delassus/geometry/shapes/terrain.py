@@ -40,7 +40,7 @@ TERRAIN_POINTS: Final = 5
 """Contacts of a shape with vertices and edges of a height field at most."""
 
 _REACH: Final = 1.1
-"""Of a shape's radius: how far from its centre, across, the ground is looked at."""
+"""Of a shape's radius: how far from its center, across, the ground is looked at."""
 
 _SKIN: Final = 2e-6
 """Added to gaps [m]: a box on level ground stands on its corners, and not on every point of the grid below it."""
@@ -61,7 +61,7 @@ _NEIGHBOURS: Final = ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.
 """Of a point of the grid, along x, y and the diagonal: edges to the first three are its own."""
 
 _BESIDE: Final = ((2, 4), (2, 3), (0, 1))
-"""Of these three edges, the neighbours that are the other corners of the triangles beside them."""
+"""Of these three edges, the neighbors that are the other corners of the triangles beside them."""
 
 _LEVEL: Final = 0.01
 """The slope of surfaces that count as parallel."""
@@ -79,7 +79,7 @@ class ConvexBody(NamedTuple):
     Attributes:
         distance: From points, a convex function.
         center: (3,) [m].
-        radius: Of the ball around the centre that contains it [m], known while a kernel is traced.
+        radius: Of the ball around the center that contains it [m], known while a kernel is traced.
         lowest: The height [m] of its lowest point.
         counts: Whether a point (3,) of the terrain is one that other contacts do not stand for; None for all.
     """

@@ -331,7 +331,7 @@ def read_driven(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None
         return None, ()
     if not isinstance(velocity, Mapping):
         raise StepError(
-            f"driven is {velocity!r}; it is a mapping from joints to velocities, such as {{'crank': 2.0}}.",
+            f"driven is {velocity!r}; it must be a mapping from joints to velocities, such as {{'crank': 2.0}}.",
             code="wrong-type",
         )
     dofs = {name: locked_velocities(model, [name]) for name in velocity}

@@ -73,7 +73,7 @@ def compliant_kernel(
         scene: What `compliant_step` has compiled: `step.scene`.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N].
+        tau: Generalized forces (…, nv) [N·m, N].
         time_step: (…) h [s].
         numbers: What it takes at run time; its fields are keywords, too: scheme, springs, servo, driven_velocity,
             contact, planes, time, solver.

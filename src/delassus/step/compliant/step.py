@@ -127,7 +127,7 @@ def compliant_step(
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N], constant during the step.
+        tau: Generalized forces (…, nv) [N·m, N], constant during the step.
         time_step: (…) h [s].
         contacts: Where it may touch: some `Contact`. Its compliance makes it elastic.
         options: A `CompliantOptions`: scheme, elements, contact, planes, rows, solver, time, parameters.

@@ -39,7 +39,7 @@ class ContactArguments:
     Attributes:
         scene: What is compiled.
         contacts: With their numbers.
-        state: Configurations, velocities, generalised forces.
+        state: Configurations, velocities, generalized forces.
         step: h [s], or None for forces.
         inputs: Of kernels.
         parameters: (…, nparameters) of the model, None if it has none.

@@ -48,7 +48,7 @@ def contact_dynamics(
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the step.
-        tau: Generalised forces (…, nv) [N·m, N], those of springs and dampers (`passive_forces`) among them.
+        tau: Generalized forces (…, nv) [N·m, N], those of springs and dampers (`passive_forces`) among them.
         contacts: Where it may touch: some `Contact`.
         time_step: (…) h [s], or None for accelerations and forces (see `rigid_forces`).
         law: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "lcp" or `Lcp(faces, pyramid)`

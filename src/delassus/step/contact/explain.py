@@ -4,7 +4,7 @@ With accelerations a, tau = M a + c - Jᵀ f; the velocity after a step is v + h
 do not tell their forces by the motion: any that push may be there where nothing moves. What does is that some
 velocities have no motor, those of a free base above all: the forces leave as little as possible to do there,
 
-    minimise ‖tau_u‖² in the metric of M_uu⁻¹,   f in its cones,
+    minimize ‖tau_u‖² in the metric of M_uu⁻¹,   f in its cones,
 
 where contacts that open have none, and those that slide have friction against sliding as large as it can be.
 

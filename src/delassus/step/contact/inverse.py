@@ -147,7 +147,7 @@ def _yielding(asked: ContactArguments, yielding: Any) -> Array:
     R, m = real_array("yielding", yielding), asked.scene.m
     if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, m)):
         raise ContactProblemError(
-            f"yielding is {short(repr(yielding))}; it is positive, one number or one for each of {m} rows.",
+            f"yielding is {short(repr(yielding))}; it must be positive, one number or one for each of {m} rows.",
             code="out-of-range",
         )
     return np.broadcast_to(R, (*R.shape[:-1], m))

@@ -4,7 +4,7 @@
 
 and the same for moments against turning, with their coefficients. Forces are those of the beginning of the step, so
 that it must be short: h < 2 √(m/k) and h < 2 m/d, m what a point feels of the robot's mass, or the robot shakes.
-Constraints of the mechanism, limits and dry friction of joints stay rigid; they are solved for with these forces known.
+Constraints of the mechanism, joint limits and joint friction stay rigid; they are solved with these forces known.
 """
 
 from __future__ import annotations

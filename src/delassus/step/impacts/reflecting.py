@@ -51,7 +51,7 @@ class _Round(NamedTuple):
 
 
 def reflect(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)) -> ReflectionResult:
-    """From G (k, k), velocities u (k,) of normals, and which of them touch (k,), a truth value each."""
+    """From G (k, k), velocities u (k,) of normals, and which of them touch (k,), a boolean each."""
     k = len(u)
     response = np.stack([G[i, i] for i in range(k)])
     unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))

@@ -38,7 +38,9 @@ def scene_for(
     given = contacts_of(contacts)
     for name, value in (("limits", limits), ("joint_friction", joint_friction)):
         if not isinstance(value, bool | int | float | np.bool_ | np.number | None) or value not in (None, 0, 1):
-            raise ContactProblemError(f"{name} is {text_of(repr(value))}; it is True or False.", code="not-a-boolean")
+            raise ContactProblemError(
+                f"{name} is {text_of(repr(value))}; it must be True or False.", code="not-a-boolean"
+            )
     return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
 
 

@@ -8,11 +8,11 @@ should be is known at q, where energy and work balance exactly:
 
 For a robot that floats, v⁺ is the sum of the locked motion, in which the robot moves as one body with its momentum, and
 of a motion of the joints without momentum; their energies add up (König). The first is set by P* and L* (about the
-centre of mass), the second is scaled by s so that the energy is T*. Neither opens closed loops. If the motion of the
-joints has too little energy to make up for the rest, the robot is turned about its centre of mass, as a body that flies
+center of mass), the second is scaled by s so that the energy is T*. Neither opens closed loops. If the motion of the
+joints has too little energy to make up for the rest, the robot is turned about its center of mass, as a body that flies
 (see `free_rotation.energy_turn`). Robots that are fixed to the world are scaled as a whole.
 
-Cost: about that of the mass matrix, no factorisation.
+Cost: about that of the mass matrix, no factorization.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _LITTLE: Final = 1e-14
 
 
 class LockedBody(NamedTuple):
-    """A component as one rigid body, in the axes of its first root: mass, centre (3,), inverse inertia about it (3, 3),
-    momentum (3,) and angular momentum about the centre (3,)."""
+    """A component as one rigid body, in the axes of its first root: mass, center (3,), inverse inertia about it (3, 3),
+    momentum (3,) and angular momentum about the center (3,)."""
 
     mass: Any
     center: Any
@@ -62,7 +62,7 @@ class Allowance(NamedTuple):
     Attributes:
         T: Kinetic energy [J].
         P: Momentum (3,) [kg·m/s] of a component that floats, in the world's axes.
-        L: Its angular momentum (3,) [kg·m²/s] about the centre of mass.
+        L: Its angular momentum (3,) [kg·m²/s] about the center of mass.
         angle: By how much it may be turned as a whole [rad]: nothing where contacts hold it.
         grounded: Whether it touches the world, so that its momentum is not kept.
         flies: Whether it touches nothing.
@@ -77,7 +77,7 @@ class Allowance(NamedTuple):
 
 
 def gravity_forces(model: Model, q: Any, M: Any, parts: Sequence[Component]) -> Any:
-    """The generalised forces (nv,) of gravity; with M at hand, those of floating robots come from its first columns."""
+    """The generalized forces (nv,) of gravity; with M at hand, those of floating robots come from its first columns."""
     tree, still = links_of(model), np.zeros(model.nv)
     force = -newton_euler(model, q, still, still)
     poses = None
@@ -232,7 +232,7 @@ def _ratio(a: Any, b: Any) -> Any:
 
 class _Root(NamedTuple):
     """A root in a component: the rotation (3, 3) from the component's axes to the root's, and the vector (3,) from the
-    centre of mass to the root's origin in the component's axes."""
+    center of mass to the root's origin in the component's axes."""
 
     R: Any
     arm: Any
@@ -248,11 +248,11 @@ class _Root(NamedTuple):
         return x if self.R is None else self.R @ x
 
     def motion(self, velocity: Any, spin: Any) -> Any:
-        """The velocity (6,) of the root where the component moves as one body, given that of its centre of mass."""
+        """The velocity (6,) of the root where the component moves as one body, given that of its center of mass."""
         return np.concatenate([self.axes(velocity + np.cross(spin, self.arm)), self.axes(spin)])
 
     def rotate(self, q: Any, by: Any) -> Any:
-        """Coordinates (7,) after the component has turned about its centre of mass, by a quaternion in its axes."""
+        """Coordinates (7,) after the component has turned about its center of mass, by a quaternion in its axes."""
         by = np.concatenate([self.axes(by[:3]), by[3:]])
         arm = self.axes(self.arm)
         place = q[:3] + quaternion_rotate(q[3:], quaternion_rotate(by, arm) - arm)
