@@ -25,7 +25,7 @@ from delassus.particles.description.checks import (
     finite,
 )
 from delassus.particles.description.elements import Elements
-from delassus.particles.description.obstacles import Obstacle
+from delassus.particles.description.obstacles import Obstacle, as_obstacle
 
 Array = NDArray[np.float64]
 
@@ -158,7 +158,9 @@ class Particles:
             "motions": tuple(
                 Motion(check_indices(f"motion {k}", m.points, n), m.velocity) for k, m in enumerate(motions)
             ),
-            "obstacles": tuple(self.obstacles) if isinstance(self.obstacles, Sequence) else (self.obstacles,),
+            "obstacles": tuple(
+                as_obstacle(x) for x in (self.obstacles if isinstance(self.obstacles, Sequence) else (self.obstacles,))
+            ),
             "pins": np.unique(check_indices("pins", self.pins, n)),
             "faces": check_indices("faces", self.faces, n, (-1, 3)),
         }
@@ -171,7 +173,7 @@ class Particles:
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
                 raise ParticlesError(
-                    f"an obstacle is {obstacle!r}; it must be a Plane, Sphere, Box, or has a `touched`.",
+                    f"an obstacle is {obstacle!r}; it must be a Plane, Sphere or Box, or have a method `gap_and_normal`.",
                     code="wrong-type",
                 )
         check_elements(n, self.elements)
