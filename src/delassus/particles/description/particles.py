@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FRICTIONS, Range, number_in_range
+from delassus.common.deprecated import OldName
 from delassus.common.options import Options, accept_groups
 from delassus.errors import short
 from delassus.particles.description.bodies import Bricks
@@ -173,7 +174,8 @@ class Particles:
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
                 raise ParticlesError(
-                    f"an obstacle is {obstacle!r}; it must be a Plane, Sphere or Box, or have a method `gap_and_normal`.",
+                    f"an obstacle is {obstacle!r}; it must be a Plane, Sphere or Box, or have a method "
+                    "`gap_and_normal`.",
                     code="wrong-type",
                 )
         check_elements(n, self.elements)
@@ -217,6 +219,8 @@ class Particles:
         for motion in self.motions:
             found[motion.points] = True
         return found
+
+    held = OldName("is_prescribed")
 
     def with_(self, **changes: Any) -> Particles:
         """A copy with other values: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
