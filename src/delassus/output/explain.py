@@ -61,7 +61,7 @@ def _first_failure(log: Trajectory, at: tuple[int, ...], status: Any) -> tuple[i
 def _explain_period(log: Trajectory, at: tuple[int, ...], period: int, text: str, control: Any) -> Explanation:
     """What the step was like in which an item was flagged."""
     if log.simulation is None or log.run is None:
-        raise NotRecorded("The log does not know its simulation, with which the step could be made again.")
+        raise NotRecorded("The log has no simulation, which is needed to repeat the step.")
     now = log.simulation.replay(log, at, period)
     u, words = now.control if control is None else control, ""
     if u is None:

@@ -257,7 +257,7 @@ class Trajectory:
         mechanism = self._require("constraint forces")
         if self.contacts is not None:
             if self.simulation is None:
-                raise NotRecorded("the log does not know its simulation, which knows the rows of its constraints.")
+                raise NotRecorded("the log has no simulation, which is needed for the rows of its constraints.")
             scene = self.simulation.scene
             return read_only(self.impulse[..., scene.bilateral] / self.contacts.time_step)
         if not mechanism.m:

@@ -239,7 +239,7 @@ def _positions(value: Any) -> Array:
         found = np.array(value, float)
     except (TypeError, ValueError):
         raise ParticlesError(
-            f"positions is {short(repr(value))}; it holds numbers (n, 3) [m].", code="not-a-number"
+            f"positions is {short(repr(value))}; it must be an array (n, 3) [m].", code="not-a-number"
         ) from None
     if not found.size:
         return np.zeros((0, 3))

@@ -95,7 +95,7 @@ def contact_inverse_dynamics(
     solver = solver_inputs(asked.scene, chosen, options.solver)
     if asked.inputs.contact.restitution is not None:
         raise ContactProblemError(
-            "a strike has no inverse: leave restitution out of the contacts.", code="not-supported"
+            "impacts have no inverse dynamics: leave restitution out of the contacts.", code="not-supported"
         )
     if solver.start is not None:
         raise ContactProblemError("start has no use: forces are found without one.", code="not-supported")
@@ -165,7 +165,8 @@ def _passive(asked: ContactArguments, passive: Any) -> Array:
     given = real_array("passive", passive)
     if given.shape != (robot.nv,):
         raise ContactProblemError(
-            f"passive has shape {given.shape}; it has one number for each of {robot.nv} velocities.", code="wrong-shape"
+            f"passive has shape {given.shape}; it must have one number for each of {robot.nv} velocities.",
+            code="wrong-shape",
         )
     return np.where(given != 0.0, 1.0, 0.0)
 
