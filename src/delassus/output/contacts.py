@@ -96,6 +96,10 @@ class ContactRecord:
             raise TrajectoryError(
                 f"its contacts have steps of {float(time_step)} s; they must be positive.", code="other-file"
             )
+        if float(arrays["rows"]) not in (3.0, 4.0, 6.0):
+            raise TrajectoryError(
+                f"its contacts have {float(arrays['rows']):g} rows; they have 3, 4 or 6.", code="other-file"
+            )
         if np.any(contact != np.floor(contact)) or np.any((contact < 0) | (contact >= max(len(shapes), 1))):
             raise TrajectoryError(f"its contacts have numbers beyond the {len(shapes)} candidates.", code="other-file")
         return cls(impulse, contact, float(time_step), tuple(map(str, shapes)), int(arrays["rows"]))
