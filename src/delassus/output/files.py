@@ -56,12 +56,12 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
         raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.", code="other-file")
-    contacts, run, inputs = (_named(prefix, arrays) for prefix in (_CONTACTS, _RUN, _REPLAY))
+    contacts, run, inputs = (_prefix_names(prefix, arrays) for prefix in (_CONTACTS, _RUN, _REPLAY))
     try:
         fields: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
         log = Trajectory(
             **fields,
-            events=_named(_EVENT, arrays),
+            events=_prefix_names(_EVENT, arrays),
             contacts=ContactRecord.of_arrays(contacts) if contacts else None,
             measures={name: arrays[name] for name in MEASURES if name in arrays},
             parameters=arrays.get(PARAMETERS),
@@ -84,7 +84,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     return replace(log, mechanism=of if simulation is None else of.mechanism, simulation=simulation)
 
 
-def _named(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+def _prefix_names(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
 
 
@@ -93,5 +93,6 @@ def _check_status(log: Trajectory) -> None:
     most = max(MotionStatus) if log.contacts is None else sum(Mark)
     if np.any(log.status < 0) or np.any(log.status > most):
         raise TrajectoryError(
-            f"its status is {log.status.min()} to {log.status.max()}; it is from 0 to {int(most)}.", code="other-file"
+            f"its status is {log.status.min()} to {log.status.max()}; it must be from 0 to {int(most)}.",
+            code="other-file",
         )

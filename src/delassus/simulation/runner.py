@@ -104,12 +104,12 @@ class Runner:
 
     @property
     def impulse(self) -> Any:
-        """(…, m)."""
+        """The impulses (…, m) [N·s] of the last step."""
         return self._rows[..., : self._sizes[0]]
 
     @property
     def activation(self) -> Any:
-        """(…, na)."""
+        """The activations (…, na) of the actuators."""
         return self._rows[..., self._sizes[0] : self._sizes[0] + self._sizes[2]]
 
     @property
@@ -120,7 +120,7 @@ class Runner:
 
     @property
     def contact(self) -> Any:
-        """(…, slots)."""
+        """The candidates (…, slots) of the contacts of the last step."""
         return self._places[..., : self._sizes[1]]
 
     def step(self, k: int) -> None:

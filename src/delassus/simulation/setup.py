@@ -123,7 +123,7 @@ class Setup(Frozen):
 
     @property
     def model(self) -> Model:
-        """The robot."""
+        """The model of the robot."""
         model: Model = self.scene.model
         return model
 

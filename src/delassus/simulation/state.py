@@ -18,7 +18,7 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.errors import BadArgument, OutOfRange, expect, short
 from delassus.output.trajectory import Moment, Trajectory
 from delassus.simulation.checks import NoSuchItem, SimulationError, StateFileError, fits
-from delassus.step.marks import Mark, described
+from delassus.step.marks import Mark, describe_marks
 
 Array = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ class State:
 
     def describe(self) -> str:
         """What happened, in a sentence or several."""
-        return described(self.status)
+        return describe_marks(self.status)
 
     # --- random numbers -------------------------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ class Scene(OfModel):
 
     @property
     def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
+        """The model of the robot."""
         return self.mechanism.model
 
     # --- contact points -----------------------------------------------------------------------------------------------
@@ -403,5 +403,5 @@ class ParametricScene(Scene, ParametricComposite):
 
     @property
     def parametric_part(self) -> Any:
-        """The mechanism."""
+        """The part with parameters: the mechanism."""
         return self.mechanism

@@ -41,7 +41,7 @@ class Readout(NamedTuple):
 
     @property
     def model(self) -> Any:
-        """The robot."""
+        """The model of the robot."""
         return self.scene.model
 
 

@@ -65,7 +65,7 @@ class ParametricPanel(Panel, ParametricComposite):
 
     @property
     def parametric_part(self) -> Any:
-        """The scene."""
+        """The part with parameters: the scene."""
         return self.scene
 
 
