@@ -151,6 +151,7 @@ class Environments:
             seed=seed,
             stream=stream,
             activation=np.zeros((*batch, scene.na)),
+            tally=np.zeros((*batch, scene.tally_size)),
             parameters=np.tile(self._nominal, (self.items, 1)) if self.sim.nparameters else np.zeros((*batch, 0)),
         )
         age = (np.arange(self.items) * 0.61803398875) % 1.0 if spread else np.zeros(self.items)
@@ -201,6 +202,7 @@ class Environments:
             "v": end.v,
             "impulse": end.impulse[:, :m],
             "activation": end.impulse[:, m : m + na],
+            "tally": end.impulse[:, m + na : m + na + self.sim.scene.tally_size],
             "contact": end.contact[:, :slots],
             "time": np.where(over, 0.0, after.time),
             "status": after.status & ~int(Mark.FROZEN),

@@ -245,10 +245,9 @@ def _bounded(observation: Any) -> Any:
 
 
 def _readout(scene: Scene, q: Any, v: Any, force: Any, contact: Any, ground: GroundShape) -> Readout:
-    a, control = np.zeros(scene.nv), np.zeros(scene.nu)
-    return Readout(
-        scene, q, v, a, force[: scene.m], contact[: scene.slots], control, ground, np.array(0.0), np.array(1.0)
-    )
+    a, control, zero, one = np.zeros(scene.nv), np.zeros(scene.nu), np.array(0.0), np.array(1.0)
+    tally = np.zeros(scene.tally_size)
+    return Readout(scene, q, v, a, force[: scene.m], contact[: scene.slots], control, ground, zero, one, tally)
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
