@@ -23,6 +23,7 @@ from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
 from delassus.errors import BadArgument, expect
 from delassus.model.checks import check_inertia, check_numbers, check_parts, check_placements
+from delassus.model.impedance import Impedances
 from delassus.model.of_model import Description, OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.parametric import PLAIN, TRACED, default_parameters, replaced_fields, with_some_inertia
@@ -38,7 +39,7 @@ class Model(Description):
     `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
     `actuators`, `tendons`, `postures` and `contact_rules` are what the model's file says of them. `describes_world` is
     for files of a whole world, as MJCF is: their planes are the ground, and without one there is none. `time_step`
-    [s] is the file's.
+    [s] is the file's. `impedances` say how soft rows are in MuJoCo's law of contact.
     `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
     whatever simulates the model warns of.
     """
@@ -59,6 +60,7 @@ class Model(Description):
     describes_world: bool = field(default=False, metadata=UNREAD)
     contact_rules: ContactRules = field(default=ContactRules(), metadata=UNREAD)
     time_step: float | None = field(default=None, metadata=UNREAD)
+    impedances: Impedances = field(default=Impedances(), metadata=UNREAD)
 
     def __post_init__(self) -> None:
         check_parts(self, joints=Joint, frame_list=Frame, geometries=Geometry, postures=Posture)

@@ -79,7 +79,10 @@ class Geometry:
     empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
     friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
     if the bits of `contype` of one and of `conaffinity` of the other meet (see `geometry.filters`): by default a shape
-    touches the ground, and no other shape unless a simulation is told to.
+    touches the ground, and no other shape unless a simulation is told to. In MuJoCo's law of contact, `solref` and
+    `solimp` say how soft the shape is (see `Impedance`; empty for the default), `solmix` is its weight where two shapes
+    mix them, and contacts push from a gap of both `margin` [m] on; `center` [m] is the centre of mass of the shape's
+    body in its joint's frame, where a file has several bodies on one joint.
     """
 
     name: str
@@ -95,6 +98,11 @@ class Geometry:
     priority: int = 0
     contype: int = 1
     conaffinity: int = 0
+    margin: float = 0.0
+    solref: tuple[float, ...] = ()
+    solimp: tuple[float, ...] = ()
+    solmix: float = 1.0
+    center: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,9 @@ class ContactPair:
     condim: int = 3
     margin: float = 0.0
     gap: float = 0.0
+    solref: tuple[float, ...] = ()
+    solimp: tuple[float, ...] = ()
+    solreffriction: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

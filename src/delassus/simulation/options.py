@@ -6,12 +6,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from delassus.common.checks import TOLERANCES, Range, boolean, number_in_range, positive_number, whole_number
+from delassus.common.checks import (
+    TOLERANCES,
+    Range,
+    boolean,
+    number_in_range,
+    one_of,
+    positive_number,
+    whole_number,
+)
 from delassus.common.options import Options
 from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
 """Those beyond are taken for a mistake."""
+
+
+LAWS: Final = ("rigid", "mujoco")
+"""The laws of contact of a simulation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +64,12 @@ class ContactSelection(Options):
 
 @dataclass(frozen=True, eq=False)
 class StepSolver(Options):
-    """How the contacts of a step are solved.
+    """The law of contact of a step, and how it is solved.
 
     Attributes:
+        law: "rigid" for Signorini's and Coulomb's laws: nothing penetrates, nothing creeps. "mujoco" for MuJoCo's convex
+            model with elliptic cones, in which contacts, limits, dry friction and constraints give way as the model's
+            file says by `solref` and `solimp`.
         method: "auto" takes the cheaper of the next two. "dual" is Newton's method on impulses, by the Delassus matrix
             of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
             recursion: for robots with dry friction in many joints, servos that saturate and limits; one tree
@@ -62,13 +77,17 @@ class StepSolver(Options):
             scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
             the Delassus matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.
+
+    The law "mujoco" has one method, Newton's on velocities, which "auto" and "primal" name.
     """
 
     main: ClassVar[str] = "method"
     method: str = "auto"
     tolerance: float = TOLERANCE
+    law: str = "rigid"
 
     def __post_init__(self) -> None:
+        one_of("law", self.law, LAWS)
         object.__setattr__(self, "tolerance", number_in_range("tolerance", self.tolerance, _TOLERANCES))
 
 

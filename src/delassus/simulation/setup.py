@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from delassus.common.frozen import Frozen
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -21,10 +21,14 @@ from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.reduced import reduced_scene
 
 
+PRIMAL: Final = "primal"
+"""The name of Newton's method on velocities, that of MuJoCo's law of contact."""
+
+
 def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
     """The scene with the method of its steps: loops over bodies and contacts where there are many free bodies, else one
     with so many slots for contacts, unless their number is given."""
-    if method == SWEEPS:
+    if method == SWEEPS and not scene.is_soft:
         reason = reason_against_loops(scene)
         if reason is not None:
             raise SimulationError(
@@ -32,6 +36,13 @@ def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
                 code="not-supported",
             )
         return with_loops(scene)
+    if scene.is_soft:
+        if method not in ("auto", PRIMAL):
+            raise SimulationError(
+                f'the method {method!r} does not solve law="mujoco": leave it out, or choose "auto" or "{PRIMAL}".',
+                code="not-supported",
+            )
+        return replace(scene, max_contacts=slots) if scene.max_contacts is None else scene
     looped = choose_loops(scene) if method == "auto" else scene
     if looped.many_bodies is not None:
         return looped

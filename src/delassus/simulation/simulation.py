@@ -48,6 +48,7 @@ from delassus.simulation.starting import (
     repaired,
     values_of_items,
 )
+from delassus.simulation.softness import refuse_restitution, soften
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
@@ -102,7 +103,7 @@ class Simulation(Inspection):
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
             **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error
-                (contacts); method, tolerance (solver).
+                (contacts); method, tolerance, law (solver): law="mujoco" is MuJoCo's law of contact.
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
@@ -152,6 +153,9 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
+        if how.law == "mujoco":
+            refuse_restitution(ground)
+            scene = soften(scene, model, shapes, meeting)
         self.scene = choose_step(scene, how.method, count_slots(model, meeting))
         self.freeze()
 
@@ -239,8 +243,8 @@ class Simulation(Inspection):
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1) & usable
-        q1, v1 = q, v
-        if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
+        q1, v1 = unit, v
+        if finite.any() and not scene.is_soft:  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
             q1, v1 = repaired(self.plain_scene, ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
         return State(

@@ -26,6 +26,7 @@ from delassus.model.model import Model
 from delassus.model.parts import Posture
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_contact import contact_rules
+from delassus.model.readers.mjcf_impedance import impedances
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
 from delassus.model.readers.mjcf_parts import actuators, equalities, sensors, shapes, tendons
@@ -135,6 +136,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         describes_world=True,
         contact_rules=contact_rules(mujoco, m, names),
         time_step=float(m.opt.timestep),
+        impedances=impedances(m, tree, names),
     )
 
 

@@ -6,15 +6,21 @@ from itertools import product
 from typing import Any
 
 from delassus.model.parts import ContactPair, ContactRules
+from delassus.model.readers.mjcf_impedance import pair_impedance, shape_impedance
 from delassus.model.readers.mjcf_names import MjcfNames
+from delassus.model.readers.mjcf_tree import MjcfTree
 
 
-def contact_fields(m: Any, g: int) -> tuple[str, dict[str, Any]]:
+def contact_fields(mujoco: Any, m: Any, tree: MjcfTree, g: int) -> tuple[str, dict[str, Any]]:
     """The role of a shape, "collision" if it has bits or is in a listed pair, and its fields of contacts."""
     if not (m.geom_contype[g] or m.geom_conaffinity[g] or g in m.pair_geom1 or g in m.pair_geom2):
         return "visual", {}
     numbers = {name: int(getattr(m, f"geom_{name}")[g]) for name in ("condim", "priority", "contype", "conaffinity")}
-    return "collision", {"friction": tuple(m.geom_friction[g].tolist()), **numbers}
+    return "collision", {
+        "friction": tuple(m.geom_friction[g].tolist()),
+        **numbers,
+        **shape_impedance(mujoco, m, tree, g),
+    }
 
 
 def contact_rules(mujoco: Any, m: Any, names: MjcfNames) -> ContactRules:
@@ -29,8 +35,8 @@ def contact_rules(mujoco: Any, m: Any, names: MjcfNames) -> ContactRules:
                 names.geoms[m.pair_geom2[k]],
                 (sliding, torsional, rolling),
                 int(m.pair_dim[k]),
-                float(m.pair_margin[k]),
-                float(m.pair_gap[k]),
+                gap=float(m.pair_gap[k]),
+                **pair_impedance(mujoco, m, k),
             )
         )
     return ContactRules(
