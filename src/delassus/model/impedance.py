@@ -6,6 +6,7 @@ Shapes have their numbers themselves (`Geometry`, `ContactPair`). The rigid law 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,12 @@ class Impedances:
 
     def with_prefix(self, prefix: str) -> Impedances:
         """Those of a model whose parts have names with a prefix."""
-        named = {field: _prefixed(prefix, getattr(self, field)) for field in _NAMED}
+        named: dict[str, Any] = {field: _prefixed(prefix, getattr(self, field)) for field in _NAMED}
         return replace(self, **named)
 
     def joined(self, other: Impedances) -> Impedances:
         """Those of two models in one; the first one's impratio counts."""
-        named = {field: getattr(self, field) + getattr(other, field) for field in _NAMED}
+        named: dict[str, Any] = {field: getattr(self, field) + getattr(other, field) for field in _NAMED}
         return replace(self, **named)
 
 

@@ -67,9 +67,9 @@ class StepSolver(Options):
     """The law of contact of a step, and how it is solved.
 
     Attributes:
-        law: "rigid" for Signorini's and Coulomb's laws: nothing penetrates, nothing creeps. "mujoco" for MuJoCo's convex
-            model with elliptic cones, in which contacts, limits, dry friction and constraints give way as the model's
-            file says by `solref` and `solimp`.
+        law: "rigid" for Signorini's and Coulomb's laws: nothing penetrates, nothing creeps. "mujoco" for MuJoCo's
+            convex model with elliptic cones, in which contacts, limits, dry friction and constraints give way as the
+            model's file says by `solref` and `solimp`.
         method: "auto" takes the cheaper of the next two. "dual" is Newton's method on impulses, by the Delassus matrix
             of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
             recursion: for robots with dry friction in many joints, servos that saturate and limits; one tree

@@ -20,7 +20,6 @@ from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loo
 from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.reduced import reduced_scene
 
-
 PRIMAL: Final = "primal"
 """The name of Newton's method on velocities, that of MuJoCo's law of contact."""
 

@@ -39,6 +39,7 @@ from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, warn_of_scenery
 from delassus.simulation.setup import choose_step
 from delassus.simulation.shapes import shapes_of
+from delassus.simulation.softness import MORE_SLOTS, refuse_restitution, soften
 from delassus.simulation.starting import (
     are_admissible_for,
     check_parameters,
@@ -48,7 +49,6 @@ from delassus.simulation.starting import (
     repaired,
     values_of_items,
 )
-from delassus.simulation.softness import refuse_restitution, soften
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
@@ -156,7 +156,8 @@ class Simulation(Inspection):
         if how.law == "mujoco":
             refuse_restitution(ground)
             scene = soften(scene, model, shapes, meeting)
-        self.scene = choose_step(scene, how.method, count_slots(model, meeting))
+        slots = count_slots(model, meeting)
+        self.scene = choose_step(scene, how.method, slots + MORE_SLOTS if scene.is_soft else slots)
         self.freeze()
 
     @classmethod
@@ -244,7 +245,9 @@ class Simulation(Inspection):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1) & usable
         q1, v1 = unit, v
-        if finite.any() and not scene.is_soft:  # what is no configuration is frozen as it is: another item stands in for it
+        if (
+            finite.any() and not scene.is_soft
+        ):  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
             q1, v1 = repaired(self.plain_scene, ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
         return State(

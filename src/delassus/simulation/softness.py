@@ -1,8 +1,8 @@
 """How soft contacts, limits, dry friction and constraints of a simulation are under MuJoCo's law of contact.
 
 All numbers are those of the model's file, by MuJoCo's rules. Of two shapes the one with the larger priority decides; of
-equals, `solref` and `solimp` are mixed with the weights `solmix`, but a `solref` of stiffness and damping is the smaller
-one of each number; margins add up. A pair that the file lists has its own numbers. What says nothing, such as a robot
+equals, `solref` and `solimp` are mixed with the weights `solmix`, but a `solref` of stiffness and damping is the
+smaller one of each number; margins add up. A pair that the file lists has its own numbers. What says nothing, such as a robot
 from URDF or the ground that is given to a simulation, has MuJoCo's defaults.
 """
 
@@ -28,6 +28,10 @@ from delassus.step.sources.impedances import ContactImpedance, SceneImpedances
 
 _LEAST: Final = 1e-15
 """Weights `solmix` below are none."""
+
+
+MORE_SLOTS: Final = 8
+"""Contacts beyond those of the rigid law: a redundant contact that is left out makes a soft robot softer."""
 
 
 def impedances_of(model: Model, scene: Scene, shapes: tuple[Shape, ...], meeting: Meeting) -> SceneImpedances:
@@ -60,8 +64,8 @@ def refuse_restitution(ground: Ground) -> None:
     """Refuse coefficients of restitution, which MuJoCo's law does not have."""
     if np.any(ground.restitution):
         raise SimulationError(
-            f'law="mujoco" has no coefficient of restitution, and the ground has {short(repr(ground.restitution))}: how '
-            'contacts bounce is said by solref, such as solref="-10000 -10"; leave restitution out, or choose '
+            f'law="mujoco" has no coefficient of restitution, and the ground has {short(repr(ground.restitution))}: '
+            'how contacts bounce is said by solref, such as solref="-10000 -10"; leave restitution out, or choose '
             'law="rigid".',
             code="conflicting-arguments",
         )

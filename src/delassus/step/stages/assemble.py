@@ -170,8 +170,24 @@ def assemble(
         products = forces.force + weight - acting
         g = after - soft.target
         return StepSystem(
-            rows, factor, None, g, none, before, after, scale, free, start, forces, M, weight, products, kick, parts,
-            soft, spin,
+            rows,
+            factor,
+            None,
+            g,
+            none,
+            before,
+            after,
+            scale,
+            free,
+            start,
+            forces,
+            M,
+            weight,
+            products,
+            kick,
+            parts,
+            soft,
+            spin,
         )
 
     # Velocity products are those of the middle of a step with the impulses of the one before: what rests has none.

@@ -17,10 +17,11 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.broad_phase import pair_tables, place_shapes
 from delassus.geometry.candidates import Shape, touches
-from delassus.geometry.collisions import collision_touches
+from delassus.geometry.collisions import collision_touches, collisions_of
 from delassus.geometry.fields import HeightField
 from delassus.geometry.narrow_phase import ABSENT, all_places, class_places
 from delassus.geometry.nearest import nearest
+from delassus.geometry.pairs.capsules import capsule_ends
 from delassus.geometry.surfaces import Surface, plane_surface
 from delassus.geometry.travel import link_travel
 from delassus.model.links import Links
@@ -103,9 +104,26 @@ def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, t
             parts.append((places.gap, places.point, places.normal, places.number + first))
             crowded, first = crowded | places.crowded, first + pairs.count
     if len(parts) > 1:
-        gap, point, normal, number = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        return Candidates(gap, point, normal, number, crowded)
-    return Candidates(*parts[0], crowded)
+        parts = [tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))]
+    gap, point, normal, number = parts[0]
+    if scene.is_soft:
+        gap = _without_capsule_ends(scene, gap, number)
+    return Candidates(gap, point, normal, number, crowded)
+
+
+def _without_capsule_ends(scene: Scene, gap: Any, number: Any) -> Any:
+    """Gaps of candidates by their numbers, far for the ends of capsules on capsules: MuJoCo has one contact there."""
+    ways = [
+        *scene.collisions,
+        *(way for one in scene.pair_classes for pair in one.pairs for way in collisions_of(*pair)),
+    ]
+    ends = [way.pair.touches is capsule_ends for way in ways for _ in range(way.count)]
+    if not any(ends):
+        return gap
+    absent = numpy.array([*[0.0] * scene.ground_candidates, *map(float, ends)])
+    known = isinstance(number, numpy.ndarray)
+    left_out = absent[number.astype(int)] if known else np.take(absent, number)
+    return np.where(left_out > 0.5, ABSENT, gap)
 
 
 def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, time_step: Any) -> Contacts:

@@ -123,9 +123,7 @@ def _contact_column(scene: Scene, contacts: Contacts, weights: Any) -> tuple[_Co
     return column, [pick(x) for x in friction] if friction.any() else None
 
 
-def _other_column(
-    scene: Scene, state: StepState, rows: ConstraintRows, weights: Any, h: Any
-) -> tuple[_Column, Any]:
+def _other_column(scene: Scene, state: StepState, rows: ConstraintRows, weights: Any, h: Any) -> tuple[_Column, Any]:
     """Constraints, one-sided ones, limits and dry friction of joints, and what J̇ v adds to the first two (n,)."""
     soft = scene.impedances
     if soft is None:

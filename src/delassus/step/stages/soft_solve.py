@@ -43,9 +43,7 @@ def solve_softly(
     return Impulses(-end.slopes[: scene.m], residual, end.count, done, np.array(1.0), end.u, np.zeros(scene.nv))
 
 
-def primal_problem(
-    scene: Scene, system: StepSystem, coefficients: dict[str, Any], time_step: Any
-) -> PrimalProblem:
+def primal_problem(scene: Scene, system: StepSystem, coefficients: dict[str, Any], time_step: Any) -> PrimalProblem:
     """The problem of a step."""
     soft, forces = system.soft, system.forces
     M = np.array(system.inertia)
