@@ -212,14 +212,14 @@ def test_a_coupling_of_joints_is_a_polynomial():
     model, q, expected = violation(text)
     (tie,) = model.constraints
     assert isinstance(tie, JointCoupling)
-    q1, q2 = q[model.joint_index(tie.joint1)], q[model.joint_index(tie.joint2)]
+    q1, q2 = q[model.joint_index(tie.follower)], q[model.joint_index(tie.leader)]
     value = q1 - tie.reference1 - np.polyval(tie.coefficients[::-1], q2 - tie.reference2)
     np.testing.assert_allclose([value], expected, atol=1e-12)
 
 
 def test_a_joint_may_be_held_alone():
     (tie,) = dl.load(world(body(), "<equality><joint joint1='hinge' polycoef='.1 0 0 0 0'/></equality>")).constraints
-    assert (tie.joint1, tie.joint2, tie.coefficients[0]) == ("hinge", None, 0.1)
+    assert (tie.follower, tie.leader, tie.coefficients[0]) == ("hinge", None, 0.1)
 
 
 # --- data and what is left out ----------------------------------------------------------------------------------------

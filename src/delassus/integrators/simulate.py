@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, number_in_range, one_of, real_array, whole_number
+from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, check_integer, number_in_range, one_of, real_array
 from delassus.common.options import Shortcuts
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.host.kernel import Kernel
 from delassus.constrained.delassus.scales import row_sizes
@@ -23,7 +23,7 @@ from delassus.integrators.choice import integrator_named
 from delassus.integrators.options import MotionOptions
 from delassus.integrators.protocol import Integrator
 from delassus.integrators.task import PROJECTIONS, ParametricTask, Task
-from delassus.integrators.written import Event, MotionError, recorded
+from delassus.integrators.written import Event, MotionError, trace_function
 from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.output.status import MotionStatus
@@ -82,7 +82,7 @@ def simulate_motion(
     q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)
     projection = _projection(options.projection.project) if robot.m else "none"
     happenings = _events(robot, events)
-    control = recorded("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
+    control = trace_function("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
     samples = _samples(how.dense, integrator)
     task = _task(robot, integrator, control, happenings, projection, samples)
     errors = _tolerance(how.tolerance, integrator)
@@ -92,7 +92,7 @@ def simulate_motion(
     given = _parameters(robot, options.parameters)
     batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in given.items()})
     q_now, v_now = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now))
-    q_now, v_now, status = _started(robot, q_now, v_now, t[0], options.projection.start, given)
+    q_now, v_now, status = _prepare_start(robot, q_now, v_now, t[0], options.projection.start, given)
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
     before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
@@ -138,7 +138,7 @@ def simulate_motion(
 def _task(
     robot: Mechanism,
     integrator: Integrator,
-    control: Recorded | None,
+    control: RecordedFunction | None,
     events: tuple[Event, ...],
     projection: str,
     samples: int,
@@ -298,12 +298,12 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
 
 
 def _most(max_steps: Any) -> float:
-    whole_number("max_steps", max_steps, 1, int(MOST))
+    check_integer("max_steps", max_steps, 1, int(MOST))
     return float(max_steps)
 
 
 def _samples(dense: Any, integrator: Integrator) -> int:
-    dense = whole_number("dense", dense, 0, 1000)
+    dense = check_integer("dense", dense, 0, 1000)
     if dense and not integrator.has_dense_output:
         raise MotionError(
             f"{integrator.name} has no dense output: ask for more times, or take dopri5.", code="not-supported"
@@ -323,7 +323,7 @@ def _in_place(happened: Floats, t: Floats) -> Floats:
     return np.where((happened > low) & (happened <= high), happened, np.nan)
 
 
-def _started(
+def _prepare_start(
     robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
 ) -> tuple[Floats, Floats, Any]:
     """The start as it is followed, and its status."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.graph.parameters import PARAMETERS
-from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
+from delassus.compiler.host.retry import Attempt, Batch, Results, has_flag, retry
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
@@ -210,7 +210,7 @@ class Runner:
             ]
         else:
             schedule += [(NEEDS_ITERATIONS, reduced, MAX_ITERATIONS), (NEEDS_FULL_SET, full, MAX_ITERATIONS)]
-        attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in schedule]
+        attempts = [Attempt(partial(self._solve, used, most), has_flag(flag)) for flag, used, most in schedule]
         before = None
         if lying is not None:
             numbers = np.zeros(lying.shape)

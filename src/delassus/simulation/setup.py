@@ -6,10 +6,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
+
 from delassus.common.frozen import Frozen
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
+from delassus.errors import short
 from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
@@ -22,6 +25,21 @@ from delassus.step.stages.reduced import reduced_scene
 
 PRIMAL: Final = "primal"
 """The name of Newton's method on velocities, that of MuJoCo's law of contact."""
+
+
+MORE_SLOTS: Final = 8
+"""Contacts beyond those of the rigid law: a redundant contact that is left out makes a soft robot softer."""
+
+
+def refuse_restitution(ground: Ground) -> None:
+    """Refuse coefficients of restitution, which MuJoCo's law does not have."""
+    if np.any(ground.restitution):
+        raise SimulationError(
+            f'law="mujoco" has no coefficient of restitution, and the ground has {short(repr(ground.restitution))}: '
+            'how contacts bounce is said by solref, such as solref="-10000 -10"; leave restitution out, or choose '
+            'law="rigid".',
+            code="conflicting-arguments",
+        )
 
 
 def choose_step(scene: Scene, method: Any, slots: int) -> Scene:

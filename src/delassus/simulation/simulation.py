@@ -14,8 +14,8 @@ from delassus.common.checks import (
     TIME_STEPS,
     array_of_shape,
     boolean,
+    check_integer,
     number_in_range,
-    whole_number,
 )
 from delassus.common.options import Shortcuts
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -36,10 +36,9 @@ from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
-from delassus.simulation.scenery import choose_ground, warn_of_scenery
-from delassus.simulation.setup import choose_step
+from delassus.simulation.scenery import choose_ground, ground_plane, warn_of_scenery
+from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution
 from delassus.simulation.shapes import shapes_of
-from delassus.simulation.softness import MORE_SLOTS, refuse_restitution, soften
 from delassus.simulation.starting import (
     are_admissible_for,
     check_parameters,
@@ -53,6 +52,7 @@ from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.bodies.kernels import period_kernel
+from delassus.step.laws.softening import soften
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
@@ -120,7 +120,7 @@ class Simulation(Inspection):
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
-        substeps = whole_number("substeps", substeps)
+        substeps = check_integer("substeps", substeps)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
@@ -155,7 +155,7 @@ class Simulation(Inspection):
         )
         if how.law == "mujoco":
             refuse_restitution(ground)
-            scene = soften(scene, model, shapes, meeting)
+            scene = soften(scene, ground_plane(model))
         slots = count_slots(model, meeting)
         self.scene = choose_step(scene, how.method, slots + MORE_SLOTS if scene.is_soft else slots)
         self.freeze()
@@ -236,7 +236,7 @@ class Simulation(Inspection):
         activation = first_activation(scene.na, activation, batch)
         p = np.broadcast_to(p, (*batch, p.shape[-1]))
         state = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
-        return replace(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
+        return replace(state, activation=activation, seed=check_integer("seed", seed, 0), parameters=p.copy())
 
     def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> State:
         """The first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the items."""
@@ -388,4 +388,4 @@ class Simulation(Inspection):
         if push is not None and not callable(push):
             check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        return record_run(self, state, given, whole_number("every", every), progress, push)
+        return record_run(self, state, given, check_integer("every", every), progress, push)

@@ -62,9 +62,9 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
         p = link.parent
         if p < 0:
             still = (np.zeros(3), np.zeros(3), -np.array(tree.gravity))
-            w, dw, acc = _carried(poses[i], *still, np.zeros((3, 3)))
+            w, dw, acc = _propagate_motion(poses[i], *still, np.zeros((3, 3)))
         else:
-            w, dw, acc = _carried(poses[i], omega[p], alpha[p], origin[p], B[p])
+            w, dw, acc = _propagate_motion(poses[i], omega[p], alpha[p], origin[p], B[p])
         (lin_J, ang_J), (a_lin, a_ang) = v_J[i], a_J[i]
         origin.append(acc + a_lin + np.cross(2.0 * w + ang_J, lin_J))
         alpha.append(dw + a_ang + np.cross(w, ang_J))
@@ -84,7 +84,7 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
     return tau
 
 
-def _carried(pose: Pose, omega: Any, alpha: Any, origin: Any, B: Any) -> tuple[Any, Any, Any]:
+def _propagate_motion(pose: Pose, omega: Any, alpha: Any, origin: Any, B: Any) -> tuple[Any, Any, Any]:
     """ω, α and the acceleration of the child's origin, as if the joint did not move, in the child's axes."""
     *inner, mount = pose.steps
     origin = origin + B @ mount.p if isinstance(mount, ShiftStep) else origin

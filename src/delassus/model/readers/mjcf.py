@@ -25,8 +25,7 @@ from delassus.model.formats import register_format
 from delassus.model.model import Model
 from delassus.model.parts import Posture
 from delassus.model.placement import vector
-from delassus.model.readers.mjcf_contact import contact_rules
-from delassus.model.readers.mjcf_impedance import impedances
+from delassus.model.readers.mjcf_contact import contact_rules, impedances
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
 from delassus.model.readers.mjcf_parts import actuators, equalities, sensors, shapes, tendons

@@ -68,7 +68,7 @@ def read_tree(m: Any, names: MjcfNames, springs: bool = True, dampers: bool = Tr
             parent, at = len(joints) - 1, Placement.of(p=0.0 - anchor)
         bodies.append((parent, at))
         own = Inertia.of(m.body_mass[b], ZERO, np.diag(m.body_inertia[b]))
-        own = own.moved(at * placement(m.body_ipos[b], m.body_iquat[b]))
+        own = own.transform(at * placement(m.body_ipos[b], m.body_iquat[b]))
         if parent != WORLD and m.body_gravcomp[b] * own.mass:
             share = Inertia.of(m.body_gravcomp[b] * own.mass, own.com)
             compensated[parent] = compensated.get(parent, Inertia()) + share

@@ -146,10 +146,10 @@ class _Builder:
         if moment is not None:
             self.suspects.append((link, body, moment))
         if body == WORLD:
-            self.base += own.moved(placement)
+            self.base += own.transform(placement)
         else:
             carried, total = self.bodies[body]
-            self.bodies[body] = (carried, total + own.moved(placement))
+            self.bodies[body] = (carried, total + own.transform(placement))
 
     def _link_name(self, link: Element, body: int, placement: Placement) -> str:
         """The name of a link's frame: the link's own, unless it is that of the world and the link is elsewhere."""

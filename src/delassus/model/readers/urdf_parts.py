@@ -81,7 +81,7 @@ def inertia(link: Element) -> Inertia:
     ixx, iyy, izz = (moments_element.measures(name, 1)[0] for name in _MOMENTS)
     ixy, ixz, iyz = (moments_element.measures(name, 1, (0.0,))[0] for name in _PRODUCTS)
     rotational = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    return Inertia.of(mass, ZERO, rotational).moved(origin(inertial))
+    return Inertia.of(mass, ZERO, rotational).transform(origin(inertial))
 
 
 def triangle_warning(link: Element, body: Inertia) -> list[str]:

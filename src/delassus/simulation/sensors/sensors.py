@@ -18,7 +18,6 @@ from delassus.common.names import UnknownName
 from delassus.compiler.graph.parameters import PARAMETERS, ParametricComposite
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.errors import short
-from delassus.model.of_model import OfModel
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.runner import some
@@ -26,6 +25,7 @@ from delassus.simulation.sensors.contacts import GROUND, candidate_signs, names_
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
+from delassus.step.of_scene import OfScene
 from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.kernels import GROUND as GROUND_INPUTS
 from delassus.step.stages.types import GroundShape
@@ -37,7 +37,7 @@ AIR_TIME: Final = "airtime"
 
 
 @dataclass(frozen=True)
-class Panel(OfModel):
+class Panel(OfScene):
     """A scene and the sensors that are read in it: what the kernel is compiled for."""
 
     scene: Scene
@@ -48,39 +48,9 @@ class Panel(OfModel):
         return object.__new__(ParametricPanel if isinstance(scene, ParametricScene) else cls)
 
     @property
-    def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
-        return self.scene.model
-
-    @property
     def readings(self) -> int:
         """Numbers that all sensors give together."""
         return sum(size_of(self.scene, sensor) for sensor in self.sensors)
-
-    @property
-    def impulse_size(self) -> int:
-        """Elements of arrays of rows."""
-        return self.scene.impulse_size
-
-    @property
-    def slot_size(self) -> int:
-        """Elements of arrays of contacts."""
-        return self.scene.slot_size
-
-    @property
-    def control_size(self) -> int:
-        """Elements of arrays of controls."""
-        return self.scene.control_size
-
-    @property
-    def field_rows(self) -> int:
-        """Of the height field's grid."""
-        return self.scene.field_rows
-
-    @property
-    def field_columns(self) -> int:
-        """Of the height field's grid."""
-        return self.scene.field_columns
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,9 @@ from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree
 from delassus.geometry.reach import Reach
-from delassus.model.impedance import Impedance
 from delassus.model.links import links_of
 from delassus.model.model import Model, TracedModel
-from delassus.model.parts import WORLD
+from delassus.model.parts import WORLD, Impedance
 from delassus.model.placement import Placement
 from delassus.step.scene import Scene
 

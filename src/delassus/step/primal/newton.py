@@ -4,7 +4,7 @@ With the velocity v_f without constraints, the least of the convex function
 
     φ(u) = ½ (u - v_f)ᵀ M̂ (u - v_f) + Σ s_i(J_i u - c_i)
 
-over velocities u (nv,) is the one of the step, c (m,) being what rows ask for (see `stages.soft_rows`), s their costs.
+over velocities u (nv,) is the one of the step, c (m,) being what rows ask for (see `soft_rows`), s their costs.
 One iteration:
 
     (M̂ + Jᵀ s'' J) du = -(M̂ (u - v_f) + Jᵀ s'),      u⁺ = u + t du,  t near the least of φ(u + t du).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delassus.model.impedance import Impedance
+from delassus.model.parts import Impedance
 
 
 @dataclass(frozen=True)

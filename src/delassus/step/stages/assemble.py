@@ -26,6 +26,7 @@ from delassus.linalg.products import mirror
 from delassus.step.actuators.forces import Forces
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
+from delassus.step.primal.soft_rows import RowState, soft_rows
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components
 from delassus.step.scheme.energy import gravity_forces
@@ -34,7 +35,6 @@ from delassus.step.stages.collide import Contacts, warm_start
 from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.rolling import rolling_velocity
 from delassus.step.stages.rows import ConstraintRows, constraint_rows
-from delassus.step.stages.soft_rows import soft_rows
 from delassus.step.stages.types import StepInputs, StepState
 
 FAR: Final = 10.0
@@ -163,7 +163,8 @@ def assemble(
         spin = h * _solve(factor, spin) if any(part.rigid for part in parts) else np.zeros(scene.nv)
         free = v + h * _solve(factor, acting) + spin
         before, after = rows.velocities(v), rows.velocities(free)
-        soft = soft_rows(scene, state, contacts, rows, before, h)
+        now = RowState(q, v, state.time + h, contacts.candidate, contacts.gap, rows.stop_gap, rows.target, before)
+        soft = soft_rows(scene, now, h)
         scale = np.maximum(_largest_speed(scene, after), _largest_speed(scene, before)) if scene.m else np.array(0.0)
         scale = scale + fall_speed(model, h) + 1e-12
         none, kick = np.zeros(scene.m), h * _solve(factor, forces.force + weight)
@@ -205,13 +206,14 @@ def assemble(
 
     acting = accelerating_forces(v + 0.5 * change)
     free = v + h * _solve(factor, acting)
-    if scene.bounces:  # a second estimate of the middle: what never comes to rest accumulates the error of one
+    rebounds = scene.bounces and scene.m > 0
+    if rebounds:  # a second estimate of the middle: what never comes to rest accumulates the error of one
         bounces = inputs.contact.restitution > 0.0
         middle = 0.5 * (v + free + np.where(persists, response, 0.0))
         acting = np.where(bounces, accelerating_forces(middle), acting)
         free = np.where(bounces, v + h * _solve(factor, acting), free)
     before, after = rows.velocities(v), rows.velocities(free)
-    if scene.bounces:
+    if rebounds:
         # The energy of an impact is that of velocities that bodies have turned with already, but that gravity and
         # motors have not changed: with those of the beginning, h ω of it would be gained or lost.
         before = np.where(bounces, after - rows.velocities(kick), before)

@@ -26,13 +26,13 @@ from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_mo
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.marks import Mark
+from delassus.step.points.slot_friction import contact_coefficients
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components, turning_dofs
 from delassus.step.scheme.free_rotation import SUBSTEPS
 from delassus.step.stages.assemble import StepSystem, assemble
 from delassus.step.stages.close_loops import close_loops
 from delassus.step.stages.collide import Contacts, collide, has_impulse_outside, penetrates_outside
-from delassus.step.stages.friction import contact_coefficients
 from delassus.step.stages.integrate import Motion, integrate
 from delassus.step.stages.kinematics import Kinematics, compute_kinematics
 from delassus.step.stages.soft_solve import solve_softly
@@ -319,16 +319,19 @@ class _Period(NamedTuple):
     done: Any
 
 
+class PeriodStart(NamedTuple):
+    """What a control period begins with: a state as arrays, its time [s], and whether it is alive (1)."""
+
+    q: Any
+    v: Any
+    impulse: Any
+    contact: Any
+    time: Any
+    alive: Any
+
+
 def take_period(
-    scene: Scene,
-    q: Any,
-    v: Any,
-    impulse: Any,
-    contact: Any,
-    time: Any,
-    alive: Any,
-    inputs: StepInputs,
-    step: Step = take_activated_step,
+    scene: Scene, start: PeriodStart, inputs: StepInputs, step: Step = take_activated_step
 ) -> tuple[Any, ...]:
     """All steps of a control period: q, v, impulse, contact, residual, iterations, flags (see `Mark`).
 
@@ -336,6 +339,7 @@ def take_period(
     be solved again.
     """
     check_inertias(scene.model)
+    q, v, impulse, contact, time, alive = start
     padding = impulse[scene.full.m + scene.na :], contact[scene.full_slots :]
     control = inputs.control[: scene.nu]
     first = initial_result(scene, q, v, impulse, contact, time)

@@ -21,15 +21,36 @@ from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import rows_in
-from delassus.model.impedance import Impedance
+from delassus.model.parts import Impedance
 from delassus.step.laws.impedance import LEAST, gains, impedances
 from delassus.step.laws.weights import scene_weights
 from delassus.step.scene import Scene
 from delassus.step.scheme.flying import turning
 from delassus.step.sources.impedances import ContactImpedance
-from delassus.step.stages.collide import Contacts
-from delassus.step.stages.rows import ConstraintRows
-from delassus.step.stages.types import StepState
+
+
+class RowState(NamedTuple):
+    """What soft rows depend on in a state.
+
+    Attributes:
+        q: (nq,) configuration.
+        v: (nv,) velocity.
+        time: () at the step's end [s].
+        candidate: (slots,) of contacts.
+        gap: (slots,) of contacts [m].
+        stop_gap: (stops,) of one-sided constraints and joint limits [rad, m].
+        reference_velocity: (bilateral,) that constraints are held to.
+        row_velocity: (m,) J v.
+    """
+
+    q: Any
+    v: Any
+    time: Any
+    candidate: Any
+    gap: Any
+    stop_gap: Any
+    reference_velocity: Any
+    row_velocity: Any
 
 
 class SoftRows(NamedTuple):
@@ -52,16 +73,14 @@ class _Column(NamedTuple):
     weight: Any
 
 
-def soft_rows(
-    scene: Scene, state: StepState, contacts: Contacts, rows: ConstraintRows, before: Any, time_step: Any
-) -> SoftRows:
-    """The rows of a state, whose velocities are `before` (m,)."""
-    h, slots, end = time_step, scene.slots, scene.contact_end
+def soft_rows(scene: Scene, state: RowState, time_step: Any) -> SoftRows:
+    """The rows of a state."""
+    h, slots, end, before = time_step, scene.slots, scene.contact_end, state.row_velocity
     target = np.array(before)
     weights = scene_weights(scene)
     stiffness = np.zeros(slots)
     if slots:
-        column, friction = _contact_column(scene, contacts, weights.contacts)
+        column, friction = _contact_column(scene, state, weights.contacts)
         stiffness, pull, damping = _respond(column, h)
         across = damping
         if friction is not None:
@@ -72,12 +91,12 @@ def soft_rows(
         target[:end] = wanted.reshape(-1)
     others = np.zeros(scene.m - end)
     if scene.m > end:
-        column, product = _other_column(scene, state, rows, weights.others, h)
+        column, product = _other_column(scene, state, weights.others)
         others, pull, damping = _respond(column, h)
         speed = np.array(before[end:])
         if scene.mechanism.m:
             bilateral = slice(0, scene.mechanism.m)
-            speed[bilateral] = speed[bilateral] - rows.target
+            speed[bilateral] = speed[bilateral] - state.reference_velocity
         target[end:] = before[end:] - h * (damping * speed + pull + product)
     return SoftRows(stiffness, others, target)
 
@@ -98,13 +117,13 @@ def _table(own: tuple[Impedance, ...]) -> tuple[Any, Any]:
     )
 
 
-def _contact_column(scene: Scene, contacts: Contacts, weights: Any) -> tuple[_Column, Any]:
+def _contact_column(scene: Scene, state: RowState, weights: Any) -> tuple[_Column, Any]:
     """The contacts of a state, and the references (2, slots) of their friction where some have one of their own."""
     own: tuple[ContactImpedance, ...] = scene.impedances.contacts if scene.impedances else ()
     solref, solimp = _table(own)
     friction = numpy.array([x.solreffriction or (0.0, 0.0) for x in own]).T
     margin = numpy.array([x.margin for x in own])
-    number = contacts.candidate
+    number = state.candidate
     if scene.has_fixed_slots:
         number = numpy.array(scene.slot_candidates[: scene.slots], int)
 
@@ -116,19 +135,19 @@ def _contact_column(scene: Scene, contacts: Contacts, weights: Any) -> tuple[_Co
             return numpy.broadcast_to(values[0], (scene.slots, *values.shape[1:]))
         return np.take(values, number, axis=0)
 
-    violation = contacts.gap - pick(margin)
+    violation = state.gap - pick(margin)
     table = [pick(column) for column in solimp.T]
     impedance = numpy.stack(table, 1) if all(isinstance(x, numpy.ndarray) for x in table) else np.stack(table, 1)
     column = _Column(violation, violation, violation < 0.0, [pick(x) for x in solref], impedance, pick(weights))
     return column, [pick(x) for x in friction] if friction.any() else None
 
 
-def _other_column(scene: Scene, state: StepState, rows: ConstraintRows, weights: Any, h: Any) -> tuple[_Column, Any]:
+def _other_column(scene: Scene, state: RowState, weights: Any) -> tuple[_Column, Any]:
     """Constraints, one-sided ones, limits and dry friction of joints, and what J̇ v adds to the first two (n,)."""
     soft = scene.impedances
     if soft is None:
         raise TypeError("the rows of this scene are rigid.")
-    motions = LinkMotions.of(scene.model, state.q, state.v, state.time + h)
+    motions = LinkMotions.of(scene.model, state.q, state.v, state.time)
     own: list[Impedance] = []
     violation: list[Any] = []
     size: list[Any] = []
@@ -139,7 +158,7 @@ def _other_column(scene: Scene, state: StepState, rows: ConstraintRows, weights:
         violation += list(error)
         size += [np.sqrt(np.sum(error * error))] * count
     own += (*soft.one_sided, *soft.joint_limits)
-    stops = list(rows.stop_gap) if scene.stop_rows else []
+    stops = list(state.stop_gap) if scene.stop_rows else []
     acts = [np.array(True)] * len(violation) + [gap < 0.0 for gap in stops]
     rest = len(scene.friction_bounds)
     own += soft.joint_friction
