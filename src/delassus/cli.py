@@ -21,9 +21,9 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import BadArgument, DelassusError
 from delassus.model.equality import describe_equality
 from delassus.model.model import Model
+from delassus.model.readers.documents.xml import MAX_BYTES
 from delassus.model.readers.load import load
 from delassus.model.readers.urdf import MimicMode, Root
-from delassus.model.readers.xml import MAX_BYTES
 from delassus.model.reports.comparison import compare
 from delassus.model.reports.mass_report import mass_report
 from delassus.terminal import App, console, escape_text, format_table

@@ -21,7 +21,7 @@ from delassus.errors import DelassusError, short
 PathLike = str | os.PathLike[str]
 
 _KINDS: Final = "biufU"
-"""Of the arrays in files: truth values, numbers, and texts."""
+"""Of the arrays in files: booleans, numbers, and texts."""
 
 _DEFLATE: Final = 1032
 """How many times larger than its compressed form data can be."""
@@ -41,7 +41,7 @@ def write(
     as it is: a file must not take its place.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.", code="wrong-type")
+        raise kind(f"the path of {what} is {short(repr(path))}; it must be a string or a Path.", code="wrong-type")
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
@@ -82,7 +82,7 @@ def write_arrays(what: str, path: PathLike, arrays: Mapping[str, Any], kind: typ
 def read_arrays(what: str, path: PathLike, kind: type[DelassusError]) -> dict[str, NDArray[Any]]:
     """The arrays of an archive, which may come from anybody: of numbers and texts, and of sizes that memory has."""
     if not isinstance(path, (str, os.PathLike)):
-        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.", code="wrong-type")
+        raise kind(f"the path of {what} is {short(repr(path))}; it must be a string or a Path.", code="wrong-type")
     path = Path(path)
     try:
         if path.exists() and not path.is_file():

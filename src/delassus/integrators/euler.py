@@ -25,7 +25,7 @@ class ExplicitEuler:
     has_dense_output: bool = False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s]."""
         return Step(system.integrate(q, h * v), v + h * system.acceleration(time, q, v))
 
 
@@ -39,7 +39,7 @@ class SemiImplicitEuler:
     has_dense_output: bool = False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s]."""
         faster = v + h * system.acceleration(time, q, v)
         return Step(system.integrate(q, h * faster), faster)
 
@@ -54,6 +54,6 @@ class Taylor:
     has_dense_output: bool = False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s]."""
         a = system.acceleration(time, q, v)
         return Step(system.integrate(q, h * v + 0.5 * h * h * a), v + h * a)

@@ -16,7 +16,7 @@ class IntegratorOptions(Options):
         method: "dopri5", which chooses its steps by the tolerance, or with steps of a fixed length "explicit_euler",
             "semi_implicit_euler", "taylor", "rk4", "implicit_euler", "midpoint", "gauss"; or an `Integrator`.
         tolerance: (…) what a step of "dopri5" may be off, in radians, robot's lengths, and shares of velocities.
-        step: [s] the length of steps, which methods of fixed length need: it is shortened so that a whole number leads
+        step: [s] the length of steps, which methods of fixed length need: it is shortened so that an integer leads
             from each time to the next. The first step of "dopri5".
         dense: How many states are wanted between each two times, evenly spaced, by the dense output of "dopri5": steps
             do not end there, so that they cost little, and are not projected.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, check_integer,
 from delassus.common.options import Shortcuts
 from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
-from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
 from delassus.constrained.rows.references import constraint_error
@@ -62,7 +62,7 @@ def simulate_motion(
         mechanism: The robot and its constraints; a model moves with those that come with it.
         q: Configurations (…, nq) [rad, m] at the first time.
         v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
-        tau: Generalised forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
+        tau: Generalized forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
             (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
             gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
         times: (times,) [s] at which states are wanted; the first is that of the start.
@@ -131,7 +131,28 @@ def simulate_motion(
         {event.name: found[..., k] for k, event in enumerate(happenings)},
         robot,
         parameters=given.get(PARAMETERS),
+        tau=_forces_at_times(forces, samples, len(t_all)) if control is None else partial(_applied_forces, task, given),
     )
+
+
+@kernel("(nq),(nv),()->(nv)")
+def control_force(task: Task, q: Any, v: Any, time: Any) -> Floats:
+    """The forces (nv,) that a function of the user gives."""
+    assert task.control is not None
+    return task.control(time, q, v)[0]
+
+
+def _applied_forces(task: Task, given: dict[str, Floats], time: Floats, q: Floats, v: Floats) -> Floats:
+    """Forces (times, …, nv) of a function, in states of a trajectory."""
+    found: Floats = control_force(task, q, v, time, **given)
+    return found
+
+
+def _forces_at_times(forces: Floats, samples: int, times: int) -> Floats:
+    """(times, …, nv): at each time those from there on, at the last those until there."""
+    if len(forces) == 1:
+        return np.broadcast_to(forces, (times, *forces.shape[1:]))
+    return np.concatenate([forces.repeat(samples + 1, axis=0), forces[-1:]])
 
 
 @lru_cache(maxsize=64)
@@ -143,7 +164,7 @@ def _task(
     projection: str,
     samples: int,
 ) -> Task:
-    """The same object for the same task: the kernel finds its code by it."""
+    """The task, cached: kernels find their code by its identity."""
     kind = ParametricTask if isinstance(robot, Parametric) else Task
     return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
 
@@ -162,7 +183,7 @@ def _mechanism(given: Any) -> Mechanism:
 
 @lru_cache(maxsize=64)
 def _of_model(model: Model | ParametricModel) -> Mechanism:
-    """The same mechanism for the same model: kernels know it then."""
+    """The mechanism of a model, cached: kernels find their code by its identity."""
     return Mechanism(model)
 
 
@@ -191,7 +212,8 @@ def _times(times: ArrayLike) -> Floats:
     t = np.array(real_array("times", times))
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(
-            f"times has shape {t.shape}; it is a list of two or more, the first that of the start.", code="wrong-shape"
+            f"times has shape {t.shape}; it must be a list of two or more, the first that of the start.",
+            code="wrong-shape",
         )
     if not np.all(np.isfinite(t)):
         raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.", code="not-finite")

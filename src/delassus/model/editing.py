@@ -74,7 +74,8 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
 
 
 def _prefix_sensor(sensor: FileSensor, prefix: str) -> FileSensor:
-    return replace(sensor, name=prefix + sensor.name, target=prefix + sensor.target)
+    target, reference = (name and prefix + name for name in (sensor.target, sensor.reference))
+    return replace(sensor, name=prefix + sensor.name, target=target, reference=reference)
 
 
 def _world_name(other: Model, prefix: str) -> str:

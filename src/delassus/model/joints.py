@@ -93,7 +93,7 @@ class Revolute(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((REVOLUTE, self.axis, 0.0),)
 
 
@@ -107,7 +107,7 @@ class Prismatic(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((PRISMATIC, self.axis, 0.0),)
 
 
@@ -128,7 +128,7 @@ class Helical(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((HELICAL, self.axis, self.pitch),)
 
 
@@ -169,7 +169,7 @@ class Translation(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((TRANSLATION, Z, 0.0),)
 
 
@@ -183,7 +183,7 @@ class Planar(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((PLANAR, self.normal, 0.0),)
 
 
@@ -195,19 +195,19 @@ class Spherical(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((SPHERICAL, Z, 0.0),)
 
 
 @dataclass(frozen=True)
 class Free(JointKind):
-    """Moves freely."""
+    """A joint with all six degrees of freedom: a floating base."""
 
     label = "free"
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((FREE, Z, 0.0),)
 
 

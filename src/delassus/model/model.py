@@ -204,7 +204,7 @@ class Model(Description):
         g = np.asarray(gravity, float)
         if g.shape != (3,):
             raise BadArgument(
-                f"gravity has shape {g.shape}; it is three numbers [m/s²], such as (0.0, 0.0, -9.81).",
+                f"gravity has shape {g.shape}; it must be three numbers [m/s²], such as (0.0, 0.0, -9.81).",
                 code="wrong-shape",
             )
         return replace(self, gravity=vector(g))

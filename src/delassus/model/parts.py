@@ -29,7 +29,7 @@ class Joint:
     one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
     `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
     `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
-    The generalised forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
+    The generalized forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
     (lower, upper). `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
     carries the weight of so much.
     """
@@ -169,11 +169,23 @@ class ContactRules:
 
 @dataclass(frozen=True)
 class FileSensor:
-    """A sensor that a model's file names: its kind, and the frame, joint, actuator or body that it is on."""
+    """A sensor of a model's file.
+
+    Attributes:
+        name: Its own, or its kind and target if it has none.
+        kind: In MuJoCo's words.
+        target: The frame, joint, tendon, actuator or body that it is on.
+        reference: The frame in whose axes and with respect to which it measures; "" for the world.
+        numbers: Of a magnetometer, the magnetic flux (3,) in the world.
+        cutoff: The largest magnitude of its readings; zero for no end.
+    """
 
     name: str
     kind: str
     target: str
+    reference: str = ""
+    numbers: tuple[float, ...] = ()
+    cutoff: float = 0.0
 
 
 # --- how soft rows are ------------------------------------------------------------------------------------------------

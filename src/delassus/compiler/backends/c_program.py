@@ -231,7 +231,7 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
     def local_name(value: int) -> str:
         if value <= 0:
             return literal(program.constants[-value], precision)
-        if value not in names:  # truth values are 1.0 and 0.0 in slots
+        if value not in names:  # booleans are 1.0 and 0.0 in slots
             if value in plan.shared:
                 cursor, offset = plan.shared[value]
                 place = f"c[{cursor.number}][{offset}]"

@@ -57,7 +57,7 @@ class Frame:
         return Cursor(self.cursors - 1, self.row(2) if slot is None else slot)
 
     def one(self) -> int:
-        """A slot."""
+        """Allocate one slot, a free one if there is any."""
         return self.free.pop() if self.free else self.row(1)
 
     def row(self, length: int) -> int:

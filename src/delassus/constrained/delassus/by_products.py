@@ -114,7 +114,7 @@ class KktInverse(NamedTuple):
     coupling: Any
     """B = Λ J M⁻¹ (…, m, nv): the transposed of the pseudo-inverse of J that is weighted by M."""
     free: Any
-    """N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (…, nv, nv): accelerations per generalised force, where the rows allow them."""
+    """N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (…, nv, nv): accelerations per generalized force, where the rows allow them."""
 
 
 @kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": TIME, "proximal": PROXIMAL}, result=KktFactors)

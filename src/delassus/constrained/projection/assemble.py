@@ -7,7 +7,7 @@ shares of the robot's own (`row_sizes`), so that they can be added to angles:
 
 with J the exact derivative of e; the constraints' own Jacobian is that only where e = 0. A step is the shortest in the
 metric of D that makes the errors as small as it does: every δᵢ² Dᵢ is an energy times a time squared, so that no step
-depends on whether a joint counts in metres or millimetres, and heavy parts move less than light ones. The diagonal is
+depends on whether a joint counts in meters or millimeters, and heavy parts move less than light ones. The diagonal is
 enough for this; all of M, as in `project`, is not worth its factors here. Joints that are locked have D⁻¹ = 0.
 
 The damping μ makes steps possible whatever the rank, so that redundant rows and singular configurations do no harm; see

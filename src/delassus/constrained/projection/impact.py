@@ -71,12 +71,14 @@ def _check_restitution(what: str, value: Any, count: int) -> Any:
     e = numpy.asarray(value if several else frozen_numbers(what, value), float)
     if e.ndim and e.shape[-1] != count:
         raise BadArgument(
-            f"{what} has {e.shape[-1]} numbers; it is one number, or one for each of {count} rows.", code="wrong-shape"
+            f"{what} has {e.shape[-1]} numbers; it must be one number, or one for each of {count} rows.",
+            code="wrong-shape",
         )
     wrong = e[(e < 0.0) | (e > 1.0)]
     if wrong.size:
         raise BadArgument(
-            f"{what} is {wrong.flat[0]:g}; it is a number from 0, where rows stick, to 1, where they are thrown back "
+            f"{what} is {wrong.flat[0]:g}; it must be a number from 0, where rows stick, to 1, where they are "
+            "thrown back "
             "without loss.",
             code="restitution-out-of-range",
         )

@@ -99,7 +99,7 @@ def constrained_derivatives(
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         iterations: How many are made.
         converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
             without drift of λ or ∂λ. Before iterations have converged it is not exact. For redundant rows, ∂λ/∂q is the
@@ -187,7 +187,7 @@ def _drift(
 
     Of iterates, it is the part of the last change that no acceleration feels, G w = 0, which further iterations keep
     while they contract all others. Where these are too large, iterations are far from their end, and w is zero.
-    After one iteration there is no change to see, and None instead of a truth value.
+    After one iteration there is no change to see, and None instead of a boolean.
     """
     m = weighted.problem.rows.m
     if len(forces) < 2:

@@ -74,7 +74,7 @@ def kkt(
         mechanism: The robot and its constraints.
         q: Configuration (…, nq) [rad, m].
         v: Velocity (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N].
+        tau: Generalized forces (…, nv) [N·m, N].
         proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
             unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
         time: (…) [s] what references move with, needed where they do.

@@ -1,4 +1,4 @@
-"""Proximal iterations by one sparse factorisation of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
+"""Proximal iterations by one sparse factorization of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
 
 Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`). With the rows first, the velocities from the root to the
 leaves, elimination from the last to the first fills in nothing that M, J and the Delassus matrix do not have:
@@ -69,7 +69,7 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The same for rows that ask for a residual r (m,)."""
+    """The factors for rows whose target residual is r (m,) instead of zero."""
     return replace(factors, dual=dual.shift_target(factors.dual, r))
 
 

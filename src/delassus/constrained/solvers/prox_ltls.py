@@ -88,7 +88,7 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The same for rows that ask for a residual r (m,)."""
+    """The factors for rows whose target residual is r (m,) instead of zero."""
     return replace(factors, gamma=factors.gamma - r)
 
 

@@ -41,7 +41,7 @@ class Status(Sentences):
 
 
 class SolverArguments(NamedTuple):
-    """What a solution is of: a state, forces, and what else was given, None where it was not."""
+    """The arguments of a solve: state, forces, and optional inputs, None where they were not given."""
 
     q: Any
     v: Any
@@ -63,7 +63,7 @@ class SolverArguments(NamedTuple):
         return cls(**{name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()})
 
     def select(self, *names: str) -> dict[str, Any]:
-        """Those of these that were given."""
+        """The arguments of these names that were given."""
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
@@ -111,7 +111,7 @@ class Solution(Provenance, Outcome, _Arrays):
         return describe_outcome(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
 
     def is_optimal(self, tolerance: float = 1e-10) -> bool | Bools:
-        """Whether it is a solution to a tolerance, a truth value or (…) of them, computed anew from its fields.
+        """Whether it is a solution to a tolerance, a boolean or (…) of them, computed anew from its fields.
 
         The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).
         """

@@ -2,7 +2,7 @@
 
     a_free = M⁻¹ (tau - c),   (J M⁻¹ Jᵀ + C) λ = -(J a_free + γ),   a = a_free + M⁻¹ Jᵀ λ.
 
-Exact in one go where the rows are independent. Where they are not, a pivot of the factorisation vanishes: the row is
+Exact in one go where the rows are independent. Where they are not, a pivot of the factorization vanishes: the row is
 left out (it has no force), and the status says so. Choose it to compare with; `prox_ltl` costs as much and needs no
 rank.
 

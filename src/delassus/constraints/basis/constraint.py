@@ -76,7 +76,7 @@ class Constraint:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ConstraintError(
-                f"the name of a constraint is {self.name!r}; it is a str, such as 'left foot'.", code="wrong-type"
+                f"the name of a constraint is {self.name!r}; it must be a str, such as 'left foot'.", code="wrong-type"
             )
         for field in ("acceleration", *NOT_NEGATIVE):
             numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
@@ -193,19 +193,19 @@ def frozen_numbers(what: str, value: Any, form: str = "one number, or one per ro
     """A finite number, or a tuple of them; `form` says in errors what it should have been."""
     array = real_array(what, value, form)
     if array.ndim > 1 or array.size == 0:
-        raise WrongShape(f"{what} has shape {array.shape}; it is {form}.")
+        raise WrongShape(f"{what} has shape {array.shape}; it must be {form}.")
     if not np.all(np.isfinite(array)):
         raise OutOfRange(f"{what} is {value!r}; it must be finite.", code="not-finite")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
 def parse_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
-    """Rows given by numbers or names, as a tuple; truth values, which are no numbers of rows, are refused."""
+    """Rows given by numbers or names, as a tuple; booleans, which are no numbers of rows, are refused."""
     try:
         given = tuple(rows)
     except TypeError:
         raise ConstraintError(
-            f"the rows of {label!r} are {rows!r}; they are some numbers or names of rows, such as (0, 2).",
+            f"the rows of {label!r} are {rows!r}; they must be some numbers or names of rows, such as (0, 2).",
             code="wrong-type",
         ) from None
     listed: list[int | str] = []

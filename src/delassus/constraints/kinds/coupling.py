@@ -41,11 +41,11 @@ class Coupling(PolynomialRow):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The joints."""
+        """The names of the coupled joints."""
         return (self.joint,) if self.joint2 is None else (self.joint, self.joint2)
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """Both joints'."""
+        """The indices of the velocities of both joints."""
         starts = [model.v_starts[self._index(model, name)] for name in self.ends]
         if len(set(starts)) < len(starts):
             raise ConstraintError(

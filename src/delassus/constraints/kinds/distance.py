@@ -58,7 +58,7 @@ class Distance(OnFrame):
 
     @property
     def most(self) -> int:
-        """One."""
+        """The number of rows, 1."""
         return 1
 
     @property

@@ -40,7 +40,7 @@ class Implicit(FunctionConstraint):
 
     @property
     def has_reference(self) -> bool:
-        """Always: zero."""
+        """True: g is zero where the constraint holds."""
         return True
 
     def inputs(self, model: Model) -> dict[str, tuple[int, ...]]:
@@ -57,12 +57,12 @@ class Implicit(FunctionConstraint):
         return self._drift(motions.model, motions.q, motions.v, self.time_of(motions))[1]
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
-        """-∂g/∂t."""
+        """The velocity of the reference, -∂g/∂t (rows,)."""
         still = np.zeros(motions.model.nv)
         return -self._drift(motions.model, motions.q, still, self.time_of(motions))[0]
 
     def position_error(self, motions: LinkMotions) -> Traced:
-        """g."""
+        """The error g (rows,)."""
         return self.g(motions.q, self.time_of(motions))[0]
 
     def jacobian(self, model: Model, q: Traced, t: Traced) -> Traced:

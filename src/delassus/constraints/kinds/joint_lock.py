@@ -63,7 +63,7 @@ class JointLock(Constraint):
         return len(self._selected_rows(model))
 
     def bind(self, model: Model) -> Constraint:
-        """The same, its position checked as well."""
+        """Bind to a model, and check that the position fits the joint."""
         if isinstance(self.position, tuple):
             self.per_row("position", self.count(model))
         return super().bind(model)

@@ -74,7 +74,7 @@ class Nonholonomic(FunctionConstraint):
 
     @property
     def dependency(self) -> str:
-        """The velocity."""
+        """The name of what every row has to depend on."""
         return "velocity"
 
     @property

@@ -57,13 +57,13 @@ class Point(InAxes):
         numbers = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
         if np.shape(numbers) != (3,):
             raise ConstraintError(
-                f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).", code="wrong-shape"
+                f"position of {self.label!r} is {self.position!r}; it must be a point (x, y, z).", code="wrong-shape"
             )
         object.__setattr__(self, "position", numbers)
 
     @property
     def most(self) -> int:
-        """Three."""
+        """The largest number of rows, 3."""
         return 3
 
     @property

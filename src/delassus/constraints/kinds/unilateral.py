@@ -33,15 +33,15 @@ class _Signed(DerivedConstraint):
         return replace(self, of=self.of.bind(model))
 
     def bind_parametric(self, parametric: ParametricModel) -> Constraint:
-        """The same for a model with parameters."""
+        """Bind to a model with parameters."""
         return replace(self, of=self.of.bind_parametric(parametric))
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """± its K."""
+        """The rows K of the constraint, with the sign of the side."""
         return tuple(BodyRows(body.link, self.sign * body.K) for body in self.of.bodies(motions))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """± its factors."""
+        """The factors of velocities of the constraint, with the sign of the side."""
         return tuple(JointRow(row.row, row.v, self.sign * row.factor) for row in self.of.joints(motions))
 
     @property
@@ -84,7 +84,8 @@ class Unilateral(_Signed):
             )
         if self.sign not in (1.0, -1.0):
             raise ConstraintError(
-                f"the sign of {self.label!r} is {self.sign!r}; it is 1 for g ≥ 0 or -1 for g ≤ 0.", code="out-of-range"
+                f"the sign of {self.label!r} is {self.sign!r}; it must be 1 for g ≥ 0 or -1 for g ≤ 0.",
+                code="out-of-range",
             )
         if not self.of.has_reference or not self.of.holds_positions:
             raise ConstraintError(

@@ -74,7 +74,7 @@ class Weld(InAxes):
 
     @property
     def most(self) -> int:
-        """Six."""
+        """The largest number of rows, 6."""
         return 6
 
     @property

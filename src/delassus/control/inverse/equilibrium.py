@@ -98,9 +98,9 @@ def equilibrium(
         contacts: Where it may touch: some `Contact`. Those with a gap do not push.
         actuation: As for `inverse_dynamics`.
         tolerance: As for `contact_dynamics`.
-        share: What may be missing in an equilibrium, as a share of the largest generalised force of gravity.
+        share: What may be missing in an equilibrium, as a share of the largest generalized force of gravity.
         options: friction, normal, height, limits and the like, as for `contact_inverse_dynamics`; tau (…, nv) are
-            generalised forces besides those of the model's springs [N·m, N].
+            generalized forces besides those of the model's springs [N·m, N].
     """
     robot = actuated(mechanism, actuation)
     contacts = contacts_of(contacts)

@@ -35,7 +35,7 @@ class InverseOptions(Options):
         distribution: How torques and forces are chosen.
         mask: (…, m) not zero for rows that act; by default all.
         time: (…) [s] what references move with, needed where they do.
-        tau: (…, nv) other generalised forces on the robot [N·m, N], besides those of its springs and dampers.
+        tau: (…, nv) other generalized forces on the robot [N·m, N], besides those of its springs and dampers.
         parameters: (…, nparameters) those of a mechanism whose model has some.
     """
 
@@ -51,7 +51,7 @@ class LinearizationOptions(Options):
     """Options of `linearize`.
 
     Attributes:
-        tau: (…, nv) other generalised forces, constant [N·m, N], besides those of springs and dampers.
+        tau: (…, nv) other generalized forces, constant [N·m, N], besides those of springs and dampers.
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, nparameters) those of a mechanism whose model has some.
     """

@@ -103,7 +103,7 @@ class Linearization:
         return q, self.v + np.matvec(self.basis, eta) + np.matvec(self.lift, xi)
 
     def discrete(self, time_step: float) -> Linearization:
-        """The same for steps of time [s], in which the actuators' forces are constant: exact for the linear model."""
+        """The model in time steps [s] during which the actuators' forces are constant: exact for the linear model."""
         if self.time_step is not None:
             raise LinearizationError(
                 f"the model has a time step of {self.time_step:g} s already.", code="conflicting-arguments"

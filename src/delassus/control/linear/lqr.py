@@ -1,6 +1,6 @@
 """The linear-quadratic regulator: the feedback of least cost about a state, in the robot's own freedoms.
 
-u = u₀ - K x,      minimise Σ (xᵀ Q x + uᵀ R u), or its integral.
+u = u₀ - K x,      minimize Σ (xᵀ Q x + uᵀ R u), or its integral.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _matrix(name: str, given: Any, n: int) -> Floats:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values
     if values.shape != (n, n):
         raise LinearizationError(
-            f"{name} has shape {np.shape(given)}; it is ({n}, {n}), ({n},) or one number.", code="wrong-shape"
+            f"{name} has shape {np.shape(given)}; it must be ({n}, {n}), ({n},) or one number.", code="wrong-shape"
         )
     if not np.all(np.isfinite(values)):
         raise LinearizationError(f"{name} has elements that are not finite numbers.", code="not-finite")

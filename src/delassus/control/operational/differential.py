@@ -1,6 +1,6 @@
 """Differential inverse kinematics: velocities that move tasks as they are asked to, within limits of the joints.
 
-    minimise  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
+    minimize  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
 
 D the diagonal of M, so that nothing depends on units, and δ a small share that keeps velocities small where tasks leave
 a choice or lose rank. All tasks are weighed against each other here; priorities are for `task_inverse_dynamics`.

@@ -5,7 +5,7 @@ leave nothing to do where neither actuators nor constraints push: with N the dir
 those among them in which constraints cannot push either (see `inverse`), P Nᵀ (M a + c) = 0. Rows that give way push
 with -(J a + γ)/C, which is a part of M and c here. Then, level by level,
 
-    minimise |J_k a + J̇_k v - ẍ_k|   among the accelerations that are left,
+    minimize |J_k a + J̇_k v - ẍ_k|   among the accelerations that are left,
 
 each by an orthogonal decomposition of the part of J_k that the levels before it do not see, in the metric of M; and
 what is open in the end is nearest to an acceleration that is given. Torques and forces are those of `inverse_dynamics`.

@@ -87,7 +87,7 @@ def inverse_kinematics(
         tasks: A robot with tasks; their weights count where they cannot all be met.
         q0: Configurations (…, nq) [rad, m] to start from.
         targets: (…, ntargets) where the tasks are to be, one after the other: x y z for a position, and a quaternion
-            x y z w after it for a pose; x y z of the centre of mass; a configuration for a posture.
+            x y z w after it for a pose; x y z of the center of mass; a configuration for a posture.
         locked: Joints that must not move, by name or pattern.
         iterations: How many are made at most.
         limits: Whether joints stay within their limits of position.

@@ -138,7 +138,7 @@ def in_energy(model: Any, q: Any, rows: Any) -> EnergySpace:
 
 
 def _add_compliance(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
-    """The same in y, x = back y, where half the square of y has the work on rows that give way, `soft`, in it."""
+    """Change variables to y, x = back y, so that half the square of y includes the work on compliant rows, `soft`."""
     scaled = 1.0 / numpy.array(row_mobilities(tasks.mechanism))[soft] * tasks.robot.mechanism_compliance[soft]
     A, n = space.rows[soft], tasks.nv
     K = ldl(np.eye(n) + A.T @ (A / scaled[:, None]))  # of which L D^½ is a root

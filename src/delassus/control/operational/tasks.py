@@ -138,11 +138,11 @@ class ParametricTasks(Tasks, ParametricComposite):
 
     @property
     def parametric_part(self) -> Any:
-        """The robot."""
+        """The part with parameters: the robot."""
         return self.robot
 
     def with_parameters(self, parameters: Any) -> Tasks:
-        """The same with these parameters (nparameters,)."""
+        """The tasks with these parameters (nparameters,) of the robot."""
         return Tasks(self.parametric_part.with_parameters(parameters), self.tasks)
 
 

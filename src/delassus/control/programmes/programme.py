@@ -1,4 +1,4 @@
-"""`QP`: numbers and names of a programme, or of a batch of them, built apart from their solution."""
+"""`QP`: numbers and names of a program, or of a batch of them, built apart from their solution."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class QP(ProgrammeData):
         """The best x, and how good it is, whatever the method says of itself.
 
         Args:
-            method: "proximal", the project's own, compiled for the programme's shape and zeros, which solves a batch
-                in lanes; "proxsuite" (without cones) or "clarabel", one programme after the other.
-            start: The answer to a programme that was much the same.
+            method: "proximal", the project's own, compiled for the program's shape and zeros, which solves a batch
+                in lanes; "proxsuite" (without cones) or "clarabel", one program after the other.
+            start: The answer to a program that was much the same.
             tolerance: Of `primal` and `dual`, by default 1e-9; rows and gradient are met to this share of what cancels
                 in them, too, and where that is large, to its rounding.
             iterations: At most so many, by default 200.

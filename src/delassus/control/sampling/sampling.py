@@ -108,7 +108,7 @@ class Sampling(Frozen):
         for what, given in (("cost", cost), ("final cost", final)):
             if not callable(given) and not (given is None and what != "cost"):
                 raise SamplingError(
-                    f"the {what} is {given!r}; it is a kernel, or a function of NumPy.", code="wrong-type"
+                    f"the {what} is {given!r}; it must be a kernel, or a function of NumPy.", code="wrong-type"
                 )
         self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
@@ -266,7 +266,7 @@ class Sampling(Frozen):
                 code="other-system",
             )
         if not np.all(np.isfinite(state.time)):
-            raise SamplingError(f"the state's time is {state.time} s; it is a finite number.", code="not-finite")
+            raise SamplingError(f"the state's time is {state.time} s; it must be a finite number.", code="not-finite")
         if state.q.ndim != 1:
             raise SamplingError(
                 f"the state is one of items {state.q.shape[:-1]}; a plan is for one robot.", code="batch-mismatch"

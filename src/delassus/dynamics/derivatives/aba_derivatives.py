@@ -27,7 +27,7 @@ def aba_derivatives(
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         forces: (njoints, 6) [N, N·m] on the bodies, as in `aba`, constant in their frames (input at run time).
     """
     check_inertias(model)

@@ -34,7 +34,7 @@ def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = Non
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         forces: External forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first (input at
             run time).
     """

@@ -4,7 +4,7 @@ Computes tau = M(q) a + c(q, v) - Σ Jᵀ f_ext in O(n) operations: inverse dyna
 c(q, v) (Coriolis, centrifugal and gravity terms), with v = 0 as well the gravity terms alone. Reference:
 J. Luh, M. Walker, R. Paul, On-line computational scheme for mechanical manipulators (1980): in link frames, with the
 acceleration of each link's origin as a point, which needs no linear velocities. A point at r from the origin has the
-acceleration a + B r, where B = α× + ω× ω× is used for the centre of mass, for the moment and for all children.
+acceleration a + B r, where B = α× + ω× ω× is used for the center of mass, for the moment and for all children.
 """
 
 from typing import Any
@@ -15,13 +15,13 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.tree.poses import Pair, Pose, ShiftStep, poses_of
 from delassus.dynamics.tree.recursion import FORCES, external_forces, joint_motions
 from delassus.dynamics.tree.sums import add_torques, model_armature, total
-from delassus.model.links import Link, links_of
+from delassus.model.links import Link, Links, links_of
 from delassus.model.model import Model
 
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
 def rnea(model: Model, q: Traced, v: Traced, a: Traced, *, forces: Traced = None) -> Floats:
-    """Generalised forces (nv,) [N·m, N] that give the accelerations a.
+    """Generalized forces (nv,) [N·m, N] that give the accelerations a.
 
     Args:
         model: The robot.
@@ -42,7 +42,7 @@ def bias_torques(model: Model, q: Traced, v: Traced) -> Floats:
 
 @kernel("(nq)->(nv)")
 def gravity_torques(model: Model, q: Traced) -> Floats:
-    """The generalised forces (nv,) [N·m, N] that hold the robot still against gravity."""
+    """The generalized forces (nv,) [N·m, N] that hold the robot still against gravity."""
     return newton_euler(model, q, np.zeros(model.nv), np.zeros(model.nv))
 
 
@@ -50,6 +50,34 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
     """The algorithm, as a part of others."""
     tree = links_of(model)
     links, poses = tree.links, poses_of(tree, q)
+    f = _accelerating_forces(tree, poses, v, a)
+    for i, (push, twist) in external_forces(tree, forces):
+        f[i] = (f[i][0] - push, f[i][1] - twist)
+
+    # Inward: forces through the joints.
+    tau = np.array(a) * np.array(model_armature(model))
+    for i, link in reversed(list(enumerate(links))):
+        S_lin, S_ang = link.subspace
+        add_torques(tau, link, S_lin.T @ f[i][0] + S_ang.T @ f[i][1])
+        if link.parent >= 0:
+            f[link.parent] = total(f[link.parent], poses[i].force_to_parent(*f[i]))
+    return tau
+
+
+def link_forces(tree: Links, q: Any, v: Any, a: Any) -> list[Pair]:
+    """Force and moment at the origin of every link, in its axes, that its parent moves it with, and all that it
+    carries."""
+    poses = poses_of(tree, q)
+    f = _accelerating_forces(tree, poses, v, a)
+    for i, link in reversed(list(enumerate(tree.links))):
+        if link.parent >= 0:
+            f[link.parent] = total(f[link.parent], poses[i].force_to_parent(*f[i]))
+    return f
+
+
+def _accelerating_forces(tree: Links, poses: list[Pose], v: Any, a: Any) -> list[Pair]:
+    """Force and moment at the origin of every link that accelerate it alone, against gravity."""
+    links = tree.links
 
     # Outward: angular velocities ω and accelerations α, accelerations of the origins; the world's is against gravity.
     v_J, a_J = joint_motions(tree, v), joint_motions(tree, a)
@@ -71,17 +99,7 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
         omega.append(w + ang_J)
         B.append(point_accelerations(omega[i], alpha[i]))
         f.append(_newton_euler_force(link, origin[i], B[i]))
-    for i, (push, twist) in external_forces(tree, forces):
-        f[i] = (f[i][0] - push, f[i][1] - twist)
-
-    # Inward: forces through the joints.
-    tau = np.array(a) * np.array(model_armature(model))
-    for i, link in reversed(list(enumerate(links))):
-        S_lin, S_ang = link.subspace
-        add_torques(tau, link, S_lin.T @ f[i][0] + S_ang.T @ f[i][1])
-        if link.parent >= 0:
-            f[link.parent] = total(f[link.parent], poses[i].force_to_parent(*f[i]))
-    return tau
+    return f
 
 
 def _propagate_motion(pose: Pose, omega: Any, alpha: Any, origin: Any, B: Any) -> tuple[Any, Any, Any]:

@@ -25,7 +25,7 @@ def kinetic_energy(model: Model, q: Traced, v: Traced) -> Floats:
 
 @kernel("(nq)->()")
 def potential_energy(model: Model, q: Traced) -> Floats:
-    """-Σ m g·c [J]: zero where all centres of mass are at the height of the world's origin."""
+    """-Σ m g·c [J]: zero where all centers of mass are at the height of the world's origin."""
     tree = links_of(model)
     total = np.array(0.0)
     for link, (R, p) in zip(tree.links, world_poses(tree, q), strict=True):

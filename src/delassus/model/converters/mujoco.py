@@ -36,12 +36,12 @@ def q_from_mujoco(model: Model, q: ArrayLike) -> Array:
 
 
 def v_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalised forces turn alike."""
+    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalized forces turn alike."""
     return _rotate_free_joints(model, q, v, "velocity", to_world=True)
 
 
 def v_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """Velocities in MuJoCo's layout, `qvel`, as (…, nv); q (…, nq) is ours. Generalised forces turn alike."""
+    """Velocities in MuJoCo's layout, `qvel`, as (…, nv); q (…, nq) is ours. Generalized forces turn alike."""
     return _rotate_free_joints(model, q, v, "velocity", to_world=False)
 
 

@@ -11,7 +11,7 @@ from delassus.errors import short
 from delassus.model.joints import Free, JointKind, Planar, Prismatic, Revolute
 from delassus.model.moments import principal_moments, violates_triangle
 from delassus.model.placement import ZERO, Inertia, Placement, Vector, rotation_from_rpy, vector
-from delassus.model.readers.xml import Element
+from delassus.model.readers.documents.xml import Element
 
 NO_LIMIT = float("inf")
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")

@@ -128,7 +128,7 @@ def _flat(model: Model, item: Any) -> dict[str, Any]:
         elif isinstance(value, Placement):
             found |= {"rotation": value.rotation, "translation": value.translation}
         elif isinstance(value, Inertia):
-            found |= {"mass": value.mass, "centre of mass": value.com, "rotational inertia": value.rotational}
+            found |= {"mass": value.mass, "center of mass": value.com, "rotational inertia": value.rotational}
         else:
             found[field] = value
     return found

@@ -104,7 +104,7 @@ def _status(kind: str, x: NDArray[np.float64]) -> Any:
 def _is_density(x: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether the pseudo-inertia is positive semidefinite, for masses that are not negative.
 
-    By the second moments about the centre, Σ - h hᵀ/m: they have one unit, so that rounding can be told from them. A
+    By the second moments about the center, Σ - h hᵀ/m: they have one unit, so that rounding can be told from them. A
     body without mass has no first moment.
     """
     mass, h = x[..., 0], x[..., 1:4]

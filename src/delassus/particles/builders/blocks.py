@@ -57,7 +57,8 @@ def block(
     names = {"bottom": number[:, :, 0].reshape(-1), "top": number[:, :, -1].reshape(-1)}
     if isinstance(pinned, str) and pinned not in names:
         raise ParticlesError(
-            f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.", code="unknown-option"
+            f"pinned is {pinned!r}; it must be one of {', '.join(names)}, or numbers of particles.",
+            code="unknown-option",
         )
     held = names[pinned] if isinstance(pinned, str) else check_indices("pinned", pinned, len(x))
     share = density * float(np.prod(sides)) / (24.0 * float(np.prod(counts)))  # a quarter of a tetrahedron's

@@ -69,7 +69,7 @@ def pinned_on_line(pinned: Any, n: int) -> NDArray[np.int64]:
     if isinstance(pinned, str):
         if pinned not in names:
             raise ParticlesError(
-                f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.",
+                f"pinned is {pinned!r}; it must be one of {', '.join(names)}, or numbers of particles.",
                 code="unknown-option",
             )
         return np.array(names[pinned], int)

@@ -42,7 +42,8 @@ def pinned_on_grid(pinned: Any, number: Ints) -> Ints:
     for name in chosen:
         if name not in names:
             raise ParticlesError(
-                f"pinned has {name!r}; it is one of {', '.join(names)}, or numbers of particles.", code="unknown-option"
+                f"pinned has {name!r}; it must be one of {', '.join(names)}, or numbers of particles.",
+                code="unknown-option",
             )
     return np.unique(np.concatenate([names[name] for name in chosen]))
 

@@ -77,7 +77,7 @@ def coupled_step(
         robot: A model, or a mechanism with its constraints.
         q: (nq,) its configuration.
         v: (nv,) its velocity.
-        tau: (nv,) generalised forces.
+        tau: (nv,) generalized forces.
         stepper: Of the large system.
         state: Of the large system.
         grips: What holds what.

@@ -24,7 +24,7 @@ class ParticleState:
 
     Attributes:
         time: [s].
-        x: (n + b, 3) positions of particles, then of the centres of bricks [m].
+        x: (n + b, 3) positions of particles, then of the centers of bricks [m].
         v: (n + 2 b, 3) velocities of particles, of bricks [m/s], angular velocities of bricks in the world [rad/s].
         orientations: (b, 4) quaternions of bricks.
         impulse: (rows,) of the elements' rows [N·s].
@@ -41,7 +41,7 @@ class ParticleState:
     contact: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     def at(self, **changes: Any) -> ParticleState:
-        """The same with other numbers."""
+        """A copy with other values."""
         return replace(self, **changes)
 
 

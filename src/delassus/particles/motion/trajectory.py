@@ -171,7 +171,7 @@ def simulate_particles(
     check_state(particles, state)
     if until is not None and not callable(until):
         raise ParticlesError(
-            f"until is {short(repr(until))}; it is a function of a state, such as lambda s: s.time > 1.",
+            f"until is {short(repr(until))}; it must be a function of a state, such as lambda s: s.time > 1.",
             code="wrong-type",
         )
     each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))

@@ -1,6 +1,6 @@
 """Products of traced arrays: everything that is a sum of products, written out term by term.
 
-Among truth values alone, sums are "or" and products are "and", as in NumPy.
+Among booleans alone, sums are "or" and products are "and", as in NumPy.
 """
 
 import string
