@@ -6,7 +6,8 @@ import mujoco
 import numpy as np
 
 import delassus as dl
-from delassus.model.converters.mujoco import q_from_mujoco, v_from_mujoco
+from delassus.model.converters.mujoco import q_from_mujoco, q_to_mujoco, v_from_mujoco
+from delassus.model.readers.mjcf import from_mujoco
 
 GRAVITY = 9.81
 
@@ -85,3 +86,81 @@ def differences(sim: dl.Simulation, states: States) -> tuple[np.ndarray, np.ndar
 def compare_states(sim: dl.Simulation, m: Any, states: States) -> Difference:
     """The largest differences of all states."""
     return Difference(*(float(np.max(x)) for x in differences(sim, states)))
+
+
+# --- robots at rest ---------------------------------------------------------------------------------------------------
+
+SERVO = (200.0, 10.0)
+"""Stiffness [N·m/rad] and damping [N·m·s/rad] of the servos that files without controllers get."""
+
+
+class Rest(NamedTuple):
+    """Where a robot comes to rest: configurations in MuJoCo's layout, the largest speed at the end, and the mean
+    distance [m] of its contacts there, negative where they penetrate."""
+
+    qpos: np.ndarray
+    speed: float
+    distance: float
+
+
+def servoed_model(file: str, servos: bool) -> tuple[Any, Any, np.ndarray]:
+    """MuJoCo's model of a file, with position servos at its keyframe in all joints if so asked, ours of the same, and
+    the control (nu,) to hold it."""
+    spec = mujoco.MjSpec.from_file(file)
+    if servos:
+        for actuator in list(spec.actuators):
+            spec.delete(actuator)
+        for key in list(spec.keys):
+            key.ctrl = []
+        for joint in spec.joints:
+            if joint.type in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+                servo = spec.add_actuator(trntype=mujoco.mjtTrn.mjTRN_JOINT, target=joint.name)
+                servo.set_to_position(kp=SERVO[0], kv=SERVO[1])
+    m = reference_model(spec.compile())
+    data = mujoco.MjData(m)
+    if m.nkey:
+        mujoco.mj_resetDataKeyframe(m, data, 0)
+    control = data.ctrl.copy()
+    if servos:
+        control = data.qpos[m.jnt_qposadr[m.actuator_trnid[:, 0]]].copy()
+    return m, from_mujoco(m), control
+
+
+def rest_in_mujoco(m: Any, control: np.ndarray, seconds: float) -> Rest:
+    """Roll out from the first keyframe."""
+    data = mujoco.MjData(m)
+    if m.nkey:
+        mujoco.mj_resetDataKeyframe(m, data, 0)
+    data.ctrl[:] = control
+    for _ in range(round(seconds / m.opt.timestep)):
+        mujoco.mj_step(m, data)
+    distance = float(np.mean(data.contact.dist)) if data.ncon else 0.0
+    return Rest(data.qpos.copy(), float(np.abs(data.qvel).max()), distance)
+
+
+def rest_here(model: dl.Model, m: Any, law: str, control: np.ndarray, seconds: float) -> Rest:
+    """The same here."""
+    data = mujoco.MjData(m)
+    if m.nkey:
+        mujoco.mj_resetDataKeyframe(m, data, 0)
+    sim = dl.Simulation(model, time_step=m.opt.timestep, law=law)
+    state = sim.start(q_from_mujoco(model, data.qpos))
+    log = sim.run(state, control=control if sim.nu == len(control) else None, steps=round(seconds / sim.time_step), every=1000)
+    return Rest(q_to_mujoco(model, log.q[-1]), float(np.abs(log.v[-1]).max()), 0.0)
+
+
+def pose_difference(m: Any, one: np.ndarray, other: np.ndarray) -> tuple[float, float, float]:
+    """Largest differences of the height of free bodies [m], of lengths [m] and of angles [rad]."""
+    change = np.zeros(m.nv)
+    mujoco.mj_differentiatePos(m, change, 1.0, one, other)
+    height, length, angle = 0.0, 0.0, 0.0
+    for j in range(m.njnt):
+        at, kind = m.jnt_dofadr[j], m.jnt_type[j]
+        if kind == mujoco.mjtJoint.mjJNT_FREE:
+            height, length = max(height, abs(change[at + 2])), max(length, np.abs(change[at : at + 3]).max())
+            angle = max(angle, np.abs(change[at + 3 : at + 6]).max())
+        elif kind == mujoco.mjtJoint.mjJNT_SLIDE:
+            length = max(length, abs(change[at]))
+        else:
+            angle = max(angle, np.abs(change[at : at + (3 if kind == mujoco.mjtJoint.mjJNT_BALL else 1)]).max())
+    return float(height), float(length), float(angle)
