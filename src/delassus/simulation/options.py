@@ -16,6 +16,7 @@ from delassus.common.checks import (
     positive_number,
 )
 from delassus.common.options import Options
+from delassus.step.sources.contact import Contact
 from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
@@ -31,7 +32,8 @@ class ContactSelection(Options):
     """What may touch, and how many rows a state has.
 
     Attributes:
-        touching: Names or patterns of the collision shapes that may touch the ground.
+        touching: Names or patterns of the collision shapes that may touch the ground, and points by name: a `Contact`
+            such as Contact("left_foot", corners=…), with the ground's normal and restitution.
         colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
             restitution that the ground is given: of one robot, of several, or of the world.
         self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
@@ -44,7 +46,7 @@ class ContactSelection(Options):
             each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
     """
 
-    touching: str | Iterable[str] = "*"
+    touching: str | Contact | Iterable[str | Contact] = "*"
     colliding: Iterable[tuple[str, str]] = ()
     self_collision: bool = True
     max_contacts: int | None = None
