@@ -1,5 +1,6 @@
 """MuJoCo as the reference of its law of contact: states of its rollouts, and what is different there."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import mujoco
@@ -8,6 +9,8 @@ import numpy as np
 import delassus as dl
 from delassus.model.converters.mujoco import q_from_mujoco, q_to_mujoco, v_from_mujoco
 from delassus.model.readers.mjcf import from_mujoco
+from delassus.model.readers.mjcf_names import read_names
+from delassus.simulation.scenery import ground_plane
 
 GRAVITY = 9.81
 
@@ -88,10 +91,28 @@ def compare_states(sim: dl.Simulation, m: Any, states: States) -> Difference:
     return Difference(*(float(np.max(x)) for x in differences(sim, states)))
 
 
+def has_equal_contacts(sim: dl.Simulation, m: Any, states: States) -> np.ndarray:
+    """Of each state whether both find as many contact points of the same pairs of shapes."""
+    here = sim.accelerations(state_of(sim, states), states.ctrl if states.ctrl.shape[1] else None)
+    names, floor = read_names(m).geoms, ground_plane(sim.model)
+    pairs = [
+        frozenset((shape.geometry.name, (floor if other is None else other.geometry).name))
+        for shape, other, _ in sim.scene.candidate_shapes
+    ]
+    margin = np.array([own.margin for own in sim.scene.impedances.contacts])
+    same = []
+    for k, contacts in enumerate(states.contacts):
+        theirs = Counter(frozenset((names[one], names[two])) for one, two, _ in contacts)
+        candidates = here.candidate[k].astype(int)
+        ours = Counter(pairs[c] for c, gap in zip(candidates, here.gap[k], strict=True) if gap < margin[c])
+        same.append(ours == theirs)
+    return np.array(same)
+
+
 # --- robots at rest ---------------------------------------------------------------------------------------------------
 
-SERVO = (200.0, 10.0)
-"""Stiffness [N·m/rad] and damping [N·m·s/rad] of the servos that files without controllers get."""
+SERVO = (20.0, 1.0)
+"""Stiffness [N·m/rad] and damping [N·m·s/rad] of the servos that files without controllers get, per kilogram."""
 
 
 class Rest(NamedTuple):
@@ -112,10 +133,11 @@ def servoed_model(file: str, servos: bool) -> tuple[Any, Any, np.ndarray]:
             spec.delete(actuator)
         for key in list(spec.keys):
             key.ctrl = []
+        mass = float(spec.compile().body_mass.sum())
         for joint in spec.joints:
             if joint.type in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
                 servo = spec.add_actuator(trntype=mujoco.mjtTrn.mjTRN_JOINT, target=joint.name)
-                servo.set_to_position(kp=SERVO[0], kv=SERVO[1])
+                servo.set_to_position(kp=mass * SERVO[0], kv=mass * SERVO[1])
     m = reference_model(spec.compile())
     data = mujoco.MjData(m)
     if m.nkey:
@@ -145,7 +167,8 @@ def rest_here(model: dl.Model, m: Any, law: str, control: np.ndarray, seconds: f
         mujoco.mj_resetDataKeyframe(m, data, 0)
     sim = dl.Simulation(model, time_step=m.opt.timestep, law=law)
     state = sim.start(q_from_mujoco(model, data.qpos))
-    log = sim.run(state, control=control if sim.nu == len(control) else None, steps=round(seconds / sim.time_step), every=1000)
+    given = control if sim.nu == len(control) else None
+    log = sim.run(state, control=given, steps=round(seconds / sim.time_step), every=1000)
     return Rest(q_to_mujoco(model, log.q[-1]), float(np.abs(log.v[-1]).max()), 0.0)
 
 

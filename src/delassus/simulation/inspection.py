@@ -202,6 +202,11 @@ class Inspection(Setup):
             raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
         u = self.check(state, control)
         self._refuse_many_bodies("problem")
+        if scene.is_soft:
+            raise SimulationError(
+                'problem shows the contact problem of law="rigid"; under law="mujoco" see accelerations, or stages.',
+                code="not-supported",
+            )
         rows, places = some(state.rows), some(state.contact)
         given = structures(self.ground.inputs)
         if self.nparameters:
