@@ -108,7 +108,7 @@ def _check_sizes(entries: list[zipfile.ZipInfo]) -> None:
     """Raise unless all arrays together fit into memory, and none is larger than its compressed bytes can be."""
     for entry in entries:
         if entry.file_size > _DEFLATE * entry.compress_size + 1024:
-            raise _DamagedArchive(f"its part {entry.filename!r} has not the size that it says")
+            raise _DamagedArchive(f"its part {entry.filename!r} does not have the size that its header states")
     total, free = sum(entry.file_size for entry in entries), free_memory()
     if total > 0.8 * free:
         raise _DamagedArchive(f"its arrays take {total / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free")

@@ -218,7 +218,7 @@ class Shortcuts:
         """The value of a parameter that had another name before, which still works and warns."""
         for old, name in self._renamed.items():
             if name == new and old in shortcuts:
-                warn(f"{old}= of {self.function} is called {new}= now.", DeprecationWarning)
+                warn(f"{old}= of {self.function} was renamed: use {new}=.", DeprecationWarning)
                 if value is not default and not _same(value, shortcuts[old]):
                     raise BadArgument(
                         f"{self.function} has {new}={short(repr(value))} and {old}={short(repr(shortcuts[old]))}, its "

@@ -71,6 +71,10 @@ def simulate_motion(
         options: A `MotionOptions`: integrator, projection, parameters.
         **shortcuts: Fields of the options and of the objects that they hold: method, tolerance, step, dense, max_steps
             (integrator); project, start (projection).
+
+    >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
+    >>> log.q.shape
+    (3, 1)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     how = options.integrator
@@ -176,7 +180,7 @@ def _mechanism(given: Any) -> Mechanism:
     found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
     if not isinstance(found, Mechanism):
         raise MotionError(
-            f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.", code="wrong-type"
+            f"simulate_motion needs a Mechanism or a Model, not a {type(given).__name__}.", code="wrong-type"
         )
     return found
 
@@ -303,7 +307,7 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
     if step is None:
         if not integrator.adaptive:
             raise MotionError(
-                f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.",
+                f"{integrator.name} takes steps of a fixed length: give it, such as step=1e-3.",
                 code="missing-argument",
             )
         return np.asarray(apart / 100.0)

@@ -26,6 +26,9 @@ class Event:
         name: What it is called; by default as the function is.
         direction: 1 if it counts when g rises, -1 when it falls, 0 for both.
         ends: Whether the motion ends there.
+
+    >>> dl.stepping.Event(lambda time, q, v: q[0], name="upright", direction=1).name
+    'upright'
     """
 
     function: Callable[[Any, Any, Any], Any] | RecordedFunction
@@ -69,7 +72,7 @@ def trace_function(
         said = str(error).rstrip(".") or "no reason given"
         gives = f"an array of shape {shape}" if shape else "one number"
         raise MotionError(
-            f"{what} cannot be followed: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
+            f"{what} cannot be traced: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
             f"{gives}, in NumPy (import delassus.numpy as np).",
             code="function-failed",
         ) from error

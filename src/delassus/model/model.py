@@ -52,6 +52,9 @@ class Model(Description):
     [s] is the file's. `impedances` say how soft rows are in MuJoCo's law of contact.
     `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
     whatever simulates the model warns of.
+
+    >>> print(dl.load("pendulum").nv)
+    1
     """
 
     name: str = field(metadata=UNREAD)
@@ -265,7 +268,11 @@ def sample_of(model: Model) -> Model:
 
 @dataclass(frozen=True)
 class ParametricModel(OfModel, Parametric):
-    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content."""
+    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content.
+
+    >>> dl.load("pendulum").parametric("gravity").nparameters
+    3
+    """
 
     model: Model
     names: tuple[str, ...]

@@ -47,7 +47,11 @@ class PlacementError(BadArgument):
 
 @dataclass(frozen=True)
 class Placement:
-    """A frame in another: `rotation` takes vectors from the inner frame to the outer, `translation` [m] its origin."""
+    """A frame in another: `rotation` takes vectors from the inner frame to the outer, `translation` [m] its origin.
+
+    >>> dl.Placement.from_xyz_rpy((1.0, 0.0, 0.0)).p
+    array([1., 0., 0.])
+    """
 
     rotation: Matrix = IDENTITY
     translation: Vector = ZERO
@@ -123,7 +127,11 @@ HERE = Placement()
 
 @dataclass(frozen=True)
 class Inertia:
-    """A rigid body: mass [kg], center of mass `com` [m], `rotational` inertia about it [kg·m²], in the body's axes."""
+    """A rigid body: mass [kg], center of mass `com` [m], `rotational` inertia about it [kg·m²], in the body's axes.
+
+    >>> dl.model.Inertia.of(2.0, com=(0.0, 0.0, 0.1)).mass
+    2.0
+    """
 
     mass: float = 0.0
     com: Vector = ZERO

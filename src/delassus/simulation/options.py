@@ -44,6 +44,9 @@ class ContactSelection(Options):
         joint_friction: Whether joints have their dry friction.
         hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
             each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
+
+    >>> dl.simulation.ContactSelection(touching="*_foot").touching
+    '*_foot'
     """
 
     touching: str | Contact | Iterable[str | Contact] = "*"
@@ -81,6 +84,9 @@ class StepSolver(Options):
         tolerance: The residual as a share of the velocities involved.
 
     The law "mujoco" has one method, Newton's on velocities, which "auto" and "primal" name.
+
+    >>> dl.simulation.StepSolver(method="newton").method
+    'newton'
     """
 
     main: ClassVar[str] = "method"
@@ -100,6 +106,9 @@ class GroundPlane(Options):
     Attributes:
         normal: (…, 3) its direction, of any length: (-sin a, 0, cos a) rises along x at the angle a.
         height: (…) its distance from the world's origin along the normal [m].
+
+    >>> dl.simulation.GroundPlane(height=0.1).height
+    0.1
     """
 
     normal: Any = (0.0, 0.0, 1.0)
@@ -115,6 +124,9 @@ class HeightField(Options):
             from its first to its last point.
         spacing: Between its points [m].
         origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
+
+    >>> dl.simulation.HeightField(heights=np.zeros((4, 4)), spacing=0.5).spacing
+    0.5
     """
 
     heights: Any = None

@@ -63,6 +63,9 @@ def threads(n: int | None = None) -> int:
     """How many threads a kernel may use for a large batch; with `n`, set it first (1 turns threading off).
 
     At the start it is the number of cores that this process may use.
+
+    >>> dl.threads() >= 1
+    True
     """
     if n is not None:
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:

@@ -61,6 +61,10 @@ class Assembly(Provenance, Outcome, _Arrays):
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
         mechanism: What was assembled.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> isinstance(dl.assemble(loop, loop.model.posture("home")), dl.constrained.Assembly)
+    True
     """
 
     status_type = Status
@@ -98,6 +102,10 @@ def assemble(
         iterations: How many are made at most.
         time: (…) [s] what references move with, needed where they do.
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> print(dl.assemble(loop, [0.5, 0.0, 0.0], locked=["crank_joint"]).statuses)
+    All rows are met to the tolerance.
     """
     iteration_count("iterations", iterations)
     held = locked_velocities(mechanism.model, locked)

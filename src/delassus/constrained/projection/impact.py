@@ -45,7 +45,12 @@ _AGREEMENTS: Final = 2
 
 
 class Impact(NamedTuple):
-    """Velocities (…, nv) [rad/s, m/s] after an impact, and the impulses (…, m) [N·s, N·m·s] of the rows."""
+    """Velocities (…, nv) [rad/s, m/s] after an impact, and the impulses (…, m) [N·s, N·m·s] of the rows.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.impact(loop, loop.model.posture("home"), np.ones(3)).impulse.shape
+    (3,)
+    """
 
     v: Any
     impulse: Any
@@ -102,6 +107,11 @@ def impact(
         restitution: e from 0 to 1: one number, one per row (…, m), or by the names of constraints (others have 0).
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, needed where they do.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> v, impulse = dl.impact(loop, loop.model.posture("home"), np.ones(3))
+    >>> v.shape, impulse.shape
+    ((3,), (3,))
     """
     refuse_unilateral(mechanism, "impact")
     if not mechanism.m:

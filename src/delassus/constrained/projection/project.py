@@ -55,6 +55,9 @@ class ProjectionGoal(NamedTuple):
             e(q₀) + J(q₀) (q' ⊖ q₀) = 0, and of all such q' the one nearest to q. It may be the last configuration
             that met them, or a desired one; q' depends on it by terms of second order. "svd" projects velocities by
             J(q₀), too; "mass" goes on from q' to the tolerance, and projects velocities where it ends.
+
+    >>> dl.constrained.ProjectionGoal(tolerance=1e-10).tolerance
+    1e-10
     """
 
     time: Any = None
@@ -100,6 +103,11 @@ def project(
         iterations: How often the configuration is corrected at most; "svd" does it once.
         goal: When, how well and near which configuration constraints are met; its fields are keywords, too: time,
             tolerance, linearization.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, v = dl.project(loop, loop.model.posture("home") + 1e-3, np.zeros(3))
+    >>> bool(np.abs(dl.constrained.constraint_error(loop, q)).max() < 1e-11)
+    True
     """
     time, tolerance, linearization = goal
     one_of("method", method, METHODS, code="unknown-method")

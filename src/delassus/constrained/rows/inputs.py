@@ -123,6 +123,9 @@ class ConstraintInputs(NamedTuple):
             `natural_proximal`), compiled in.
         position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own.
         velocity_gain: (m,) [1/s], likewise.
+
+    >>> dl.constrained.ConstraintInputs(mask=np.zeros(3)).mask.shape
+    (3,)
     """
 
     mask: Any = None

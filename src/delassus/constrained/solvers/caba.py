@@ -53,6 +53,12 @@ def caba(
         iterations: Number of proximal iterations, unrolled.
         rows: What rows are given at run time; its fields are keywords, too: mask, force, acceleration, time, proximal,
             position_gain, velocity_gain.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, v, tau = loop.model.posture("home"), np.zeros(3), np.zeros(3)
+    >>> a, force = dl.caba(loop, q, v, tau)
+    >>> a.shape, force.shape
+    ((3,), (3,))
     """
     return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 

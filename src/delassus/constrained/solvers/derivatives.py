@@ -105,6 +105,10 @@ def constrained_derivatives(
             without drift of λ or ∂λ. Before iterations have converged it is not exact. For redundant rows, ∂λ/∂q is the
             smallest one instead of that of the smallest forces.
         rows: What rows are given, as for `caba`; forces to start from are constant.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> len(dl.derivatives.constrained_derivatives(loop, loop.model.posture("home"), zero, zero))
+    6
     """
     iteration_count("iterations", iterations)
     refuse_unilateral(mechanism, "constrained dynamics")

@@ -46,6 +46,9 @@ class Accuracy(NamedTuple):
         rank: () eigenvalues of J M⁻¹ Jᵀ below this share of the largest count as zero: rows that depend on each other
             but for errors of position. All states are then solved by singular values. By default 1e-12, where it
             matters.
+
+    >>> dl.constrained.Accuracy(tolerance=1e-8).tolerance
+    1e-08
     """
 
     tolerance: Any = None
@@ -87,6 +90,11 @@ def constrained_dynamics(
             acceleration, time, proximal (by default one that suits the mechanism and the method, in any units),
             position_gain, velocity_gain.
         accuracy: When iterations end and which rows count as dependent; its fields are keywords, too: tolerance, rank.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> solution = dl.constrained_dynamics(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3))
+    >>> print(solution.statuses)
+    All rows are met to the tolerance.
     """
     solver = solver_for(mechanism, method)
     iteration_count("iterations", iterations)

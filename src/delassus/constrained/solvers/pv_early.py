@@ -69,6 +69,12 @@ def pv_early(
         tau: Generalized forces (nv,) [N·m, N].
         acceleration: (m,) desired accelerations of the rows (input at run time).
         time: () [s] what references move with, needed where they do (input at run time).
+
+    >>> arm = dl.load("double_pendulum")
+    >>> sliding = dl.Mechanism(arm, dl.Point("tip", rows="x"))
+    >>> a, force, status = dl.pv_early(sliding, [0.1, 0.2], np.zeros(2), np.zeros(2))
+    >>> a.shape, force.shape
+    ((2,), (1,))
     """
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:

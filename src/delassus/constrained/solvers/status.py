@@ -19,7 +19,11 @@ from delassus.errors import Sentences
 
 
 class Status(Sentences):
-    """How a solve ended; `sentence` says it in words."""
+    """How a solve ended; `sentence` says it in words.
+
+    >>> print(dl.Status.CONVERGED)
+    All rows are met to the tolerance.
+    """
 
     CONVERGED = 0, "All rows are met to the tolerance."
     LEAST_SQUARES = 1, "The rows cannot all be met; they are met in the least-squares sense."
@@ -88,6 +92,10 @@ class Solution(Provenance, Outcome, _Arrays):
         imbalance: (…, nv) M a + c - tau - Jᵀ λ [N·m, N]: how well the equation of motion holds.
         mechanism: What was solved.
         asked: The state, forces and further arguments that it is the answer to.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> dl.constrained_dynamics(loop, loop.model.posture("home"), zero, zero).forces["closure"].shape
+    (3,)
     """
 
     status_type = Status

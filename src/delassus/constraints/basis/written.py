@@ -20,7 +20,12 @@ from delassus.model.model import Model, ParametricModel, TracedModel
 
 @dataclass(frozen=True)
 class Kinematics:
-    """Where the frames of a model are, for functions that users write."""
+    """Where the frames of a model are, for functions that users write.
+
+    >>> height = lambda kinematics, q: kinematics.position("tip")[2:] + 0.8      # a `Kinematics` is its first argument
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Implicit(height, rows=1)).m
+    1
+    """
 
     model: Model
     q: Any
@@ -196,6 +201,7 @@ class FunctionConstraint(Constraint):
     def _pattern(self) -> tuple[tuple[int, ...], ...]:
         if self.pattern is None:
             raise ConstraintError(
-                f"the constraint {self.label!r} has not met a model: put it into a Mechanism.", code="missing-argument"
+                f"the constraint {self.label!r} is not bound to a model: put it into a Mechanism.",
+                code="missing-argument",
             )
         return self.pattern

@@ -31,6 +31,10 @@ class Implicit(FunctionConstraint):
 
     Where g has a kink (abs, maximum) the derivative is the one of `delassus.compiler`; where it has none (the norm of a
     vector that vanishes), the results of that state are not finite and its status says so.
+
+    >>> wire = dl.Implicit(lambda kinematics, q: kinematics.position("tip")[2:] + 0.8, rows=1)
+    >>> dl.Mechanism(dl.load("double_pendulum"), wire).m
+    1
     """
 
     @property

@@ -29,6 +29,9 @@ class JointLock(Constraint):
     velocities of a joint that has several. `position` [rad, m] is the reference of the joint's coordinates, for a
     `position_gain`: one number per row, or a function of time that gives an array of them. A joint follows such a
     function, its acceleration included.
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.JointLock("upper_joint")).m
+    1
     """
 
     joint: str

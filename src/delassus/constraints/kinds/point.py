@@ -29,6 +29,9 @@ class Point(InAxes):
 
     Against the world, `position` is the point's reference there: (3,) [m], or a function of time that gives it. A
     `position_gain` needs one. The error is Rᵀ (p - p₂).
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip", rows="xz")).m
+    2
     """
 
     rows: Any = "xyz"

@@ -74,6 +74,10 @@ class Unilateral(_Signed):
     Attributes:
         of: The constraint.
         sign: +1 for g ≥ 0, -1 for g ≤ 0.
+
+    >>> rope = dl.constraints.at_most(dl.Distance("tip", "world", length=1.0))
+    >>> isinstance(rope, dl.constraints.Unilateral)
+    True
     """
 
     def __post_init__(self) -> None:
@@ -89,7 +93,8 @@ class Unilateral(_Signed):
             )
         if not self.of.has_reference or not self.of.holds_positions:
             raise ConstraintError(
-                f"{self.label!r} has no position to be on one side of; give it one, such as a length or a placement.",
+                f"{self.label!r} has no position, so it cannot be one-sided; give it one, such as a length or a "
+                "placement.",
                 code="no-reference",
             )
         super().__post_init__()
@@ -118,10 +123,20 @@ class UnilateralRow(_Signed):
 
 
 def at_least(constraint: Constraint) -> Unilateral:
-    """One side of a constraint, g(q) ≥ 0: it pushes where its error of position would become negative."""
+    """One side of a constraint, g(q) ≥ 0: it pushes where its error of position would become negative.
+
+    >>> from delassus.constraints import at_least
+    >>> dl.Mechanism(dl.load("double_pendulum"), at_least(dl.Distance("tip", "world", length=0.5))).m
+    0
+    """
     return Unilateral(constraint, 1.0)
 
 
 def at_most(constraint: Constraint) -> Unilateral:
-    """One side of a constraint, g(q) ≤ 0: a rope is a `Distance` that is at most its length."""
+    """One side of a constraint, g(q) ≤ 0: a rope is a `Distance` that is at most its length.
+
+    >>> from delassus.constraints import at_most
+    >>> dl.Mechanism(dl.load("double_pendulum"), at_most(dl.Distance("tip", "world", length=1.0))).m
+    0
+    """
     return Unilateral(constraint, -1.0)

@@ -39,6 +39,9 @@ class Mechanism(OfModel):
         model_constraints: Whether to include the model's own constraints; False once they are.
         unilateral: One-sided constraints, which are given among the others. Steps of time take them; what knows no
             steps refuses them.
+
+    >>> print(dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip")))
+    <Mechanism 'double_pendulum': nq 2, nv 2, 3 rows: tip>
     """
 
     model: Model

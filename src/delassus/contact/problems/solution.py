@@ -31,6 +31,10 @@ class ContactSolution(Outcome):
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
         pyramid: Of the law "lcp", the number of faces and "inner" or "outer"; else None.
+
+    >>> solution = dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5).solve()
+    >>> isinstance(solution, dl.contact.ContactSolution)
+    True
     """
 
     status_type: ClassVar = Status

@@ -37,6 +37,9 @@ class ActuatedMechanism(OfModel):
             default the model's own actuators, or, if it has none, every joint but a free base. It is kept as rows of
             numbers.
         names: What the actuators are called.
+
+    >>> dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*").nu
+    1
     """
 
     mechanism: Mechanism

@@ -86,6 +86,11 @@ def inverse_dynamics(
         options: An `InverseOptions`: distribution, mask, time, tau, parameters.
         **shortcuts: Fields of the options, and of the distribution: torque_weight, torque_target, force_weight,
             force_target, rank.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> still = dl.inverse_dynamics(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3), actuation="crank_joint")
+    >>> still.torque.shape
+    (1,)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     choice, robot = options.distribution, actuated(mechanism, actuation)
@@ -107,6 +112,10 @@ def actuated_inverse_dynamics(
 
     Fields of `setting` are keywords, too: mask, time, tau, torque_weight, torque_target, force_weight, force_target,
     rank.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"))
+    >>> dl.control.actuated_inverse_dynamics(cart, np.zeros(2), np.zeros(2), np.zeros(2)).torque.shape == (cart.nu,)
+    True
     """
     mask, time, tau, *_, share = setting
     forces = [rnea(robot.model, q, v, a), -passive_forces(robot.model, q, v)]

@@ -44,6 +44,9 @@ class InverseInputs(NamedTuple):
         force_weight: (…, m) Σ w (λ - λ*)² is made least.
         force_target: (…, m) λ* [N, N·m], by default zero.
         rank: (…) squares of singular values of K below this share of the largest count as zero; 1e-12 by default.
+
+    >>> dl.control.InverseInputs(rank=1e-10).rank
+    1e-10
     """
 
     mask: Any = None

@@ -58,6 +58,10 @@ class OperationalSpace(Outcome, _Arrays):
         inverse: J̄ (…, nv, t), the dynamically consistent inverse of J.
         projector: N (…, nv, nv): torques N tau do not accelerate the tasks.
         status: (…) numbers of `ControlStatus`: REALISED, or SINGULAR where tasks cannot move or depend on each other.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.operational_space(tasks, np.full(7, 0.3), np.zeros(7)).inertia.shape
+    (6, 6)
     """
 
     status_type = ControlStatus
@@ -85,6 +89,10 @@ def operational_space(
         v: Velocities (…, nv) [rad/s, m/s].
         mask: (…, m) not zero for rows of constraints that act; by default all.
         time: (…) [s] what references move with, needed where they do.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.operational_space(tasks, np.full(7, 0.3), np.zeros(7)).projector.shape
+    (7, 7)
     """
     J, bias = task_jacobian(tasks, q), task_bias(tasks, q, v)
     model, n = tasks.model, tasks.nv

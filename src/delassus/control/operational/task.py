@@ -45,6 +45,9 @@ class Task:
     Attributes:
         priority: Tasks of a smaller number come first; those of one number are weighed against each other.
         weight: Squares of what rows lack are added with it.
+
+    >>> isinstance(dl.control.FrameTask("tool"), dl.control.Task)
+    True
     """
 
     priority: int = 0
@@ -133,6 +136,9 @@ class FrameTask(_RowTask):
 
     `rows` are some of these, as in "x y rz", "position", or "rotation". A target is a position x y z [m], and, if a row
     is an angle, a quaternion x y z w after it.
+
+    >>> dl.control.FrameTask("tool", rows="position").count(dl.load("arm7"))
+    3
     """
 
     frame: Any
@@ -165,7 +171,11 @@ class FrameTask(_RowTask):
 
 @dataclass(frozen=True)
 class CenterOfMassTask(_RowTask):
-    """The center of mass, along the world's axes; a target is a position x y z [m]."""
+    """The center of mass, along the world's axes; a target is a position x y z [m].
+
+    >>> dl.control.CenterOfMassTask(rows="x y").count(dl.load("quadruped"))
+    2
+    """
 
     rows: Any = field(default=ROWS[:3], kw_only=True)
 
@@ -195,6 +205,9 @@ class MomentumTask(_RowTask):
     """Momentum about the center of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
 
     Its "velocity" is the momentum, its "acceleration" the force that changes it. No pose reaches it.
+
+    >>> dl.control.MomentumTask().count(dl.load("quadruped"))
+    6
     """
 
     def jacobian(self, model: Model, q: Traced) -> Traced:
@@ -208,7 +221,11 @@ class MomentumTask(_RowTask):
 
 @dataclass(frozen=True)
 class PostureTask(Task):
-    """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,)."""
+    """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,).
+
+    >>> dl.control.PostureTask().count(dl.load("quadruped"))
+    12
+    """
 
     joints: str | tuple[str, ...] = ()
 

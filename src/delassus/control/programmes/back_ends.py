@@ -67,7 +67,7 @@ def _check_start(programme: ProgrammeData, start: Any) -> None:
     ours, theirs = programme.shape, start.programme.shape
     if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
         raise ProgrammeError(
-            f"start is the answer to {start.programme!r}; it is to be one to {programme!r}.", code="other-system"
+            f"start is the solution of {start.programme!r}; it must be one of {programme!r}.", code="other-system"
         )
 
 

@@ -213,7 +213,10 @@ def _matrix(name: str, value: Any, n: int) -> Array:
         return np.zeros((0, n))
     found = real_array(name, value)
     if found.ndim < 2 or found.shape[-1] != n:
-        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has the {n} unknowns.", code="wrong-shape")
+        raise ProgrammeError(
+            f"{name} has shape {found.shape}; its last axis must have the size {n}, the number of unknowns.",
+            code="wrong-shape",
+        )
     return found
 
 

@@ -34,6 +34,10 @@ class QPSolution(Outcome):
         dual: (…) the largest element of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
         iterations: (…) how many were made.
         status: (…) numbers of `QPStatus`.
+
+    >>> solution = dl.control.QP(np.eye(2), [-1.0, 0.0]).solve()
+    >>> solution.x.round(6)
+    array([1., 0.])
     """
 
     status_type: ClassVar = QPStatus

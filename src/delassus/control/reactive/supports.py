@@ -48,6 +48,9 @@ class Support:
         least: The normal force is at least this [N].
         most: And at most this [N].
         gain: The frame's velocity is taken back at this rate [1/s].
+
+    >>> dl.control.Support("left_foot", friction=0.6).friction
+    0.6
     """
 
     frame: Any

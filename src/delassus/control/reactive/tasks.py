@@ -29,6 +29,9 @@ class FollowPosture(Follow):
 
     Attributes:
         joints: Names or patterns; a free base is never among them.
+
+    >>> dl.control.FollowPosture(stiffness=20.0).joints
+    ('*',)
     """
 
     joints: Any = "*"
@@ -69,6 +72,9 @@ class FollowFrame(Follow):
         frame: It, or its name; by default it is called as the task is.
         rows: Those that count, of x, y, z and the turns rx, ry, rz about them: "position", "rotation", "all", some as
             in "x y rz", or their numbers from 0 to 5.
+
+    >>> dl.control.FollowFrame(frame="trunk", rows="rotation").rows
+    ('rx', 'ry', 'rz')
     """
 
     frame: Any = ""
@@ -108,7 +114,11 @@ class FollowFrame(Follow):
 
 @dataclass(frozen=True)
 class FollowCenterOfMass(Follow):
-    """The center of mass: its `position`, `velocity` and `acceleration` (3,) in the world."""
+    """The center of mass: its `position`, `velocity` and `acceleration` (3,) in the world.
+
+    >>> dl.control.FollowCenterOfMass(weight=10.0, stiffness=100.0).damping
+    20.0
+    """
 
     @property
     def _default_name(self) -> str:
@@ -129,7 +139,11 @@ class FollowCenterOfMass(Follow):
 
 @dataclass(frozen=True)
 class FollowMomentum(Follow):
-    """Linear and angular momentum about the center of mass: `momentum` and `rate` (6,); damping takes errors back."""
+    """Linear and angular momentum about the center of mass: `momentum` and `rate` (6,); damping takes errors back.
+
+    >>> dl.control.FollowMomentum(weight=0.1).weight
+    0.1
+    """
 
     damping: float | None = 0.0
 
@@ -152,6 +166,9 @@ class FollowForce(Task):
 
     Attributes:
         support: The frame of the support.
+
+    >>> dl.control.FollowForce(support="left_foot").support
+    'left_foot'
     """
 
     support: Any = ""
@@ -195,6 +212,9 @@ class Nominal(Task):
         acceleration: Q₁: a number, one for each velocity, or (nv, nv), positive semidefinite.
         force: Q₂, of all supports and constraints.
         torque: Q₃, of all actuators.
+
+    >>> dl.control.Nominal(force=1e-4).force
+    0.0001
     """
 
     acceleration: Any = 0.0

@@ -106,7 +106,7 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
             found = cost(sim.model, *state)
         except (TypeError, ValueError, OverflowError) as error:
             raise SamplingError(
-                f"{cost.name} cannot be the {what}, a kernel {forms} -> (): {error}", code="function-failed"
+                f"{cost.name} cannot be used as the {what}, a kernel {forms} -> (): {error}", code="function-failed"
             ) from error
         if np.shape(found) != ():
             raise SamplingError(

@@ -17,14 +17,22 @@ from delassus.model.model import Model, sample_of
 
 @kernel("(nq)->(3)")
 def center_of_mass(model: Model, q: Traced) -> Floats:
-    """The center of mass (3,) [m] of all moving bodies, in the world."""
+    """The center of mass (3,) [m] of all moving bodies, in the world.
+
+    >>> dl.center_of_mass(dl.load("double_pendulum"), np.zeros((5, 2))).shape
+    (5, 3)
+    """
     tree = links_of(model)
     return _first_moment(tree, world_poses(tree, q)) / total_mass(model, tree)
 
 
 @kernel("(nq)->(3,nv)")
 def center_of_mass_jacobian(model: Model, q: Traced) -> Floats:
-    """The matrix (3, nv) that takes v to the velocity of the center of mass; O(n) with the subtrees' masses."""
+    """The matrix (3, nv) that takes v to the velocity of the center of mass; O(n) with the subtrees' masses.
+
+    >>> dl.dynamics.center_of_mass_jacobian(dl.load("double_pendulum"), np.zeros(2)).shape
+    (3, 2)
+    """
     tree = links_of(model)
     world = world_poses(tree, q)
     whole = total_mass(model, tree)
@@ -47,7 +55,11 @@ def center_of_mass_jacobian(model: Model, q: Traced) -> Floats:
 
 @kernel("(nq),(nv)->(6)")
 def centroidal_momentum(model: Model, q: Traced, v: Traced) -> Floats:
-    """Linear and angular momentum (6,) [kg·m/s, kg·m²/s] about the center of mass, in the world's axes."""
+    """Linear and angular momentum (6,) [kg·m/s, kg·m²/s] about the center of mass, in the world's axes.
+
+    >>> dl.dynamics.centroidal_momentum(dl.load("double_pendulum"), np.zeros(2), np.ones(2)).shape
+    (6,)
+    """
     tree = links_of(model)
     poses, world = poses_of(tree, q), world_poses(tree, q)
     velocity, _ = link_velocities(tree, poses, joint_motions(tree, v))

@@ -23,7 +23,13 @@ from delassus.spatial.motions import motion_cross
 
 @kernel("(nq)->(6,nv)")
 def centroidal_momentum_matrix(model: Model, q: Traced) -> Floats:
-    """A (6, nv): A v is the linear and angular momentum [kg·m/s, kg·m²/s] about the center of mass, in world axes."""
+    """A (6, nv): A v is the linear and angular momentum [kg·m/s, kg·m²/s] about the center of mass, in world axes.
+
+    >>> robot, q, v = dl.load("double_pendulum"), np.array([0.1, 0.2]), np.ones(2)
+    >>> A = dl.dynamics.centroidal_momentum_matrix(robot, q)
+    >>> bool(np.allclose(A @ v, dl.dynamics.centroidal_momentum(robot, q, v)))
+    True
+    """
     tree = links_of(model)
     total, moving = total_mass(model, tree), _in_world(tree, q, np.zeros(model.nv))
     bodies = _composites(tree, [rigid_body(link, m) for link, m in zip(tree.links, moving, strict=True)])
@@ -40,6 +46,9 @@ def centroidal_momentum_matrix_rate(model: Model, q: Traced, v: Traced) -> Float
     """Ȧ (6, nv), the rate of `centroidal_momentum_matrix`: momentum changes by A a + Ȧ v.
 
     It is the derivative of A in time. Pinocchio's matrix leaves out the motion of the center, which Ȧ v does not feel.
+
+    >>> dl.dynamics.centroidal_momentum_matrix_rate(dl.load("double_pendulum"), np.zeros(2), np.ones(2)).shape
+    (6, 2)
     """
     tree = links_of(model)
     total, moving = total_mass(model, tree), _in_world(tree, q, v)

@@ -45,7 +45,12 @@ class MassReport:
 
 
 def mass_report(model: Model) -> MassReport:
-    """The report on a model. Meshes and planes tell no size: a body is measured by its other shapes."""
+    """The report on a model. Meshes and planes tell no size: a body is measured by its other shapes.
+
+    >>> report = dl.model.mass_report(dl.load("double_pendulum"))
+    >>> report is not None
+    True
+    """
     expect("the model", model, Model, 'delassus.load("robot.urdf")')
     bodies, warnings = [], []
     carried = _subtree_masses(model)

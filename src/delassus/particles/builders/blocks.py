@@ -43,6 +43,9 @@ def block(
         poisson: Poisson's ratio, from 0 to less than ½.
         pinned: "bottom", "top", or numbers of particles.
         **others: As of `Particles`.
+
+    >>> dl.particles.block(cells=(1, 1, 1)).n
+    8
     """
     sides, middle = finite("size", size, (3,), least=0.0, above=True), finite("center", center, (3,))
     positive(density=density)

@@ -23,6 +23,9 @@ class Elements:
         numbers: (e, p) the numbers of each element, in the order of `kind.numbers`.
         compliance: (e,) C of elastic deformations, the inverse of a stiffness [m/N, rad/(N·m)]; None makes them rigid.
         damping: (e,) B of elastic deformations [N·s/m, N·m·s/rad], or None.
+
+    >>> len(dl.particles.rope(segments=3).elements) > 0
+    True
     """
 
     kind: ElementKind

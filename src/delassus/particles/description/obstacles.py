@@ -32,7 +32,11 @@ class Obstacle(Protocol):
 
 @dataclass(frozen=True)
 class Plane:
-    """All that is below a plane, n · x < height [m], n the unit vector along its normal."""
+    """All that is below a plane, n · x < height [m], n the unit vector along its normal.
+
+    >>> dl.particles.Plane(height=-1.0).height
+    -1.0
+    """
 
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
     height: float = 0.0
@@ -54,7 +58,11 @@ class Plane:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball as an obstacle: center and radius [m]."""
+    """A ball as an obstacle: center and radius [m].
+
+    >>> dl.particles.Sphere((0.0, 0.0, 0.0), 0.3).radius
+    0.3
+    """
 
     center: tuple[float, float, float]
     radius: float
@@ -77,7 +85,11 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Box:
-    """A box with its edges along the axes of the world, or turned by a rotation of three rows."""
+    """A box with its edges along the axes of the world, or turned by a rotation of three rows.
+
+    >>> dl.particles.Box((0.0, 0.0, 0.0), (0.5, 0.5, 0.5)).half
+    (0.5, 0.5, 0.5)
+    """
 
     center: tuple[float, float, float]
     half: tuple[float, float, float]

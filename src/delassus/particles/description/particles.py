@@ -72,6 +72,9 @@ class Environment(Options):
         gravity: (3,) [m/s²].
         drag: (n,) force against each particle's velocity [N·s/m].
         motions: Particles that move as they are told.
+
+    >>> dl.particles.Environment(friction=0.3).friction
+    0.3
     """
 
     obstacles: Any = None
@@ -88,6 +91,9 @@ class Surface(Options):
     Attributes:
         radius: (n,) how far from its center a particle touches obstacles [m].
         faces: (f, 3) triangles that are drawn.
+
+    >>> dl.particles.Surface(radius=0.01).radius
+    0.01
     """
 
     radius: Any = None
@@ -113,6 +119,9 @@ class Particles:
         bricks: Rigid boxes, or None.
         faces: (f, 3) triangles that are drawn, and nothing else; lines are those of the elements of two points.
         name: What it is called.
+
+    >>> dl.particles.Particles(positions=np.zeros((2, 3)), masses=np.ones(2)).n
+    2
     """
 
     positions: Array

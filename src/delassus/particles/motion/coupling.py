@@ -37,6 +37,9 @@ class Grip:
     Attributes:
         frame: The frame's name.
         particle: The particle's number.
+
+    >>> dl.particles.Grip("tool", 0).particle
+    0
     """
 
     frame: str

@@ -30,6 +30,9 @@ class ParticleState:
         impulse: (rows,) of the elements' rows [N·s].
         touched: (c,) what touched what, as numbers; warm starts are found by them.
         contact: (c, 3) impulses t1, t2, n of contacts [N·s].
+
+    >>> dl.particles.initial_state(dl.particles.rope(segments=3)).v.shape
+    (4, 3)
     """
 
     time: float
@@ -48,7 +51,11 @@ class ParticleState:
 def initial_state(
     particles: Particles, x: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0
 ) -> ParticleState:
-    """A state: where the system was built, at rest, unless said otherwise; as of `ParticleState`."""
+    """A state: where the system was built, at rest, unless said otherwise; as of `ParticleState`.
+
+    >>> dl.particles.initial_state(dl.particles.rope(segments=3)).x.shape
+    (4, 3)
+    """
     n, b = particles.n, particles.b
     built = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])
     x = np.concatenate(built) if x is None else broadcast_to_shape("x", x, (n + b, 3))
@@ -88,6 +95,11 @@ class ParticleStep:
         status: How it ended; the state is the best that was found.
         seconds: How long elements, assembly, solve and contact took [s].
         tied: (k, 3) mean forces on what holds particles besides elements [N], in the world.
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> step = dl.particles.particle_step(rope, dl.particles.initial_state(rope), time_step=1e-2)
+    >>> step.time_step
+    0.01
     """
 
     state: ParticleState

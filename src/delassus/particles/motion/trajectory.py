@@ -48,6 +48,9 @@ class ParticleTrajectory:
         residual: (times,) the largest residual of these steps.
         contacts: (times,) how many contacts there were.
         end: The last state, to go on from.
+
+    >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).x.shape
+    (3, 4, 3)
     """
 
     particles: Particles
@@ -164,6 +167,9 @@ def simulate_particles(
         every: Each how many steps a state is kept.
         until: A function of a state that ends the motion where it is true.
         **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
+
+    >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).time.shape
+    (3,)
     """
     steps, every = check_integer("steps", steps), check_integer("every", every)
     stepper = Stepper(particles, time_step, **options)

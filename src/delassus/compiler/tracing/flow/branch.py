@@ -48,6 +48,9 @@ def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *op
         otherwise: Arrays like those that the function gives, or a function of the operands that gives them, which is
             executed only if some state needs it.
         operands: Arrays, or nests of tuples of them.
+
+    >>> float(dl.compiler.cond(True, lambda x: 2.0 * x, 0.0, 3.0))
+    6.0
     """
     trace = current() or trace_of(condition, operands)
     lift: Callable[[Any], Any] = np.asarray if trace is None else trace.lift

@@ -72,6 +72,10 @@ def scan(
         stacks: Arrays of one length in their first axis.
         length: How many times, if there are no stacks.
         reverse: Whether to start at the end; outs stay next to their items.
+
+    >>> total, _ = dl.compiler.scan(lambda carry, x: (carry + x, None), 0.0, np.arange(4.0))
+    >>> float(total)
+    6.0
     """
     count = _length("scan", stacks, length)
     trace = current() or trace_of(carry, stacks)
@@ -119,7 +123,11 @@ def _loop_results(
 
 
 def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
-    """What a function of one item of each stack gives, stacked: as if it were called in a list comprehension."""
+    """What a function of one item of each stack gives, stacked: as if it were called in a list comprehension.
+
+    >>> dl.compiler.map(lambda x: 2.0 * x, np.arange(3.0))
+    array([0., 2., 4.])
+    """
     return scan(lambda _, item: ((), body(*item)), (), stacks)[1]
 
 
@@ -169,6 +177,9 @@ def while_loop(
 
     Whether the bound has ended it is told by the condition of what is returned. Carry a counter to know how often the
     body was executed.
+
+    >>> float(dl.compiler.while_loop(lambda x: x < 10.0, lambda x: 2.0 * x, 1.0, bound=10))
+    16.0
     """
     if bound is None:
         raise LoopError(
