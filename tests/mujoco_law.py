@@ -1,6 +1,5 @@
 """MuJoCo as the reference of its law of contact: states of its rollouts, and what is different there."""
 
-from collections import Counter
 from typing import Any, NamedTuple
 
 import mujoco
@@ -13,6 +12,9 @@ from delassus.model.readers.mjcf_names import read_names
 from delassus.simulation.scenery import ground_plane
 
 GRAVITY = 9.81
+
+SAME = 1e-9
+"""Difference [m] of the depths of contacts that are the same."""
 
 
 class States(NamedTuple):
@@ -36,11 +38,12 @@ class Difference(NamedTuple):
 
 
 def reference_model(m: Any) -> Any:
-    """The model with elliptic cones, 100 iterations and a tolerance of 1e-12, whatever its file says."""
+    """The model with elliptic cones, 100 iterations and a tolerance of 1e-12, whatever its file says; depths of hulls to 1e-10."""
     m.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     m.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     m.opt.iterations, m.opt.tolerance = 100, 1e-12
     m.opt.ls_iterations, m.opt.ls_tolerance, m.opt.noslip_iterations = 100, 1e-6, 0
+    m.opt.ccd_iterations, m.opt.ccd_tolerance = 100, 1e-10
     return m
 
 
@@ -92,20 +95,22 @@ def compare_states(sim: dl.Simulation, m: Any, states: States) -> Difference:
 
 
 def has_equal_contacts(sim: dl.Simulation, m: Any, states: States) -> np.ndarray:
-    """Of each state whether both find as many contact points of the same pairs of shapes."""
+    """Of each state whether both find the same contact points: of the same pairs of shapes, and as deep."""
     here = sim.accelerations(state_of(sim, states), states.ctrl if states.ctrl.shape[1] else None)
     names, floor = read_names(m).geoms, ground_plane(sim.model)
     pairs = [
-        frozenset((shape.geometry.name, (floor if other is None else other.geometry).name))
+        (shape.geometry.name, (floor if other is None else other.geometry).name)
         for shape, other, _ in sim.scene.candidate_shapes
     ]
     margin = np.array([own.margin for own in sim.scene.impedances.contacts])
     same = []
     for k, contacts in enumerate(states.contacts):
-        theirs = Counter(frozenset((names[one], names[two])) for one, two, _ in contacts)
+        theirs = sorted((sorted((names[one], names[two])), gap) for one, two, gap in contacts)
         candidates = here.candidate[k].astype(int)
-        ours = Counter(pairs[c] for c, gap in zip(candidates, here.gap[k], strict=True) if gap < margin[c])
-        same.append(ours == theirs)
+        near = [(c, gap) for c, gap in zip(candidates, here.gap[k], strict=True) if gap < margin[c]]
+        ours = sorted((sorted(pairs[c]), gap) for c, gap in near)
+        pairs_agree = [pair for pair, _ in ours] == [pair for pair, _ in theirs]
+        same.append(pairs_agree and np.allclose([x for _, x in ours], [x for _, x in theirs], rtol=0.0, atol=SAME))
     return np.array(same)
 
 
