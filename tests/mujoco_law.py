@@ -38,7 +38,7 @@ class Difference(NamedTuple):
 
 
 def reference_model(m: Any) -> Any:
-    """The model with elliptic cones, 100 iterations and a tolerance of 1e-12, whatever its file says; hulls to 1e-10."""
+    """The model with elliptic cones, 100 iterations and a tolerance of 1e-12, whatever its file says; hulls 1e-10."""
     m.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     m.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
     m.opt.iterations, m.opt.tolerance = 100, 1e-12
