@@ -14,7 +14,7 @@ from delassus.contact.problems.problem import ContactProblem
 from delassus.model.parts import WORLD
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import COEFFICIENTS, structures
-from delassus.simulation.runner import pad_empty
+from delassus.simulation.runner import some
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
@@ -159,11 +159,11 @@ class Inspection(Setup):
             raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
         u = self.check(state, control)
         self._refuse_many_bodies("problem")
-        rows, places = pad_empty(state.rows), pad_empty(state.contact)
+        rows, places = some(state.rows), some(state.contact)
         given = structures(self.ground.inputs)
         if self.nparameters:
             given[PARAMETERS] = state.parameters
-        G, g = assemble_step(scene, state.q, state.v, rows, places, pad_empty(u), state.time, self.time_step, **given)
+        G, g = assemble_step(scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **given)
         numbers: dict[str, Any] = {}
         if scene.slots:
             numbers |= self._friction(state)
