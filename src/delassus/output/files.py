@@ -25,6 +25,7 @@ _CONTACTS: Final = "contacts "
 _RUN: Final = "run "
 _REPLAY: Final = "replay "
 _ACTIVATION: Final = "activation"
+_TALLY: Final = "tally"
 _TAU: Final = "tau"
 
 
@@ -35,8 +36,9 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
     arrays |= {name: getattr(log, name) for name in MEASURES if log.mechanism is not None or name in log.measures}
     if log.parameters is not None:
         arrays[PARAMETERS] = np.asarray(log.parameters)
-    if log.activation is not None:
-        arrays[_ACTIVATION] = np.asarray(log.activation)
+    for name in (_ACTIVATION, _TALLY):
+        if getattr(log, name) is not None:
+            arrays[name] = np.asarray(getattr(log, name))
     if log.contacts is not None:
         arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
     if log.run is not None:
@@ -64,6 +66,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
             measures={name: arrays[name] for name in MEASURES if name in arrays},
             parameters=arrays.get(PARAMETERS),
             activation=arrays.get(_ACTIVATION),
+            tally=arrays.get(_TALLY),
             tau=arrays.get(_TAU),
             run=RunRecord.of_arrays(run, arrays["q"].shape[:-1]) if run else None,
             replay=ReplayRecord.of_arrays(inputs, arrays["q"].shape[1:-1]) if inputs else None,

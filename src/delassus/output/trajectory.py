@@ -76,6 +76,7 @@ class Trajectory:
         measures: Energy and drift, as far as a file had them.
         parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
         activation: (times, …, na) of actuators that have a state; None without.
+        tally: (times, …, 3 tracked) of shapes that a simulation tracks, see `State.tally`; None without.
         run: What a simulation goes on with besides; None if there was none.
         replay: Inputs of all periods of a run with record="replay"; None without.
         tau: (times, …, nv) generalized forces that were given to a motion, or a function of times, q and v that gives
@@ -104,6 +105,7 @@ class Trajectory:
     run: RunRecord | None = field(default=None, repr=False)
     replay: ReplayRecord | None = field(default=None, repr=False)
     tau: Any = field(default=None, repr=False)
+    tally: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in check_fields(vars(self)).items():
@@ -157,6 +159,7 @@ class Trajectory:
             measures={name: part(x) for name, x in self.measures.items()},
             parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
             activation=None if self.activation is None else part(self.activation),
+            tally=None if self.tally is None else part(self.tally),
             run=None if self.run is None else self.run.select(first, chosen),
             replay=None if chosen else self.replay,
             tau=part(self.applied_force) if self.tau is not None else None,

@@ -14,7 +14,7 @@ from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
-from delassus.simulation.starting import first_keyframe
+from delassus.simulation.starting import between_robots, first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
 from delassus.step.scene import ParametricScene, Scene
@@ -85,6 +85,11 @@ class Setup(Frozen):
         """The scene with the robot's own numbers where parameters stand: what starts are checked with."""
         scene = self.scene
         return scene.with_parameters(scene.parameters()) if isinstance(scene, ParametricScene) else scene
+
+    @cached_property
+    def starting_scene(self) -> Scene:
+        """The scene with which starts are moved out of the ground and of each other."""
+        return between_robots(self.plain_scene)
 
     @property
     def parametric(self) -> ParametricModel | None:
