@@ -29,7 +29,7 @@ from delassus.model.placement import vector
 from delassus.model.readers.documents.mjcf_places import Places, check_assets
 from delassus.model.readers.documents.mjcf_refusals import one_line, refused
 from delassus.model.readers.documents.xml import ModelFileError, check_size, decoded
-from delassus.model.readers.mjcf_contact import contact_rules
+from delassus.model.readers.mjcf_contact import contact_rules, impedances
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
 from delassus.model.readers.mjcf_omissions import unsupported
@@ -70,7 +70,7 @@ def read_mjcf(data: str | bytes, file: str = _TEXT) -> Model:
     if bad is not None:
         raise bad.error(file, places)
     try:
-        return _taken_over(compiled, names, [f"{file}: MuJoCo says: {one_line(text)}" for text in said])
+        return _convert_model(compiled, names, [f"{file}: MuJoCo says: {one_line(text)}" for text in said])
     except DelassusError as error:
         raise ModelFileError(str(error), file, code=error.code) from error
 
@@ -81,7 +81,7 @@ def from_mujoco(mj_model: Any) -> Model:
     bad = bad_number(mj_model, names)
     if bad is not None:
         raise BadArgument(bad.sentence(), code=bad.code)
-    return _taken_over(mj_model, names, [])
+    return _convert_model(mj_model, names, [])
 
 
 def _parsed(mujoco: Any, text: str, file: str) -> Any:
@@ -107,7 +107,7 @@ def _warnings_of(mujoco: Any) -> Iterator[list[str]]:
             said += [str(warning.message) for warning in caught]
 
 
-def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
+def _convert_model(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     """The model of a compiled one; `notes` are warnings to begin with."""
     mujoco = _mujoco()
     off = mujoco.mjtDisableBit
@@ -149,6 +149,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         describes_world=True,
         contact_rules=contact_rules(mujoco, m, names),
         time_step=float(m.opt.timestep),
+        impedances=impedances(m, tree, names),
     )
 
 
