@@ -2,7 +2,8 @@
 
 One item runs on arrays that are bound to the kernel once and change in place, which takes a call of NumPy's machinery,
 several times the kernel's own time, out of every step; and in stretches of many periods, where nobody is asked in
-between. Batches go through the kernel's call, which uses threads.
+between. Small batches are bound for their first attempt (see `small_batch`); others go through the kernel's call, which
+uses threads.
 
 Every period is first solved with the reduced contact set and few iterations. Items for which this is not enough keep
 their state, and are collected for a second call with more iterations, or for one with the full contact set. What an
@@ -26,6 +27,7 @@ from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
 from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
+from delassus.simulation.small_batch import LARGEST, SmallBatch
 from delassus.simulation.state import State, is_alive
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.marks import Mark
@@ -67,7 +69,10 @@ class Runner:
         self._rows, self._places = some(state.rows), some(state.contact)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
+        same = plain and not sim.nparameters and "heights" not in sim.ground.inputs
         self.alone = not state.q.shape[:-1] and plain and not sim.nparameters
+        self.small = same and bound and pushes is None and state.q.ndim == 2 and 0 < len(state.q) <= LARGEST
+        self._small: SmallBatch | None = None
         self._bound_rescues: dict[int, Callable[[], None]] = {}
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
         self._tick = self._alone() if self.alone and bound and pushes is None else None
@@ -159,19 +164,25 @@ class Runner:
             self.alive[...] = 0.0
 
     def takes(self, state: Any, control: Any) -> bool:
-        """Whether a state and controls can be copied as they are: those of one item, in arrays of their own."""
+        """Whether a state and controls can be copied as they are: those of as many items, in arrays of their own."""
         return (
             type(state) is State
             and type(control) is np.ndarray
             and control.dtype == np.float64
-            and control.shape == self._own.shape
+            and control.shape == (*self.q.shape[:-1], self.sim.nu)
             and state.q.shape == self.q.shape
             and state.v.shape == self.v.shape
-            and (*state.impulse.shape, *state.contact.shape, *state.activation.shape) == self._sizes
+            and (state.impulse.shape[-1], state.contact.shape[-1], state.activation.shape[-1]) == self._sizes
         )
 
     def once(self, state: State, control: Any) -> State:
-        """The state after one control period of one item; the runner is bound, and its controls are not asked."""
+        """The state after one control period; the runner is bound, and its controls are not asked."""
+        if self._tick is None:
+            self.q, self.v, self._rows, self._places = state.q, state.v, some(state.rows), some(state.contact)
+            self.time, self.status, self._first, self.made = state.time, state.status, state, 0
+            self._call((control,))
+            self._count_period()
+            return self._state_of(self.q, self.v, self._rows, self._places, self.residual)
         self.q[:], self.v[:] = state.q, state.v
         self.impulse[:], self.contact[:], self.activation[:] = state.impulse, state.contact, state.activation
         self.time, self._first, self.made = state.time, state, 0
@@ -182,54 +193,81 @@ class Runner:
 
     def state(self) -> State:
         """The present state, with arrays of its own."""
+        return self._state_of(*(x.copy() for x in self.moving), self.residual.copy())
+
+    def _state_of(self, q: Any, v: Any, rows: Any, places: Any, residual: Any) -> State:
+        """The present state in some arrays."""
+        m, slots, na = self._sizes
+        first = self._first
         return State.unchecked(
-            q=self.q.copy(),
-            v=self.v.copy(),
+            q=q,
+            v=v,
             time=self.time,
-            impulse=self.impulse.copy(),
-            contact=self.contact.copy(),
-            residual=self.residual.copy(),
+            impulse=rows[..., :m],
+            contact=places[..., :slots],
+            residual=residual,
             status=self.status.astype(np.int64),
-            count=self._first.count + self.made,
-            seed=self._first.seed,
-            activation=self.activation.copy(),
-            stream=self._first.stream,
-            parameters=self._first.parameters,
+            count=first.count + self.made,
+            seed=first.seed,
+            activation=rows[..., m : m + na],
+            stream=first.stream,
+            parameters=first.parameters,
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        reduced, full, lying = self.sim.reduced_scene, self.sim.scene, self._needs_full_set()
-        by_tree = reduced.method == ARTICULATED
-        quickly = _QUICKLY_BY_TREE if by_tree else QUICKLY
-        schedule = [(_NEW, reduced, quickly), (NEEDS_ITERATIONS, reduced, LONGER)]
-        if by_tree:  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
-            schedule += [
-                (NEEDS_FULL_SET, full, quickly),
-                (NEEDS_ITERATIONS, full, LONGER),
-                (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS),
-            ]
-        else:
-            schedule += [(NEEDS_ITERATIONS, reduced, MAX_ITERATIONS), (NEEDS_FULL_SET, full, MAX_ITERATIONS)]
-        attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in schedule]
-        before = None
+        lying, before = self._needs_full_set(), None
         if lying is not None:
             numbers = np.zeros(lying.shape)
             before = (*self.moving, numbers, numbers, np.where(lying, NEEDS_FULL_SET, _NEW))
-        found = retry(attempts, self._batch(given), results=before)
+        elif self.small:
+            self._small = self._small or SmallBatch(self, *self._schedule[0][1:])
+            before = self._small.solve(self.moving, self.time, self.status, given)
+        found = before
+        if found is None or _needs_more(found[-1]):
+            attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in self._schedule]
+            found = retry(attempts, self._batch(given), results=before)
         self.consistent = False
         self.q, self.v, self._rows, self._places, self.residual, _, mark = found
         self.status = mark.astype(np.int64)
 
+    @cached_property
+    def _schedule(self) -> tuple[tuple[float, Scene, float], ...]:
+        """The attempts at a period: the mark of items that need it, the scene, and how many iterations are made."""
+        reduced, full = self.sim.reduced_scene, self.sim.scene
+        if reduced.method != ARTICULATED:
+            return (
+                (_NEW, reduced, QUICKLY),
+                (NEEDS_ITERATIONS, reduced, LONGER),
+                (NEEDS_ITERATIONS, reduced, MAX_ITERATIONS),
+                (NEEDS_FULL_SET, full, MAX_ITERATIONS),
+            )
+        return (  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
+            (_NEW, reduced, _QUICKLY_BY_TREE),
+            (NEEDS_ITERATIONS, reduced, LONGER),
+            (NEEDS_FULL_SET, full, _QUICKLY_BY_TREE),
+            (NEEDS_ITERATIONS, full, LONGER),
+            (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS),
+        )
+
     def _needs_full_set(self) -> NDArray[np.bool_] | None:
         """Items that need the full contact set, such as robots that lie on their backs; None if they are few."""
-        scene = self.sim.reduced_scene
-        if scene.reduced is None or not scene.full_slots:
+        if self._standing is None:
             return None
-        limits = self._rows[..., list(scene.full.limit_rows)]
-        if (self._places == np.array(scene.slot_candidates)).all() and not (limits > 0.0).any():
+        scene, slots, limits = self._standing
+        if (self._places == slots).all() and self._rows[..., limits].max(initial=0.0) <= 0.0:
             return None
         lying: Any = has_impulse_outside(scene, self._rows, self._places)
         return lying if np.mean(lying) > _MANY else None
+
+    @cached_property
+    def _standing(self) -> tuple[Scene, Any, Any] | None:
+        """The scene with the reduced contact set, the candidates of its slots, and the full set's rows of joint limits;
+        None if there is nothing that it leaves out."""
+        scene = self.sim.reduced_scene
+        if scene.reduced is None or not scene.full_slots:
+            return None
+        first, *_ = (*scene.full.limit_rows, 0)
+        return scene, np.array(scene.slot_candidates), slice(first, first + len(scene.full.limit_rows))
 
     def _batch(self, control: tuple[Any, ...]) -> Batch:
         """The inputs of the kernel that differ from item to item."""
@@ -295,6 +333,13 @@ class Runner:
         given = {**structures(self.sim.ground.inputs), "limits": SolverLimits(self.sim.tolerance, patience)}
         names, numbers = self.control.kernel.pack(self.sim.scene, **given)
         return names, tuple(np.array(x) for x in numbers)
+
+
+def _needs_more(marks: Any) -> bool:
+    """Whether an item (…) has a mark that asks for another attempt."""
+    return bool((marks != 0.0).any()) and bool(
+        ((marks == _NEW) | (marks == NEEDS_ITERATIONS) | (marks == NEEDS_FULL_SET)).any()
+    )
 
 
 def some(x: Any) -> Any:

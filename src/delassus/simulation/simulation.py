@@ -315,7 +315,7 @@ class Simulation(Inspection):
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
             runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
-            if runner.alone:  # arrays that are bound once serve all steps of this thread
+            if runner.alone or runner.small:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)
             return runner.state()
