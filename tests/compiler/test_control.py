@@ -13,7 +13,7 @@ from delassus.compiler import grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
 from delassus.compiler.backends.frame import Table
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.backends.llvm.loop_step import widened
+from delassus.compiler.backends.llvm.loop_step import loop_widths
 from delassus.compiler.backends.steps import LoopStep
 from delassus.compiler.graph.program import Program
 from delassus.compiler.tracing.flow.bodies import LoopError
@@ -182,7 +182,7 @@ def test_rounds_that_run_side_by_side_have_the_bits_of_the_interpreter(lanes, co
     kernel = dl.kernel(f"(3,{count}),()->({count}),({count}),({count}),({count})")(f)
     plan = check(kernel, lanes, numbers(19, 3, count), numbers(19), chunk=20)
     (step,) = [step for step in plan.steps if isinstance(step, LoopStep)]
-    assert (widened(step, HOST.with_lanes(lanes)) is None) == (lanes == 1)
+    assert (loop_widths(step, HOST.with_lanes(lanes)) is None) == (lanes == 1)
 
 
 def test_what_is_kept_may_fill_places_that_get_their_values_later():

@@ -96,7 +96,7 @@ CALLS = {
         {"H": np.eye(2), "g": np.ones(2), "C": np.eye(2), "lower": -1.0, "cones": (), "names": (), "unknowns": ()},
     ),
     "solve programme": (PROGRAMME.solve, {"method": "proximal", "start": None, "tolerance": 1e-9, "iterations": 9}),
-    "missed": (PROGRAMME.missed, {"x": Z}),
+    "row_violation": (PROGRAMME.row_violation, {"x": Z}),
     "linearize": (dl.control.linearize, {"mechanism": CART, "q": Q, "v": Z, "tau": Z, "time_step": None}),
     "coordinates": (LINEAR.coordinates, {"q": Q, "v": Z}),
     "state": (LINEAR.state, {"x": np.zeros(4)}),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.model.readers.xml import ModelFileError
+from delassus.model.readers.documents.xml import ModelFileError
 
 mujoco = pytest.importorskip("mujoco")
 from mjcf_files import FILES, NO_MJCF, REFUSED, ROBOTS, WITHOUT_JOINTS, compiled  # noqa: E402

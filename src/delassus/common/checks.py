@@ -108,7 +108,7 @@ def positive_number(what: str, x: Any) -> float:
     return number_in_range(what, x, POSITIVE)
 
 
-def whole_number(
+def check_integer(
     what: str, x: Any, least: int = 1, most: int | None = None, code: str = OutOfRange.code, *, remedy: str = ""
 ) -> int:
     """A whole number from `least` to `most`."""
@@ -122,7 +122,7 @@ def whole_number(
 
 def iteration_count(what: str, x: Any) -> int:
     """A number of iterations that somebody would wait for."""
-    return whole_number(what, x, 1, MOST_ITERATIONS, code="iterations-out-of-range")
+    return check_integer(what, x, 1, MOST_ITERATIONS, code="iterations-out-of-range")
 
 
 def boolean(what: str, x: Any) -> bool:

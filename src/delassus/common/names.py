@@ -32,7 +32,7 @@ class UnknownName(DelassusError, KeyError):
         return str(self.args[0])
 
 
-class Named(Protocol):
+class NamedPart(Protocol):
     """A part of a model."""
 
     @property
@@ -40,7 +40,7 @@ class Named(Protocol):
         """Its name."""
 
 
-Part = TypeVar("Part", bound=Named)
+Part = TypeVar("Part", bound=NamedPart)
 
 
 def name_patterns(what: str, x: Any) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def matching(pattern: str, parts: Iterable[Part]) -> list[Part]:
     return [part for part in parts if fnmatch.fnmatchcase(part.name, pattern)]
 
 
-def found_by_pattern(what: str, pattern: str, parts: Sequence[Part], code: str) -> list[Part]:
+def find_by_pattern(what: str, pattern: str, parts: Sequence[Part], code: str) -> list[Part]:
     """The parts whose names match a pattern, or the error that says which resemble it."""
     found = matching(pattern, parts)
     if not found:

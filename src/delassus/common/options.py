@@ -214,7 +214,7 @@ class Shortcuts:
                 )
         return chosen.fill(self.function, given, shortcuts)
 
-    def renamed(self, shortcuts: Mapping[str, Any], new: str, value: Any, default: Any) -> Any:
+    def resolve_renamed(self, shortcuts: Mapping[str, Any], new: str, value: Any, default: Any) -> Any:
         """The value of a parameter that had another name before, which still works and warns."""
         for old, name in self._renamed.items():
             if name == new and old in shortcuts:
@@ -266,7 +266,7 @@ def _same(a: Any, b: Any) -> bool:
         return False
 
 
-def grouped(positional: str, **groups: Any) -> Callable[[type[Kind]], type[Kind]]:
+def accept_groups(positional: str, **groups: Any) -> Callable[[type[Kind]], type[Kind]]:
     """Let a dataclass take objects in place of some of its fields, which become shortcuts.
 
     `positional` are the fields that stay parameters, those before "*" by position. A field of an object that is None

@@ -38,7 +38,7 @@ MOST: Final = 3
 
 def uniform(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
     """Numbers in [0, 1), all independent: one, or an array of them."""
-    return _shaped(_pairs(seed, counters, shape), shape)
+    return _reshape_pairs(_pairs(seed, counters, shape), shape)
 
 
 def normal(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
@@ -46,7 +46,7 @@ def normal(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
     pairs = _pairs(seed, counters, shape)
     radius = _apply(np.sqrt, -2.0 * _apply(np.log, 1.0 - pairs[:, 0]))
     angle = (2.0 * math.pi) * pairs[:, 1]
-    return _shaped(_apply(np.stack, [radius * _apply(np.cos, angle), radius * _apply(np.sin, angle)], -1), shape)
+    return _reshape_pairs(_apply(np.stack, [radius * _apply(np.cos, angle), radius * _apply(np.sin, angle)], -1), shape)
 
 
 def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -> Any:
@@ -102,5 +102,5 @@ def _tuple(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     return shape if isinstance(shape, tuple) else (shape,)
 
 
-def _shaped(pairs: Any, shape: int | tuple[int, ...]) -> Any:
+def _reshape_pairs(pairs: Any, shape: int | tuple[int, ...]) -> Any:
     return pairs.reshape(-1)[: math.prod(_tuple(shape))].reshape(_tuple(shape))

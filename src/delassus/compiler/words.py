@@ -61,12 +61,12 @@ def bitwise_xor(a: Any, b: Any) -> Any:
 
 def shift_left(a: Any, count: int) -> Any:
     """a 2ᶜ modulo 2³², for a count 0 ≤ c < 32 that is known when the kernel is compiled."""
-    return multiply(a, 2.0 ** _checked_count(count))
+    return multiply(a, 2.0 ** _check_count(count))
 
 
 def shift_right(a: Any, count: int) -> Any:
     """⌊a / 2ᶜ⌋, for a count 0 ≤ c < 32 that is known when the kernel is compiled."""
-    return multiply_high(a, 2.0 ** (BITS - count)) if _checked_count(count) else word(a)
+    return multiply_high(a, 2.0 ** (BITS - count)) if _check_count(count) else word(a)
 
 
 def word(x: Any) -> Any:
@@ -93,19 +93,19 @@ def _apply(kind: str, a: Any, b: Any) -> Any:
         return on_floats(kind)(word(a), word(b))
     g = trace.builder
 
-    def known(value: int) -> int:
+    def as_word(value: int) -> int:
         """A value that is a word for sure."""
         return value if value > 0 and g.nodes[value][0] in OPERATIONS else word_of(g, value)
 
     def make(a: int, b: int) -> int:
-        a, b = known(a), known(b)
+        a, b = as_word(a), as_word(b)
         return g.emit((kind, a, b) if a < b else (kind, b, a))  # all of them commute
 
     result: Array = trace.map(make, *(trace.lift(x).astype(float) for x in (a, b)))
     return result
 
 
-def _checked_count(count: Any) -> int:
+def _check_count(count: Any) -> int:
     number = operator.index(count)
     if not 0 <= number < BITS:
         raise OutOfRange(f"a word is shifted by 0 to {BITS - 1} bits, not by {number}.")

@@ -130,7 +130,7 @@ def advance(
         rejected=zero,
         happened=np.full(task.nevents, np.nan),
         residual=zero,
-        search=Search.none(task.nq, task.nv, task.nevents),
+        search=Search.inactive(task.nq, task.nv, task.nevents),
         samples=(np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
         first=first,
         known=~(known < 0.5),

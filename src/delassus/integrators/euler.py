@@ -26,7 +26,7 @@ class ExplicitEuler:
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """One step."""
-        return Step(system.moved(q, h * v), v + h * system.acceleration(time, q, v))
+        return Step(system.integrate(q, h * v), v + h * system.acceleration(time, q, v))
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SemiImplicitEuler:
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """One step."""
         faster = v + h * system.acceleration(time, q, v)
-        return Step(system.moved(q, h * faster), faster)
+        return Step(system.integrate(q, h * faster), faster)
 
 
 @dataclass(frozen=True)
@@ -56,4 +56,4 @@ class Taylor:
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """One step."""
         a = system.acceleration(time, q, v)
-        return Step(system.moved(q, h * v + 0.5 * h * h * a), v + h * a)
+        return Step(system.integrate(q, h * v + 0.5 * h * h * a), v + h * a)

@@ -47,7 +47,7 @@ class Search(NamedTuple):
     count: Any
 
     @classmethod
-    def none(cls, nq: int, nv: int, count: int) -> Search:
+    def inactive(cls, nq: int, nv: int, count: int) -> Search:
         """No search."""
         no, zero, values = np.array(False), np.array(0.0), np.zeros(count)
         return cls(no, no, zero, zero, values, values, values, np.zeros(nq), np.zeros(nv), zero, zero, zero)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.errors import BadArgument, short
 from delassus.model.of_model import OfModel
 
@@ -28,7 +28,7 @@ class Event:
         ends: Whether the motion ends there.
     """
 
-    function: Callable[[Any, Any, Any], Any] | Recorded
+    function: Callable[[Any, Any, Any], Any] | RecordedFunction
     name: str = ""
     direction: int = 0
     ends: bool = True
@@ -49,17 +49,19 @@ class Event:
 
     def on(self, robot: OfModel) -> Event:
         """The same with its function as what it computes for a robot."""
-        if isinstance(self.function, Recorded):
+        if isinstance(self.function, RecordedFunction):
             return self
-        function = recorded(f"the event {self.name!r}", self.function, robot, ())
+        function = trace_function(f"the event {self.name!r}", self.function, robot, ())
         return Event(function, self.name, self.direction, self.ends)
 
 
-def recorded(what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel, shape: tuple[int, ...]) -> Recorded:
+def trace_function(
+    what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel, shape: tuple[int, ...]
+) -> RecordedFunction:
     """The program of a function of time, q and v that gives an array of this shape."""
     inputs: dict[str, tuple[int, ...]] = {"time": (), "q": (robot.nq,), "v": (robot.nv,)}
     try:
-        return Recorded.of("the function", function, inputs, shape)
+        return RecordedFunction.of("the function", function, inputs, shape)
     except Exception as error:
         said = str(error).rstrip(".") or "no reason given"
         gives = f"an array of shape {shape}" if shape else "one number"

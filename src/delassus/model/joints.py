@@ -175,7 +175,7 @@ class Translation(JointKind):
 
 @dataclass(frozen=True)
 class Planar(JointKind):
-    """Moves in the plane across `normal` and turns about it; x and y are the axes of `aligned(normal)`."""
+    """Moves in the plane across `normal` and turns about it; x and y are the axes of `rotation_to_axis(normal)`."""
 
     normal: Vector = Z
     label = "planar"
@@ -223,7 +223,7 @@ def direction(axis: Vector) -> Vector:
     return vector(axis) if abs(length - 1.0) < 4e-15 else vector([x / length for x in axis])
 
 
-def aligned(axis: Vector) -> NDArray[np.float64]:
+def rotation_to_axis(axis: Vector) -> NDArray[np.float64]:
     """A rotation whose third column is a unit axis; an exact permutation of ±1 where the axis is one of ±x, ±y, ±z."""
     a = np.array(axis)
     k = int(np.argmax(abs(a)))

@@ -38,7 +38,7 @@ from delassus.spatial.inertias import inertia_from_parameters, inertia_parameter
 from delassus.spatial.quaternions import quaternion_from_rotation, quaternion_to_rotation
 
 
-def with_some_inertia(body: Inertia) -> Inertia:
+def with_nonzero_inertia(body: Inertia) -> Inertia:
     """A body as it is, or one of some size and mass where it has none."""
     mass, rotational = body.mass or 1.0, numpy.array(body.rotational)
     return body if numpy.linalg.eigvalsh(rotational)[0] > 0.0 else Inertia.of(mass, body.com, mass * numpy.eye(3))
@@ -106,7 +106,9 @@ TRACED: Makers = {
 """How the numbers of each kind, and what they belong to in the model, make what stands there instead."""
 
 
-def replaced_fields(model: Description, parts: tuple[Part, ...], parameters: Any, makers: Makers) -> dict[str, Any]:
+def substitute_parameters(
+    model: Description, parts: tuple[Part, ...], parameters: Any, makers: Makers
+) -> dict[str, Any]:
     """The fields of a model in which parameters stand."""
     gravity, joints, frames = model.gravity, list(model.joints), list(model.frame_list)
     actuators = list(model.actuators)

@@ -150,15 +150,27 @@ class ContactRules:
         pairs = tuple(replace(p, first=prefix + p.first, second=prefix + p.second) for p in self.pairs)
         return replace(self, excluded=excluded, pairs=pairs)
 
-    def joined(self, other: ContactRules) -> ContactRules:
+    def merge(self, other: ContactRules) -> ContactRules:
         """The rules of two models in one."""
         return replace(self, excluded=self.excluded + other.excluded, pairs=self.pairs + other.pairs)
 
 
 @dataclass(frozen=True)
 class FileSensor:
-    """A sensor that a model's file names: its kind, and the frame, joint, actuator or body that it is on."""
+    """A sensor of a model's file.
+
+    Attributes:
+        name: Its own, or its kind and target if it has none.
+        kind: In MuJoCo's words.
+        target: The frame, joint, tendon, actuator or body that it is on.
+        reference: The frame in whose axes and with respect to which it measures; "" for the world.
+        numbers: Of a magnetometer, the magnetic flux (3,) in the world.
+        cutoff: The largest magnitude of its readings; zero for no end.
+    """
 
     name: str
     kind: str
     target: str
+    reference: str = ""
+    numbers: tuple[float, ...] = ()
+    cutoff: float = 0.0

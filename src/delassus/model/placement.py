@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import real_array
+from delassus.common.deprecated import OldName
 from delassus.errors import BadArgument
 
 Vector: TypeAlias = tuple[float, float, float]
@@ -152,10 +153,12 @@ class Inertia:
         """A body of the same shape and another density, for a body that has mass."""
         return Inertia.of(mass, self.com, mass * (np.array(self.rotational) / self.mass))
 
-    def moved(self, placement: Placement) -> Inertia:
+    def transform(self, placement: Placement) -> Inertia:
         """The same body, described in a frame in which its present frame has this placement."""
         R, com = placement.R, placement.p + placement.R @ np.array(self.com)
         return Inertia.of(self.mass, com, R @ np.array(self.rotational) @ R.T)
+
+    moved = OldName("transform")
 
     def __add__(self, other: Inertia) -> Inertia:
         """Two bodies rigidly joined, described in the same frame."""

@@ -19,7 +19,7 @@ from delassus.spatial.inertias import inertia_from_parameters
 from delassus.spatial.quaternions import quaternion_to_rotation
 
 
-def has_any(numbers: Iterable[Any]) -> bool:
+def has_nonzero(numbers: Iterable[Any]) -> bool:
     """Whether one of some numbers is not zero, or comes at run time."""
     return any(not isinstance(x, (int, float)) or x != 0.0 for x in numbers)
 
@@ -99,7 +99,7 @@ class TracedInertia(Inertia):
         """The rotational inertia (3, 3) [kg·m²] about the origin of the body's frame."""
         return self.about
 
-    def moved(self, placement: Placement) -> TracedInertia:
+    def transform(self, placement: Placement) -> TracedInertia:
         """The same body, described in a frame in which its present frame has this placement."""
         R: Any = placement.R
         p: Any = placement.p

@@ -83,7 +83,7 @@ class Tendon:
 Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]
 
 
-def prefixed_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
+def prefix_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
     """The same on parts whose names begin with a prefix."""
     return (
         tuple(
@@ -95,14 +95,14 @@ def prefixed_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tend
                 t,
                 name=prefix + t.name,
                 terms=tuple((prefix + joint, factor) for joint, factor in t.terms),
-                path=tuple(_prefixed_place(place, prefix) for place in t.path),
+                path=tuple(_prefix_location(place, prefix) for place in t.path),
             )
             for t in tendons
         ),
     )
 
 
-def _prefixed_place(place: str, prefix: str) -> str:
+def _prefix_location(place: str, prefix: str) -> str:
     if place.startswith(PULLEY):
         return place
     return f"{WRAP}{prefix}{place.removeprefix(WRAP)}" if place.startswith(WRAP) else prefix + place

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from delassus.common.checks import TOLERANCES, Range, boolean, number_in_range, positive_number, whole_number
+from delassus.common.checks import TOLERANCES, Range, boolean, check_integer, number_in_range, positive_number
 from delassus.common.options import Options
 from delassus.step.stages.types import TOLERANCE
 
@@ -45,7 +45,7 @@ class ContactSelection(Options):
             object.__setattr__(self, name, boolean(name, getattr(self, name)))
         for name in ("max_contacts", "max_limits"):
             if name == "max_limits" or self.max_contacts is not None:
-                object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+                object.__setattr__(self, name, check_integer(name, getattr(self, name), 0))
         if self.hull_error is not None:
             object.__setattr__(self, "hull_error", positive_number("hull_error [m]", self.hull_error))
 

@@ -81,7 +81,7 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
         def pullback(cotangent: Any) -> tuple[Any, ...]:
             if not trace.open:
                 raise LeakedTracer("a pullback is used outside the call that traced it: return what it gives instead.")
-            seeds = _matching("cotangent", _lifted(trace, cotangent), value)
+            seeds = _matching("cotangent", _lift(trace, cotangent), value)
             pulled = _arrays(trace, tape.pull(seeds), leaves(primals))
             result: tuple[Any, ...] = like(primals, pulled)
             return result
@@ -167,12 +167,12 @@ def _matrix(trace: Recording, tape: Tape, forward: bool) -> Any:
     for k in range(len(rows)):
         rows[k] = sweep([ONE if i == k else ZERO for i in range(len(rows))])
         if len(trace.builder.nodes) - start > LARGEST_UNROLLED:
-            rows[:] = _rolled(trace, sweep, len(rows))
+            rows[:] = _sweep_in_loop(trace, sweep, len(rows))
             break
     return matrix
 
 
-def _rolled(trace: Recording, sweep: Callable[..., list[int]], count: int) -> Any:
+def _sweep_in_loop(trace: Recording, sweep: Callable[..., list[int]], count: int) -> Any:
     """All sweeps in one loop: the seed is made from the number of the sweep."""
 
     def body(number: Array) -> Array:
@@ -197,7 +197,7 @@ def _tape(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ..
             raise DerivativeError(
                 "a function to be differentiated returned nothing. Is a `return` missing?", code="missing-return"
             )
-        returned = _lifted(trace, returned)
+        returned = _lift(trace, returned)
         return _values(leaves(returned))
 
     tape = Tape(trace.builder, flat, _values(arguments))
@@ -208,22 +208,22 @@ def _run(body: Callable[..., Any], *arguments: Any) -> Any:
     """Call `body` with a trace and the arguments in it: the current trace, or one whose program is evaluated."""
     trace = current() or trace_of(*arguments)
     if trace is not None:
-        return body(trace, *_lifted(trace, arguments))
+        return body(trace, *_lift(trace, arguments))
     trace = Trace()
     with trace.recording():
-        _lifted(trace, arguments)  # raises for what is not an array of numbers
+        _lift(trace, arguments)  # raises for what is not an array of numbers
         numbers: list[Any] = [np.asarray(x, float) for x in leaves(arguments)]
         inputs = tuple(Operand(f"x{k}", x.shape) for k, x in enumerate(numbers))
         emitted = ([trace.builder.emit(("input", k, i)) for i in range(x.size)] for k, x in enumerate(numbers))
         arrays = (Array(trace, np.array(e, np.int64).reshape(x.shape)) for e, x in zip(emitted, numbers, strict=True))
         returned = body(trace, *like(arguments, arrays))
-        results = leaves(_lifted(trace, returned))
+        results = leaves(_lift(trace, returned))
     outputs = tuple(Operand(f"y{k}", r.shape) for k, r in enumerate(results))
     program = trace.builder.finish(inputs, outputs, tuple(tuple(r.ids.ravel().tolist()) for r in results))
     return like(returned, iter(evaluate(program, *numbers)))
 
 
-def _lifted(trace: Recording, x: Any) -> Any:
+def _lift(trace: Recording, x: Any) -> Any:
     """A nest of tuples with traced arrays of floats as leaves."""
     lifted = (trace.lift(leaf) for leaf in leaves(x))
     return like(x, (array.astype(float) if array.truths else array for array in lifted))

@@ -28,20 +28,20 @@ _SCALES = {DOUBLE: (2.0**500, 2.0**-400, 2.0**600), SINGLE: (2.0**60, 2.0**-40, 
 )
 def remainder(g: Builder, a: int, b: int) -> int:
     """What is left of a after whole multiples of b, with the sign of b."""
-    _, rest, wrong = _divided(g, a, b)
+    _, rest, wrong = _divide(g, a, b)
     return g.select(wrong, g.add(rest, b), rest)
 
 
 @elementary(np.floor_divide, partials=())
 def floor_divide(g: Builder, a: int, b: int) -> int:
     """The largest whole number that is not above a/b; a/0 is infinite, and NaN for infinite a."""
-    whole, _, wrong = _divided(g, a, b)
+    whole, _, wrong = _divide(g, a, b)
     quotient = g.select(wrong, g.sub(whole, ONE), whole)
     endless = g.logical_and(g.eq(g.abs(a), g.constant(math.inf)), g.ne(b, ZERO))
     return g.select(endless, g.constant(math.nan), quotient)
 
 
-def _divided(g: Builder, a: int, b: int) -> tuple[int, int, int]:
+def _divide(g: Builder, a: int, b: int) -> tuple[int, int, int]:
     """The quotient without its fraction, what is left, and whether its sign is not that of b."""
     ratio = g.div(a, b)
     small = g.lt(g.abs(a), g.abs(b))

@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from delassus.compiler.graph.finishing import finished
+from delassus.compiler.graph.finishing import finish_program
 from delassus.compiler.graph.precision import DOUBLE, Precision
 from delassus.compiler.graph.program import LOGICAL, WHOLE, Loop, Node, Operand, Program
 
@@ -189,21 +189,21 @@ class Builder:
 
     def floor(self, a: int) -> int:
         """The largest whole number that is not above a."""
-        return self._whole("floor", a)
+        return self._rounding("floor", a)
 
     def ceil(self, a: int) -> int:
         """The smallest whole number that is not below a."""
-        return self._whole("ceil", a)
+        return self._rounding("ceil", a)
 
     def rint(self, a: int) -> int:
         """The nearest whole number, the even one of two."""
-        return self._whole("rint", a)
+        return self._rounding("rint", a)
 
     def trunc(self, a: int) -> int:
         """The number without its fraction."""
-        return self._whole("trunc", a)
+        return self._rounding("trunc", a)
 
-    def _whole(self, kind: str, a: int) -> int:
+    def _rounding(self, kind: str, a: int) -> int:
         if a <= 0:
             return self.constant(float(getattr(np, kind)(self.constants[-a])))
         return a if self.nodes[a][0] in WHOLE else self.emit((kind, a))
@@ -359,7 +359,7 @@ class Builder:
         results: tuple[tuple[int, ...], ...],
     ) -> Program:
         """The program that computes `results`: what they need, in the order it was made, renumbered."""
-        return finished(self.nodes, self.constants, self.loops, inputs, outputs, results)
+        return finish_program(self.nodes, self.constants, self.loops, inputs, outputs, results)
 
 
 def _exact_inverse(divisor: float, precision: Precision) -> float | None:

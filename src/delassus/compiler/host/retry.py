@@ -63,7 +63,7 @@ class Batch:
         return x if x.ndim == axes else np.broadcast_to(x, (*self.shape, *core))[items]
 
 
-def flagged(flag: float) -> Callable[[Results], Any]:
+def has_flag(flag: float) -> Callable[[Results], Any]:
     """The condition that an item's last result is a flag."""
     return lambda results: results[-1] == flag
 

@@ -85,7 +85,7 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
         try:
             return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
         except ValueError as error:
-            raise _explained(kernel, arrays, error) from None
+            raise _explain(kernel, arrays, error) from None
         except OverflowError:
             raise TypeError(f"{kernel.name} got a whole number that is too large for {kernel.dtype}.") from None
     batch, axis, pieces = plan
@@ -93,11 +93,14 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
     outs = tuple(np.empty(batch + o.shape, kernel.dtype) for o in kernel.outputs) if out is None else _as_tuple(out)
 
     def piece(part: slice) -> None:
-        ins = [_cut(x, len(o.shape), axis - len(batch), part) for x, o in zip(arrays, kernel.inputs, strict=True)]
+        ins = [
+            _slice_batch(x, len(o.shape), axis - len(batch), part) for x, o in zip(arrays, kernel.inputs, strict=True)
+        ]
         kernel.ufunc(
             *ins,
             out=tuple(
-                _cut(x, len(o.shape), axis - len(batch), part) for x, o in zip(outs, kernel.outputs, strict=True)
+                _slice_batch(x, len(o.shape), axis - len(batch), part)
+                for x, o in zip(outs, kernel.outputs, strict=True)
             ),
         )
 
@@ -120,7 +123,7 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
     return outs[0] if len(outs) == 1 else outs
 
 
-def _explained(kernel: Compiled, arrays: tuple[Any, ...], error: ValueError) -> ValueError:
+def _explain(kernel: Compiled, arrays: tuple[Any, ...], error: ValueError) -> ValueError:
     """The error of a ufunc, which counts its operands, with the names of those whose shapes do not fit."""
     leads = {}
     for x, operand in zip(arrays, kernel.inputs, strict=False):
@@ -181,7 +184,7 @@ def _fits(kernel: Compiled, arrays: tuple[Any, ...], out: Any, batch: tuple[int,
     )
 
 
-def _cut(x: Any, core: int, axis: int, part: slice) -> Any:
+def _slice_batch(x: Any, core: int, axis: int, part: slice) -> Any:
     """A piece of an array along a batch axis (counted from the end of the batch), whole where it broadcasts."""
     position = x.ndim - core + axis
     if position < 0 or x.shape[position] == 1:

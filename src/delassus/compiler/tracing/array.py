@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.graph.graph import Builder
-from delassus.compiler.tracing.handlers import HANDLERS, dispatch, store, unsupported
+from delassus.compiler.tracing.handlers import HANDLERS, dispatch, store, unsupported_error
 
 Ids: TypeAlias = NDArray[np.int64]
 
@@ -92,11 +92,11 @@ def _unary(function: Any) -> Callable[[Array], Any]:
     return operator
 
 
-def _refused(function: Any) -> Callable[..., NoReturn]:
+def _refuse(function: Any) -> Callable[..., NoReturn]:
     """An operator that has no compiled form, which it says."""
 
     def operator(self: Array, *_: Any) -> NoReturn:
-        raise unsupported(function)
+        raise unsupported_error(function)
 
     return operator
 
@@ -126,7 +126,7 @@ class Array:
         self.ids = ids
         self.truths = truths
 
-    def entered(self, trace: Recording) -> Array:
+    def enter(self, trace: Recording) -> Array:
         """The same array in a trace inside its own, where the body of a loop is recorded."""
         ids = [trace.enter(v) for v in self.ids.ravel().tolist()]
         return Array(trace, np.array(ids, np.int64).reshape(self.shape), self.truths)
@@ -262,7 +262,7 @@ class Array:
         _in_place(np.floor_divide),
     )
     __mod__, __rmod__, __imod__ = _binary(np.remainder), _binary(np.remainder, True), _in_place(np.remainder)
-    __round__ = _refused(np.round)
+    __round__ = _refuse(np.round)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
     __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)

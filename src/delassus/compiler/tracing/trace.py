@@ -45,7 +45,7 @@ def current() -> Trace | None:
 
 
 @contextmanager
-def untraced() -> Iterator[None]:
+def suspend_trace() -> Iterator[None]:
     """Compute with plain numbers for a while, in the middle of a trace."""
     token = _current.set(None)
     try:
@@ -108,7 +108,7 @@ class Trace:
             if x.origin is self and self.open:
                 return x
             if self.parent is not None and self.open and self._is_around(x.origin):
-                return self.parent.lift(x).entered(self)
+                return self.parent.lift(x).enter(self)
             if _is_inside(x.origin, self):
                 raise LeakedTracer(
                     f"a traced value of shape {x.shape} leaves the body of a loop without being returned: carry it, or "

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.by_products import damping_rows, factor
@@ -69,7 +69,7 @@ def delassus_solve(
             left of the digits, 1e6 and more. The first one costs a second elimination of the tree.
         time: () [s] what rows move with, needed where they do (input at run time).
     """
-    whole_number("refinements", refinements, 0, 1000)
+    check_integer("refinements", refinements, 0, 1000)
     if links_of(mechanism.model).mimics:
         return factor(mechanism, q, proximal, time).solve_rows(b)
     damping = damping_rows(mechanism, proximal)

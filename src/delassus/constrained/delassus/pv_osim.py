@@ -82,7 +82,7 @@ def pv_osim(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
             if link.parent >= 0:
                 _join(at[link.parent], _Traveller(traveller.number, traveller.row, force))
     G = np.zeros((m, m))
-    for (a, b), value in _resolved(gathered, exchanges).items():
+    for (a, b), value in _resolve_exchanges(gathered, exchanges).items():
         if a in rows and b in rows:
             s, r = max(rows[a], rows[b]), min(rows[a], rows[b])
             # Two travellers of one row couple twice in its diagonal element: as a with b, and as b with a.
@@ -101,7 +101,7 @@ def _join(here: list[_Traveller], new: _Traveller) -> None:
     here.append(new)
 
 
-def _resolved(gathered: dict[tuple[int, int], Any], exchanges: list[_Exchange]) -> dict[tuple[int, int], Any]:
+def _resolve_exchanges(gathered: dict[tuple[int, int], Any], exchanges: list[_Exchange]) -> dict[tuple[int, int], Any]:
     """Ω of all pairs of travellers: from the base outward, Ω = O + C Ω_units Cᵀ where some were exchanged for units."""
     omega = dict(gathered)
     outside = {number for exchange in exchanges for number in exchange.travellers}

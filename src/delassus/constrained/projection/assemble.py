@@ -33,12 +33,12 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.descent import LeastSquares, descend
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.references import constraint_error, error_derivative
-from delassus.constrained.solvers.status import Status, described
+from delassus.constrained.solvers.status import Status, describe_outcome
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.manifold import integrate, normalize
 from delassus.dynamics.mass.crba import mass_matrix
@@ -70,11 +70,11 @@ class Assembly(Provenance, Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, _: Any) -> Assembly:
         """That of a call of `assemble`."""
         q, error, iterations, status = values
-        return cls(q, error, whole(iterations), whole(status)).with_inputs(mechanism=mechanism)
+        return cls(q, error, as_integer(iterations), as_integer(status)).with_inputs(mechanism=mechanism)
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst configuration, where there are several."""
-        return described(self.mechanism, self.status, self.error, "configuration", "error", "m or rad")
+        return describe_outcome(self.mechanism, self.status, self.error, "configuration", "error", "m or rad")
 
 
 @kernel("(nq)->(nq),(m),(),()", inputs={"time": TIME, "tolerance": tolerance_input(1e-10)}, result=Assembly)

@@ -27,7 +27,7 @@ from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.projection.least_motion import LeastMotion
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.jacobian import constraint_jacobian
-from delassus.constrained.rows.problem import switched
+from delassus.constrained.rows.problem import switch_factors
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.constraint import frozen_numbers
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
@@ -54,18 +54,18 @@ class Impact(NamedTuple):
 def restitution_rows(mechanism: Mechanism, restitution: Any) -> Any:
     """e (…, m) of all rows, checked, from one number, some per row, or numbers by the names of constraints."""
     if not isinstance(restitution, Mapping):
-        return _checked("the restitution", restitution, mechanism.m)
+        return _check_restitution("the restitution", restitution, mechanism.m)
     e = [0.0] * mechanism.m
     for name, value in restitution.items():
         expect("the name of a constraint", name, str, repr(next(iter(mechanism.names), "left foot")))
         if name not in mechanism.slices:
             raise UnknownName("constraint", name, mechanism.names, code="unknown-constraint")
         at = mechanism.slices[name]
-        e[at] = _checked(f"the restitution of {name!r}", value, at.stop - at.start)
+        e[at] = _check_restitution(f"the restitution of {name!r}", value, at.stop - at.start)
     return numpy.array(e)
 
 
-def _checked(what: str, value: Any, count: int) -> Any:
+def _check_restitution(what: str, value: Any, count: int) -> Any:
     """Numbers from 0 to 1, one per row; those of a batch may be no numbers, which spoils their states."""
     several = isinstance(value, numpy.ndarray) and value.ndim > 1
     e = numpy.asarray(value if several else frozen_numbers(what, value), float)
@@ -108,7 +108,7 @@ def impact(
     J = constraint_jacobian(mechanism, q, time=time)
     strikes = J @ v - velocities_asked(mechanism, q, time)
     if mask is not None:
-        on = switched(mask)
+        on = switch_factors(mask)
         J, strikes = on[:, None] * J, on * strikes
     r = (1.0 + restitution) * strikes
     unit = numpy.sqrt(row_mobilities(mechanism))

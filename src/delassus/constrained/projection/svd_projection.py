@@ -41,13 +41,13 @@ def project_by_svd(
     J = constraint_jacobian(mechanism, q0, time=time)
     free = numpy.array([float(k not in locked) for k in range(mechanism.nv)])
     found, *_ = nearest_solution(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
-    holding = _rows_that_hold(mechanism)
+    holding = _position_rows(mechanism)
     own = d * (1.0 - free)
     back, *_ = nearest_solution(J * free * holding[:, None], d * free, (e + J @ own) * holding, RANK)
     return integrate(mechanism.model, q0, back + own), np.where(free > 0.0, found, v)
 
 
-def _rows_that_hold(mechanism: Mechanism) -> Any:
+def _position_rows(mechanism: Mechanism) -> Any:
     """1 for rows that hold positions (m,), 0 for those on velocities alone."""
     holding = numpy.ones(mechanism.m)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):

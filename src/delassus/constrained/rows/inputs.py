@@ -9,7 +9,7 @@ import numpy
 from delassus.common.checks import TOLERANCES, number_in_range, real_array
 from delassus.compiler.host.inputs import Bundle, Input
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import Wanted
+from delassus.constraints.mechanism.rows import RowTargets
 from delassus.errors import BadArgument
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
@@ -134,9 +134,9 @@ class ConstraintInputs(NamedTuple):
     velocity_gain: Any = None
 
     @property
-    def wanted(self) -> Wanted:
+    def targets(self) -> RowTargets:
         """What the right-hand side of the rows is made from."""
-        return Wanted(self.acceleration, self.position_gain, self.velocity_gain)
+        return RowTargets(self.acceleration, self.position_gain, self.velocity_gain)
 
 
 NO_INPUTS: Final = ConstraintInputs()

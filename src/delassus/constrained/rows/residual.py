@@ -43,7 +43,7 @@ def constraint_residual(
         rows: What rows are given at run time; its fields are keywords, too: mask, acceleration, time, position_gain,
             velocity_gain.
     """
-    problem = Problem.of(mechanism, q, v, np.zeros(mechanism.nv), rows.mask, rows.time, rows.wanted)
+    problem = Problem.of(mechanism, q, v, np.zeros(mechanism.nv), rows.mask, rows.time, rows.targets)
     J = jacobian_of(problem)
     r = J @ a + bias_of(problem) + problem.active(problem.rows.compliance * force)
     return Residual(r, J.T @ r)

@@ -28,7 +28,7 @@ import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
-from delassus.constrained.elimination.elimination import Loads, eliminated
+from delassus.constrained.elimination.elimination import Loads, eliminate_joints
 from delassus.constrained.rows.inputs import NO_INPUTS, SIGNATURE, SINGLE, ConstraintInputs, row_inputs
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import prox_ltls
@@ -71,7 +71,7 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]
     problem = weighted.problem
     first, k = problem.first_force(force), against_gravity(problem.rows, problem.motions, problem.k)
     loads = Loads(problem.tau, weighted.keep * first + weighted.rho * k)
-    body, push = eliminated(problem.motions, problem.rows, weighted.rho, loads)
+    body, push = eliminate_joints(problem.motions, problem.rows, weighted.rho, loads)
     factors = Factors(weighted, body, k)
     return factors, _state(factors, first, push)
 
@@ -92,12 +92,12 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     return _accelerations(factors, state.work, factors.body.order)[1], state.force
 
 
-def shifted(factors: Factors, r: Any) -> Factors:
+def shift_target(factors: Factors, r: Any) -> Factors:
     """The same for rows that ask for a residual r (m,)."""
     return replace(factors, k=factors.k + r)
 
 
-SOLVER = Solver("caba", factor, iterate, shifted, finish, penalties=True, in_joint_space=prox_ltls.SOLVER)
+SOLVER = Solver("caba", factor, iterate, shift_target, finish, penalties=True, in_joint_space=prox_ltls.SOLVER)
 
 
 def _state(factors: Factors, before: Any, push: Any) -> PrimalState:

@@ -56,7 +56,7 @@ def iterate(dual: Dual, state: State) -> State:
     return _state(dual, state.force)
 
 
-def shifted(dual: Dual, r: Any) -> Dual:
+def shift_target(dual: Dual, r: Any) -> Dual:
     """The system of rows that ask for J a + γ + C λ = r instead of zero."""
     return replace(dual, shift=-r if dual.shift is None else dual.shift - r)
 

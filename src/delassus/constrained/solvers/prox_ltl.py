@@ -68,9 +68,9 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     return forward(tree.above, tree.U, factors.half / tree.D + tree.Y.T @ state.force), state.force
 
 
-def shifted(factors: Factors, r: Any) -> Factors:
+def shift_target(factors: Factors, r: Any) -> Factors:
     """The same for rows that ask for a residual r (m,)."""
-    return replace(factors, dual=dual.shifted(factors.dual, r))
+    return replace(factors, dual=dual.shift_target(factors.dual, r))
 
 
-SOLVER = Solver("prox_ltl", factor, iterate, shifted, finish, penalties=False)
+SOLVER = Solver("prox_ltl", factor, iterate, shift_target, finish, penalties=False)

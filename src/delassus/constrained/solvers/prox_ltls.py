@@ -87,12 +87,12 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     return forward(factors.above, factors.U, state.work), state.force
 
 
-def shifted(factors: Factors, r: Any) -> Factors:
+def shift_target(factors: Factors, r: Any) -> Factors:
     """The same for rows that ask for a residual r (m,)."""
     return replace(factors, gamma=factors.gamma - r)
 
 
-SOLVER = Solver("prox_ltls", factor, iterate, shifted, finish, penalties=True)
+SOLVER = Solver("prox_ltls", factor, iterate, shift_target, finish, penalties=True)
 
 
 def _state(factors: Factors, before: Any, half: Any) -> PrimalState:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delassus.common.outcomes import Outcome, name_of_row, summary, worst_of
 from delassus.common.provenance import Provenance
 from delassus.common.types import Bools
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.wrench import constraint_wrench
 from delassus.constrained.solvers.optimality import ROWS, optimality
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -40,7 +40,7 @@ class Status(Sentences):
         return cls.NOT_FINITE, *middle, cls.CONVERGED
 
 
-class Asked(NamedTuple):
+class SolverArguments(NamedTuple):
     """What a solution is of: a state, forces, and what else was given, None where it was not."""
 
     q: Any
@@ -58,11 +58,11 @@ class Asked(NamedTuple):
     parameters: Any = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Asked:
+    def of(cls, given: Mapping[str, Any]) -> SolverArguments:
         """From what was given, arrays as they are now: those of a simulation change in place."""
         return cls(**{name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()})
 
-    def given(self, *names: str) -> dict[str, Any]:
+    def select(self, *names: str) -> dict[str, Any]:
         """Those of these that were given."""
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
@@ -92,14 +92,14 @@ class Solution(Provenance, Outcome, _Arrays):
 
     status_type = Status
     mechanism: Mechanism
-    asked: Asked
+    asked: SolverArguments
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, given: Mapping[str, Any]) -> Solution:
         """That of a call of `constrained_dynamics`."""
         a, force, residual, iterations, status, imbalance = values
-        solution = cls(a, force, residual, whole(iterations), whole(status), imbalance)
-        return solution.with_inputs(mechanism=mechanism, asked=Asked.of(given))
+        solution = cls(a, force, residual, as_integer(iterations), as_integer(status), imbalance)
+        return solution.with_inputs(mechanism=mechanism, asked=SolverArguments.of(given))
 
     @property
     def forces(self) -> Mapping[str, NDArray[np.float64]]:
@@ -108,7 +108,7 @@ class Solution(Provenance, Outcome, _Arrays):
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""
-        return described(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
+        return describe_outcome(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
 
     def is_optimal(self, tolerance: float = 1e-10) -> bool | Bools:
         """Whether it is a solution to a tolerance, a truth value or (…) of them, computed anew from its fields.
@@ -118,7 +118,7 @@ class Solution(Provenance, Outcome, _Arrays):
         asked = self.asked
         if not self.mechanism.m:
             return self.status == Status.CONVERGED
-        given = asked.given(*ROWS.inputs, "parameters")
+        given = asked.select(*ROWS.inputs, "parameters")
         arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
         found = optimality(self.mechanism, *arrays, tolerance=tolerance, **given) > 0.5
         return bool(found) if np.ndim(found) == 0 else found
@@ -130,14 +130,14 @@ class Solution(Provenance, Outcome, _Arrays):
         constraint on joints has no frame; its forces are `forces[name]`.
         """
         asked = self.asked
-        given = asked.given("time", "parameters")
+        given = asked.select("time", "parameters")
         found: NDArray[np.float64] = constraint_wrench(
             self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **given
         )
         return found
 
 
-def described(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:
+def describe_outcome(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:
     """How a solve of some items ended, in a sentence or two: of those with the worst status, the largest value."""
     if not status.size:
         return f"There is no {item}."

@@ -108,18 +108,18 @@ class Constraint:
         """How many rows it has on this model."""
         raise TypeError(f"{type(self).__name__} has no rows.")
 
-    def bound(self, model: Model) -> Constraint:
+    def bind(self, model: Model) -> Constraint:
         """The constraint as it is on a model, its parameters checked to fit its rows there."""
         for field in ("acceleration", *NOT_NEGATIVE):
             self.per_row(field, self.count(model))
         return self
 
-    def bound_with(self, parametric: ParametricModel) -> Constraint:
-        """The same for a model with parameters; those whose rows hold numbers of the model wait for them (`given`)."""
-        return self.bound(parametric.model)
+    def bind_parametric(self, parametric: ParametricModel) -> Constraint:
+        """Bind to a model with run-time parameters; rows that depend on these are completed by `with_parameters`."""
+        return self.bind(parametric.model)
 
-    def given(self, parameters: Traced) -> Constraint:
-        """The same, once the parameters (nparameters,) of its model are known, traced or plain."""
+    def with_parameters(self, parameters: Traced) -> Constraint:
+        """The constraint with the parameters (nparameters,) of its model, traced or plain."""
         return self
 
     def links(self, model: Model) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ class Constraint:
         """Its rows on the velocities that it touches."""
         return ()
 
-    def attached(self, model: Model) -> tuple[int, Placement] | None:
+    def attachment(self, model: Model) -> tuple[int, Placement] | None:
         """The link (or the world) that its force acts on, and the placement there at which it does; None on joints."""
         return None
 
@@ -199,7 +199,7 @@ def frozen_numbers(what: str, value: Any, form: str = "one number, or one per ro
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
-def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
+def parse_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
     """Rows given by numbers or names, as a tuple; truth values, which are no numbers of rows, are refused."""
     try:
         given = tuple(rows)
@@ -221,10 +221,10 @@ def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str,
     return tuple(listed)
 
 
-def chosen_rows(label: str, rows: str | Iterable[int | str], names: tuple[str, ...]) -> tuple[int, ...]:
+def row_indices(label: str, rows: str | Iterable[int | str], names: tuple[str, ...]) -> tuple[int, ...]:
     """Rows given by numbers or names, as numbers in the order given."""
     chosen = []
-    for row in listed_rows(label, rows):
+    for row in parse_rows(label, rows):
         number = names.index(row) if row in names else row
         if isinstance(number, str) or not 0 <= number < len(names):
             known = ", ".join(f"{k} ({name})" for k, name in enumerate(names))

@@ -12,7 +12,7 @@ from delassus.model.model import Model
 
 
 @dataclass(frozen=True)
-class SomeRows(DerivedConstraint):
+class RowSelection(DerivedConstraint):
     """The rows of a constraint, which is bound to its model already, whose numbers are `chosen`."""
 
     chosen: tuple[int, ...]

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.common.checks import Range, number_in_range
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows
 from delassus.constraints.basis.motions import LinkMotions
@@ -38,7 +38,7 @@ class _Rod(NamedTuple):
     velocity: Any
 
 
-@grouped("frame frame2 * length rows name", response=RowResponse(), placements=FramePlacements())
+@accept_groups("frame frame2 * length rows name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Distance(OnFrame):
     """The origins of two frames stay `length` [m] apart: one row.

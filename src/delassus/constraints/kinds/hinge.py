@@ -7,7 +7,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.common.checks import one_of
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
@@ -16,7 +16,7 @@ from delassus.constraints.basis.options import FramePlacements, RowResponse
 from delassus.constraints.kinds.point import Point
 
 
-@grouped("frame frame2 * axis position rows name", response=RowResponse(), placements=FramePlacements())
+@accept_groups("frame frame2 * axis position rows name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Hinge(Point):
     """Two frames whose origins and one of whose axes coincide: 5 rows, x, y, z and the turns about the other axes.
@@ -77,4 +77,4 @@ class Hinge(Point):
         )
         opposite = parallel & beyond  # then any direction across the axes is as good
         turn = np.where(opposite, 2.0 * np.eye(3)[k - 1], np.sqrt(stretch2) * across)
-        return self.selected(np.concatenate([-p, turn]))
+        return self.select_rows(np.concatenate([-p, turn]))

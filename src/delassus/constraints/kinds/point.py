@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows, ConstraintError, frozen_numbers
 from delassus.constraints.basis.in_axes import InAxes
@@ -17,7 +17,7 @@ from delassus.model.parts import WORLD
 from delassus.spatial.rotations import skew
 
 
-@grouped("frame frame2 * rows axes position name", response=RowResponse(), placements=FramePlacements())
+@accept_groups("frame frame2 * rows axes position name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Point(InAxes):
     """The origins of two frames, or of a frame and a point of the world, have the relative acceleration a*: 3 rows.
@@ -122,7 +122,7 @@ class Point(InAxes):
             target = self._moving(motions).position
         else:
             target = np.array(second.placement.p if self.frame2 is not None else self.position)
-        return self.selected(p - target if self.upright else R.T @ (p - target))
+        return self.select_rows(p - target if self.upright else R.T @ (p - target))
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:
         found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))

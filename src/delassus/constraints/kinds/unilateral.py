@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
 from delassus.constraints.basis.derived import DerivedConstraint
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.some_rows import SomeRows
+from delassus.constraints.basis.some_rows import RowSelection
 from delassus.model.model import Model, ParametricModel
 
 
@@ -28,13 +28,13 @@ class _Signed(DerivedConstraint):
         """As the constraint."""
         return self.of.count(model)
 
-    def bound(self, model: Model) -> Constraint:
+    def bind(self, model: Model) -> Constraint:
         """The constraint as it is on a model."""
-        return replace(self, of=self.of.bound(model))
+        return replace(self, of=self.of.bind(model))
 
-    def bound_with(self, parametric: ParametricModel) -> Constraint:
+    def bind_parametric(self, parametric: ParametricModel) -> Constraint:
         """The same for a model with parameters."""
-        return replace(self, of=self.of.bound_with(parametric))
+        return replace(self, of=self.of.bind_parametric(parametric))
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
         """± its K."""
@@ -96,7 +96,7 @@ class Unilateral(_Signed):
     def split(self, model: Model) -> tuple[UnilateralRow, ...]:
         """One constraint for each row."""
         count = self.count(model)
-        rows = (SomeRows.within(self.of, (k,), count) for k in range(count))
+        rows = (RowSelection.within(self.of, (k,), count) for k in range(count))
         names = [self.label] if count == 1 else [f"{self.label}_{k + 1}" for k in range(count)]
         return tuple(UnilateralRow(row, self.sign, name=name) for row, name in zip(rows, names, strict=True))
 

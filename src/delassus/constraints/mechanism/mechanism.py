@@ -91,7 +91,7 @@ class Mechanism(OfModel):
 
     def bind(self, constraint: Constraint) -> Constraint:
         """A constraint as it is on the model."""
-        return constraint.bound(self.model)
+        return constraint.bind(self.model)
 
     @property
     def plain(self) -> Mechanism:
@@ -170,7 +170,7 @@ class ParametricMechanism(Mechanism, ParametricComposite):
 
     def bind(self, constraint: Constraint) -> Constraint:
         """A constraint as it is on the model, whatever its parameters."""
-        return constraint.bound_with(self.parametric_part)
+        return constraint.bind_parametric(self.parametric_part)
 
     @property
     def plain(self) -> Mechanism:
@@ -185,7 +185,9 @@ class ParametricMechanism(Mechanism, ParametricComposite):
         """The mechanism with these parameters (nparameters,): of plain numbers, if these are plain."""
         plain = trace_of(parameters) is None
         numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
-        return _given(self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers)
+        return _with_parameters(
+            self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers
+        )
 
 
 def refuse_unilateral(mechanism: Mechanism, what: str) -> None:
@@ -205,13 +207,13 @@ def _nominal(parametric: ParametricModel, constraints: tuple[Constraint, ...]) -
     try:
         check_inertias(parametric.model)
     except SingularMassMatrix:
-        return _given(parametric.sample, constraints, numbers)
-    return _given(parametric.model, constraints, numbers)
+        return _with_parameters(parametric.sample, constraints, numbers)
+    return _with_parameters(parametric.model, constraints, numbers)
 
 
-def _given(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
+def _with_parameters(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
     """A mechanism whose constraints know the parameters (nparameters,) of their model."""
-    return Mechanism(model, tuple(c.given(parameters) for c in constraints), model_constraints=False)
+    return Mechanism(model, tuple(c.with_parameters(parameters) for c in constraints), model_constraints=False)
 
 
 def _several(constraints: Any) -> tuple[Any, ...]:

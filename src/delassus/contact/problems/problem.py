@@ -50,6 +50,6 @@ class ContactProblem(ContactData):
                 start.
             **shortcuts: method, tolerance, iterations, start (solver); faces, pyramid (law).
         """
-        law = _SOLVE.renamed(shortcuts, "law", law, "ncp")
+        law = _SOLVE.resolve_renamed(shortcuts, "law", law, "ncp")
         chosen, options = _SOLVE.fill(shortcuts, law=law, solver=solver)
         return solve_problem(self, chosen, options)

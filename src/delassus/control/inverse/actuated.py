@@ -28,7 +28,7 @@ RANK: Final = 1e-10
 
 
 @dataclass(frozen=True)
-class Actuated(OfModel):
+class ActuatedMechanism(OfModel):
     """A mechanism with actuators: what inverse dynamics compiles for.
 
     Attributes:
@@ -49,7 +49,7 @@ class Actuated(OfModel):
             self, mechanism: Mechanism | Model | ParametricModel, actuation: Any = None, names: tuple[str, ...] = ()
         ) -> None: ...
 
-    def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Actuated:
+    def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> ActuatedMechanism:
         """With parameters, if its mechanism has some."""
         parametric = isinstance(mechanism, (ParametricMechanism, ParametricModel))
         return object.__new__(ParametricActuated if parametric else cls)
@@ -132,7 +132,7 @@ class Actuated(OfModel):
         return compliance_of(self.mechanism)
 
     @property
-    def usual_weight(self) -> Floats:
+    def default_weight(self) -> Floats:
         """(nu,): what squares of the actuators' forces are added with unless weights are given.
 
         1 for torques, the square of the robot's length for forces, so that nothing depends on units.
@@ -146,12 +146,12 @@ class Actuated(OfModel):
 
 
 @dataclass(frozen=True, repr=False)
-class ParametricActuated(Actuated, ParametricComposite):
+class ParametricActuated(ActuatedMechanism, ParametricComposite):
     """That of a mechanism whose model has parameters."""
 
-    def with_parameters(self, parameters: Any) -> Actuated:
+    def with_parameters(self, parameters: Any) -> ActuatedMechanism:
         """The same with these parameters (nparameters,)."""
-        return Actuated(self.parametric_part.with_parameters(parameters), self.actuation, self.names)
+        return ActuatedMechanism(self.parametric_part.with_parameters(parameters), self.actuation, self.names)
 
     @property
     def parametric_part(self) -> Any:
@@ -169,12 +169,12 @@ def mechanism_of(given: Any) -> Mechanism:
     raise BadArgument(f"the mechanism is {short(repr(given))}; it is a Mechanism, or a Model.", code="wrong-type")
 
 
-def actuated(mechanism: Any, actuation: Any = None) -> Actuated:
+def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
     """The mechanism with its actuators; the same object as before for the same arguments, so that calls are short."""
-    if isinstance(mechanism, Actuated):
+    if isinstance(mechanism, ActuatedMechanism):
         if actuation is not None:
             raise ActuationError(
-                "actuation is given twice: by the mechanism, which is an Actuated, and by itself.",
+                "actuation is given twice: by the mechanism, which is an ActuatedMechanism, and by itself.",
                 code="conflicting-arguments",
             )
         return mechanism
@@ -186,15 +186,15 @@ def actuated(mechanism: Any, actuation: Any = None) -> Actuated:
         return _of_array(mechanism, actuation.shape, actuation.tobytes())
     named = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)
     if actuation is None or isinstance(actuation, str) or named:
-        return _remembered(mechanism, tuple(actuation) if isinstance(actuation, list) else actuation)
-    return Actuated(mechanism, actuation)
+        return _cached_actuated(mechanism, tuple(actuation) if isinstance(actuation, list) else actuation)
+    return ActuatedMechanism(mechanism, actuation)
 
 
 @lru_cache(maxsize=64)
-def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> Actuated:
-    return Actuated(mechanism, np.frombuffer(numbers).reshape(shape))
+def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> ActuatedMechanism:
+    return ActuatedMechanism(mechanism, np.frombuffer(numbers).reshape(shape))
 
 
 @lru_cache(maxsize=64)
-def _remembered(mechanism: Any, actuation: Any) -> Actuated:
-    return Actuated(mechanism, actuation)
+def _cached_actuated(mechanism: Any, actuation: Any) -> ActuatedMechanism:
+    return ActuatedMechanism(mechanism, actuation)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import elements
-from delassus.common.names import found_by_pattern
+from delassus.common.names import find_by_pattern
 from delassus.errors import BadArgument, short
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator
@@ -31,7 +31,7 @@ def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...
     if actuation is None and model.actuators:
         actuation = model.actuators
     if actuation is None:
-        return _of_velocities(model, model.driven_velocities)
+        return _of_velocities(model, model.actuated_velocities)
     if isinstance(actuation, str):
         actuation = (actuation,)
     if isinstance(actuation, Actuator):
@@ -83,7 +83,7 @@ def _velocities(model: Model, patterns: Sequence[str]) -> list[int]:
     own = [joint for joint in model.joints if joint.mimic is None]
     found: list[int] = []
     for pattern in patterns:
-        for joint in found_by_pattern("joint", pattern, own, code="unknown-joint"):
+        for joint in find_by_pattern("joint", pattern, own, code="unknown-joint"):
             at = model.v_slice(joint.name)
             found += [v for v in range(at.start, at.stop) if v not in found]
     return found

@@ -41,8 +41,8 @@ from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import joint_mobilities, row_mobilities
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
-from delassus.control.inverse.actuated import Actuated, actuated
-from delassus.control.inverse.distribution import Forces, distributed, free_torques
+from delassus.control.inverse.actuated import ActuatedMechanism, actuated
+from delassus.control.inverse.distribution import Forces, distribute_forces, free_torques
 from delassus.control.inverse.options import InverseOptions
 from delassus.control.inverse.result import ControlStatus, InverseDynamics
 from delassus.control.inverse.weights import INVERSE_INPUTS, NO_INPUTS, InverseInputs
@@ -77,7 +77,7 @@ def inverse_dynamics(
     not known to it.
 
     Args:
-        mechanism: The robot and its constraints, a model, or an `Actuated`.
+        mechanism: The robot and its constraints, a model, or an `ActuatedMechanism`.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
         a: Accelerations (…, nv) [rad/s², m/s²] that are asked for.
@@ -101,7 +101,7 @@ def inverse_dynamics(
     result=InverseDynamics,
 )
 def actuated_inverse_dynamics(
-    robot: Actuated, q: Traced, v: Traced, a: Traced, *, setting: InverseInputs = NO_INPUTS
+    robot: ActuatedMechanism, q: Traced, v: Traced, a: Traced, *, setting: InverseInputs = NO_INPUTS
 ) -> InverseDynamics:
     """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialised, bound and inlined.
 
@@ -118,7 +118,7 @@ def actuated_inverse_dynamics(
         problem = Problem.of(robot.mechanism, q, v, np.zeros(robot.nv), mask, time)
         J, gamma = jacobian_of(problem), bias_of(problem)
         moving = J @ a + gamma
-        found = distributed(robot, M, b, J, moving, wanted, rank)
+        found = distribute_forces(robot, M, b, J, moving, wanted, rank)
     else:
         J, moving = np.zeros((0, robot.nv)), np.zeros(0)
         found = Forces(free_torques(robot, M, b, wanted), np.zeros(0))
@@ -138,7 +138,7 @@ def actuated_inverse_dynamics(
     return InverseDynamics(torque, force, residual, status, violation)
 
 
-def _status(robot: Actuated, a: Any, size: Any, residual: Any, violation: Any, J: Any, gamma: Any) -> Any:
+def _status(robot: ActuatedMechanism, a: Any, size: Any, residual: Any, violation: Any, J: Any, gamma: Any) -> Any:
     """The number of a `ControlStatus` of what is finite; `size` (nv,) are the forces that meet at each joint."""
     mobility = numpy.array(joint_mobilities(robot.mechanism))
     unit = 1.0 / numpy.sqrt(mobility)

@@ -13,7 +13,7 @@ from delassus.common.outcomes import Outcome
 from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.mechanism.mechanism import Robot
-from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.inverse.actuated import ActuatedMechanism, actuated
 from delassus.control.inverse.actuation import Actuation, ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, worst_control
@@ -28,14 +28,14 @@ _STEP: Final = 1e-3
 
 
 def gravity_compensation(
-    mechanism: Robot | Actuated, q: ArrayLike, *, actuation: Actuation | None = None, **options: Any
+    mechanism: Robot | ActuatedMechanism, q: ArrayLike, *, actuation: Actuation | None = None, **options: Any
 ) -> InverseDynamics:
     """Torques (…, nu) that hold a mechanism where it is, and the forces of its constraints; see `inverse_dynamics`.
 
     They hold it against its weight and its springs.
 
     Args:
-        mechanism: The robot and its constraints, a model, or an `Actuated`.
+        mechanism: The robot and its constraints, a model, or an `ActuatedMechanism`.
         q: Configurations (…, nq) [rad, m].
         actuation: As for `inverse_dynamics`.
         options: mask, time, tau, weights and targets, rank and parameters, as for `inverse_dynamics`.
@@ -79,7 +79,7 @@ class Equilibrium(Outcome):
 
 
 def equilibrium(
-    mechanism: Robot | Actuated,
+    mechanism: Robot | ActuatedMechanism,
     q: ArrayLike,
     *,
     contacts: Contact | Iterable[Contact] = (),
@@ -93,7 +93,7 @@ def equilibrium(
     What actuators do not reach has to be held by contacts, constraints and springs; actuators do the rest.
 
     Args:
-        mechanism: The robot with its constraints, a model, or an `Actuated`; actuators drive one joint each.
+        mechanism: The robot with its constraints, a model, or an `ActuatedMechanism`; actuators drive one joint each.
         q: Configurations (…, nq) [rad, m].
         contacts: Where it may touch: some `Contact`. Those with a gap do not push.
         actuation: As for `inverse_dynamics`.
@@ -144,7 +144,7 @@ def equilibrium(
     return Equilibrium(torque, force, left, np.asarray(status, int), found)
 
 
-def _passive(robot: Actuated) -> Floats:
+def _passive(robot: ActuatedMechanism) -> Floats:
     """1 for velocities that no actuator drives (nv,), otherwise 0."""
     B = robot.B
     if np.any(np.count_nonzero(B, axis=0) != 1) or np.any(np.count_nonzero(B, axis=1) > 1):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from delassus.common.outcomes import Outcome, name_of_row, worst_of
 from delassus.common.provenance import Provenance
-from delassus.constrained.rows.counts import whole
-from delassus.control.inverse.actuated import Actuated
+from delassus.constrained.rows.counts import as_integer
+from delassus.control.inverse.actuated import ActuatedMechanism
 from delassus.errors import Sentences
 
 
@@ -60,13 +60,13 @@ class InverseDynamics(Provenance, Outcome, _Arrays):
     """
 
     status_type = ControlStatus
-    actuated: Actuated
+    actuated: ActuatedMechanism
 
     @classmethod
-    def of_call(cls, values: tuple[Any, ...], actuated: Actuated, _: Any) -> InverseDynamics:
+    def of_call(cls, values: tuple[Any, ...], actuated: ActuatedMechanism, _: Any) -> InverseDynamics:
         """That of a call."""
         torque, force, residual, status, violation = values
-        return cls(torque, force, residual, whole(status), violation).with_inputs(actuated=actuated)
+        return cls(torque, force, residual, as_integer(status), violation).with_inputs(actuated=actuated)
 
     @property
     def torques(self) -> Mapping[str, NDArray[np.float64]]:
@@ -107,7 +107,7 @@ def largest_entry(values: Any, among: Any) -> tuple[int, float]:
     return int(np.argmax(size)) % size.shape[-1], float(np.max(size))
 
 
-def _velocity_names(actuated: Actuated) -> list[str]:
+def _velocity_names(actuated: ActuatedMechanism) -> list[str]:
     names = [""] * actuated.nv
     for joint in actuated.model.joints:
         at = actuated.model.v_slice(joint.name)

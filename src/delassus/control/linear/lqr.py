@@ -90,7 +90,7 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
         raise LinearizationError(
             "state_cost is negative along some direction: it has to be zero or more.", code="not-semidefinite"
         )
-    lost = _uncontrolled_modes(linear)
+    lost = _describe_unreachable_modes(linear)
     if lost:
         raise LinearizationError(
             f"no feedback is stable: the actuators do not reach {' and '.join(lost[:4])}"
@@ -127,7 +127,7 @@ def _feedback(linear: Linearization, Q: Floats, R: Floats) -> tuple[Floats, Floa
     return K, X, modes, float(np.max(np.abs(left)) / np.max(np.abs(X)))
 
 
-def _uncontrolled_modes(linear: Linearization) -> list[str]:
+def _describe_unreachable_modes(linear: Linearization) -> list[str]:
     """The modes that do not die out by themselves and that no actuator reaches, in words.
 
     By Hautus' test: [A - λ, B] has less than full rank for their eigenvalues λ.

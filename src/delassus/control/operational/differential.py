@@ -28,7 +28,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, not_negative
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
@@ -74,7 +74,7 @@ class TaskVelocities(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskVelocities:
         """That of a call."""
         velocity, residual, status, bounded = values
-        return cls(velocity, residual, whole(status), whole(bounded))
+        return cls(velocity, residual, as_integer(status), as_integer(bounded))
 
 
 @kernel(
@@ -124,7 +124,7 @@ def differential_inverse_kinematics(
     share = np.max(curvature / D)
     H = scaled.T @ scaled + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
     f = scaled.T @ asked
-    held, w = _held(tasks, q, time, np.diagonal(H))
+    held, w = _constraint_rows(tasks, q, time, np.diagonal(H))
 
     def solve(at: Any) -> tuple[Any, Any]:
         """v (nv,), those of `at` (nv,) not zero at a bound, and the forces of bounds (nv,)."""
@@ -180,7 +180,7 @@ def differential_inverse_kinematics(
     return TaskVelocities(np.where(finite, v, 0.0), residual, status, np.where(finite, at, 0.0))
 
 
-def _held(tasks: Tasks, q: Any, time: Any, curvature: Any) -> tuple[Any, Any]:
+def _constraint_rows(tasks: Tasks, q: Any, time: Any, curvature: Any) -> tuple[Any, Any]:
     """Rows of the constraints (m, nv) and what they ask for (m,), each divided by its length in the metric of H."""
     if not tasks.m:
         return np.zeros((0, tasks.nv)), np.zeros(0)

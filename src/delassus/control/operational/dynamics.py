@@ -27,7 +27,7 @@ from delassus.common.provenance import Provenance
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.control.inverse.distribution import passive_inertia
@@ -73,7 +73,7 @@ class TaskDynamics(Provenance, Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], tasks: Tasks, _: Any) -> TaskDynamics:
         """That of a call."""
         torque, force, acceleration, residual, status = values
-        return cls(torque, force, acceleration, residual, whole(status)).with_inputs(tasks=tasks)
+        return cls(torque, force, acceleration, residual, as_integer(status)).with_inputs(tasks=tasks)
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""

@@ -28,12 +28,12 @@ from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.descent import LeastSquares, descend
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.references import constraint_error, error_derivative
 from delassus.constrained.solvers.status import Status
-from delassus.control.operational.limits import pressed, within
+from delassus.control.operational.limits import movable_velocities, within
 from delassus.control.operational.tasks import Tasks, task_error
 from delassus.dynamics.kinematics.manifold import integrate, normalize, rates_per_velocity
 from delassus.dynamics.mass.crba import mass_matrix
@@ -62,7 +62,7 @@ class TaskPose(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskPose:
         """That of a call."""
         q, error, iterations, status = values
-        return cls(q, error, whole(iterations), whole(status))
+        return cls(q, error, as_integer(iterations), as_integer(status))
 
 
 @kernel(
@@ -116,7 +116,7 @@ def inverse_kinematics(
         end = integrate(model, q, step)
         return within(model, end) if limits else end
 
-    open_ways = partial(pressed, model) if limits else None
+    open_ways = partial(movable_velocities, model) if limits else None
     problem = LeastSquares(error, derivative, sizes, weights, inverse, move, open_ways)
     last, status = descend(problem, start, tolerance, iterations)
     return TaskPose(last.q, last.e[tasks.m :], last.count, status)

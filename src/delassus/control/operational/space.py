@@ -26,7 +26,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.jacobian import jacobian_of
 from delassus.constrained.rows.problem import Problem
@@ -66,7 +66,7 @@ class OperationalSpace(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> OperationalSpace:
         """That of a call."""
         jacobian, bias, inertia, inverse, projector, status = values
-        return cls(jacobian, bias, inertia, inverse, projector, whole(status))
+        return cls(jacobian, bias, inertia, inverse, projector, as_integer(status))
 
 
 @kernel(
@@ -93,7 +93,7 @@ def operational_space(
     scale = np.max(np.sum(space.rows[len(held) :] ** 2, 1))
     soft = tasks.robot.mechanism_compliance > 0.0
     if numpy.any(soft):
-        space = _resisted(tasks, space, numpy.flatnonzero(soft))
+        space = _add_compliance(tasks, space, numpy.flatnonzero(soft))
     rigid = space.rows[: len(held)][numpy.flatnonzero(~soft)]
     A = space.rows[len(held) :]
     if len(rigid):
@@ -137,7 +137,7 @@ def in_energy(model: Any, q: Any, rows: Any) -> EnergySpace:
     return EnergySpace(tree, root, tree.Y * root)
 
 
-def _resisted(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
+def _add_compliance(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
     """The same in y, x = back y, where half the square of y has the work on rows that give way, `soft`, in it."""
     scaled = 1.0 / numpy.array(row_mobilities(tasks.mechanism))[soft] * tasks.robot.mechanism_compliance[soft]
     A, n = space.rows[soft], tasks.nv

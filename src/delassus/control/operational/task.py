@@ -15,7 +15,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import elements, positive_number
-from delassus.common.names import found_by_pattern
+from delassus.common.names import find_by_pattern
 from delassus.common.types import Traced
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
@@ -84,14 +84,14 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Chosen(Task):
+class _RowTask(Task):
     """A task with rows along and about the axes of the world, some of which are chosen."""
 
     rows: Any = ROWS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given, known = self.rows, self._known()
+        given, known = self.rows, self._row_names()
         if isinstance(given, str):
             rows = tuple(row for row in SOME.get(given, given.split()) if row in known or given not in SOME)
         else:
@@ -109,7 +109,7 @@ class _Chosen(Task):
             )
         object.__setattr__(self, "rows", rows)
 
-    def _known(self) -> tuple[str, ...]:
+    def _row_names(self) -> tuple[str, ...]:
         return ROWS
 
     @property
@@ -127,7 +127,7 @@ class _Chosen(Task):
 
 
 @dataclass(frozen=True)
-class FrameTask(_Chosen):
+class FrameTask(_RowTask):
     """A frame, or its name, in the world's axes: its origin moves (x, y, z) and it turns (rx, ry, rz).
 
     `rows` are some of these, as in "x y rz", "position", or "rotation". A target is a position x y z [m], and, if a row
@@ -163,12 +163,12 @@ class FrameTask(_Chosen):
 
 
 @dataclass(frozen=True)
-class CenterOfMassTask(_Chosen):
+class CenterOfMassTask(_RowTask):
     """The centre of mass, along the world's axes; a target is a position x y z [m]."""
 
     rows: Any = field(default=ROWS[:3], kw_only=True)
 
-    def _known(self) -> tuple[str, ...]:
+    def _row_names(self) -> tuple[str, ...]:
         return ROWS[:3]
 
     def jacobian(self, model: Model, q: Traced) -> Traced:
@@ -190,7 +190,7 @@ class CenterOfMassTask(_Chosen):
 
 
 @dataclass(frozen=True)
-class MomentumTask(_Chosen):
+class MomentumTask(_RowTask):
     """Momentum about the centre of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
 
     Its "velocity" is the momentum, its "acceleration" the force that changes it. No pose reaches it.
@@ -218,20 +218,20 @@ class PostureTask(Task):
             if not isinstance(joint, str):
                 raise TaskError(f"joints are {short(repr(joint))}; they are names or patterns.", code="wrong-type")
 
-    def chosen(self, model: Model) -> list[Joint]:
+    def selected_joints(self, model: Model) -> list[Joint]:
         """The joints, in the order of the patterns."""
         own = [joint for joint in model.joints if joint.mimic is None]
         if not self.joints:
             return [joint for joint in own if joint.kind.nv < 6]
         found: list[Joint] = []
         for pattern in self.joints:
-            chosen = found_by_pattern("joint", pattern, own, code="unknown-joint")
+            chosen = find_by_pattern("joint", pattern, own, code="unknown-joint")
             found += [joint for joint in chosen if joint not in found]
         return found
 
     def velocities(self, model: Model) -> list[int]:
         """The numbers of their velocities."""
-        spans = [model.v_slice(joint.name) for joint in self.chosen(model)]
+        spans = [model.v_slice(joint.name) for joint in self.selected_joints(model)]
         return [v for span in spans for v in range(span.start, span.stop)]
 
     def count(self, model: Model) -> int:

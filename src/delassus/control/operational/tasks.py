@@ -18,7 +18,7 @@ from delassus.compiler.graph.parameters import Parametric, ParametricComposite
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.inverse.actuated import ActuatedMechanism, actuated
 from delassus.control.operational.task import Task, TaskError
 from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import OfModel
@@ -29,18 +29,18 @@ class Tasks(OfModel):
     """A mechanism with actuators, and what it is to do.
 
     Attributes:
-        robot: An `Actuated`; a mechanism or a model is taken with its usual actuators.
+        robot: An `ActuatedMechanism`; a mechanism or a model is taken with its usual actuators.
         tasks: Some `FrameTask`, `CenterOfMassTask`, `MomentumTask`, `PostureTask`, or your own, in the order of
             the rows.
     """
 
-    robot: Actuated
+    robot: ActuatedMechanism
     tasks: tuple[Task, ...] = ()
 
     if TYPE_CHECKING:  # what may be given, which is more than what is kept
 
         def __init__(
-            self, robot: Actuated | Mechanism | Model | ParametricModel, tasks: Task | Iterable[Task] = ()
+            self, robot: ActuatedMechanism | Mechanism | Model | ParametricModel, tasks: Task | Iterable[Task] = ()
         ) -> None: ...
 
     def __new__(cls, robot: Any = None, *_: Any, **__: Any) -> Tasks:
@@ -67,7 +67,7 @@ class Tasks(OfModel):
 
     @property
     def __kernel_model__(self) -> Any:
-        """What kernels of an `Actuated` get."""
+        """What kernels of an `ActuatedMechanism` get."""
         return self.robot
 
     @property

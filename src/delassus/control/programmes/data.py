@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import elements, real_array
+from delassus.common.deprecated import OldName
 from delassus.common.frozen import read_only
 from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
 from delassus.errors import short
@@ -151,7 +152,7 @@ class ProgrammeData:
             chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-own:]))[index]
         return replace(self, **chosen)
 
-    def missed(self, x: Any) -> Array:
+    def row_violation(self, x: Any) -> Array:
         """(…, multipliers) by how much x breaks each row, in its own units; rows of one cone share its distance."""
         x = self._unknowns(x)
         equal = np.abs(_times(self.A, x) - self.b)
@@ -161,6 +162,8 @@ class ProgrammeData:
         parts += [np.maximum(-left, 0.0)[..., None] * np.ones(size) for left, size in self._cones_left(x)]
         batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
+
+    missed = OldName("row_violation")
 
     def _unknowns(self, x: Any) -> Array:
         found = real_array("x", x)

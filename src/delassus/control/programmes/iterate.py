@@ -95,7 +95,7 @@ class Iterate(NamedTuple):
     steep: Any
     high: Any
 
-    def met(self, tolerance: Any) -> Any:
+    def is_within(self, tolerance: Any) -> Any:
         """Whether errors are below a tolerance, both as they are and as shares of what they are the difference of.
 
         As they are, rounding is enough.
@@ -113,7 +113,7 @@ class Iterate(NamedTuple):
         rests, flat = self.resting > RESTED - 0.5, largest(slope) < FLAT * missed
         return (rests & (missed > BROKEN[0] * self.wide)) | (flat & (missed > BROKEN[1] * self.wide))
 
-    def unbounded(self, p: Scaled) -> Any:
+    def is_unbounded(self, p: Scaled) -> Any:
         """Whether the cost has no least value: x is long, no row ends its direction, and the cost falls along it.
 
         With d = x/‖x‖: A d = 0, R d in the directions in which rows and cones have no bound, gᵀ d < 0, and dᵀ H d so
@@ -134,7 +134,7 @@ class Iterate(NamedTuple):
         return pushes.equal, pushes.rows(p)
 
 
-def looked(p: Scaled, now: Iterate) -> Iterate:
+def update_errors(p: Scaled, now: Iterate) -> Iterate:
     """With gradient and errors of the present x, multipliers and ε."""
     y, z = now.multipliers(p)
     back, push = product(p.A.T, y), product(p.R.T, z)

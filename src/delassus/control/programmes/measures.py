@@ -16,7 +16,7 @@ _ALONG: Final = 1e-6
 
 
 def errors_of(programme: ProgrammeData, x: Any, multipliers: Any) -> tuple[Array, Array]:
-    """The errors (…) of rows and of the gradient: `primal` and `dual` of a `ProgrammeSolution`.
+    """The errors (…) of rows and of the gradient: `primal` and `dual` of a `QPSolution`.
 
     A row r with multiplier z is right if r = P(r + z), P the nearest allowed point: it is allowed, z pushes inwards,
     and only at a bound.

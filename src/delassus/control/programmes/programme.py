@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from delassus.common.options import Options, grouped
+from delassus.common.options import Options, accept_groups
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.data import ProgrammeData
-from delassus.control.programmes.solution import ProgrammeSolution
+from delassus.control.programmes.solution import QPSolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class ConeRows(Options):
     cones: Any = None
 
 
-@grouped(
+@accept_groups(
     "H g * names unknowns shape",
     equalities=EqualityRows(),
     inequalities=InequalityRows(),
@@ -66,10 +66,10 @@ class QP(ProgrammeData):
         self,
         method: str = "proximal",
         *,
-        start: ProgrammeSolution | None = None,
+        start: QPSolution | None = None,
         tolerance: float | None = None,
         iterations: int | None = None,
-    ) -> ProgrammeSolution:
+    ) -> QPSolution:
         """The best x, and how good it is, whatever the method says of itself.
 
         Args:

@@ -97,17 +97,17 @@ class Scaled(NamedTuple):
     def off_cones(self, s: Any) -> Any:
         """s (cone rows,) minus the nearest points of the cones."""
         parts = [np.zeros(0)]
-        for own, (turned, _) in self._turned(s):
+        for own, (turned, _) in self._rotate_cones(s):
             parts.append(own - np.concatenate([turned.share * own[:-1], turned.h[None]]))
         return np.concatenate(parts)
 
     def cone_slopes(self, s: Any) -> Iterator[tuple[Any, Any]]:
         """The rows of R and the Jacobian of `off_cones`, cone by cone."""
-        for span, (own, (turned, direction)) in zip(self.shape.spans, self._turned(s), strict=True):
+        for span, (own, (turned, direction)) in zip(self.shape.spans, self._rotate_cones(s), strict=True):
             m = self.shape.rows
             yield self.R[m + span.start : m + span.stop], np.eye(len(own)) - slopes(turned, direction)
 
-    def _turned(self, s: Any) -> Iterator[tuple[Any, tuple[Turned, Any]]]:
+    def _rotate_cones(self, s: Any) -> Iterator[tuple[Any, tuple[Turned, Any]]]:
         for span in self.shape.spans:
             own = s[span]
             t = np.sqrt(np.sum(own[:-1] * own[:-1]))

@@ -10,7 +10,7 @@ import delassus.numpy as np
 from delassus.compiler.host.inputs import Bundle
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.control.programmes.iterate import Iterate
-from delassus.control.programmes.proximal import LARGE, solved
+from delassus.control.programmes.proximal import LARGE, solve_scaled
 from delassus.control.programmes.scaled import FAR, Data, Scaled, largest
 from delassus.control.programmes.shape import ProgrammeShape
 
@@ -23,7 +23,7 @@ LARGEST: Final = 1e50
 ITERATIONS: Final = 200
 
 
-class Found(NamedTuple):
+class QPResult(NamedTuple):
     """What the solver found, of one programme or a batch.
 
     Attributes:
@@ -33,7 +33,7 @@ class Found(NamedTuple):
             pushing inwards at a bound alone.
         dual: (…) the largest number of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
         iterations: (…) Newton steps made.
-        status: (…) numbers of `ProgrammeStatus`.
+        status: (…) numbers of `QPStatus`.
     """
 
     x: Any
@@ -68,7 +68,7 @@ PROGRAMME_INPUTS: Final = Bundle(ProgrammeInputs, start="(n)", push="(multiplier
     "(n,n),(n),(equalities,n),(equalities),(rows,n),(rows),(rows),(cone_rows,n),(cone_rows)"
     "->(n),(multipliers),(),(),(),()",
     inputs={"solve": PROGRAMME_INPUTS},
-    result=Found,
+    result=QPResult,
 )
 def solve_programme(
     shape: ProgrammeShape,
@@ -85,10 +85,10 @@ def solve_programme(
     solve: ProgrammeInputs = USUAL,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """x, multipliers, errors of rows and gradient, Newton steps, status; fields of `solve` are keywords, too."""
-    return solved_programme(shape, Data(H, g, A, b, C, lower, upper, K, k), solve)
+    return solve_programme_inline(shape, Data(H, g, A, b, C, lower, upper, K, k), solve)
 
 
-def solved_programme(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs = USUAL) -> Found:
+def solve_programme_inline(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs = USUAL) -> QPResult:
     """The same for a function that is traced."""
     start, push, tolerance, iterations = solve
     e, n = shape.equalities, shape.n
@@ -103,8 +103,8 @@ def solved_programme(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs =
     if push is not None and shape.multipliers:
         given = push / np.concatenate([p.equal_push, p.row_push])
         multipliers = np.where(np.max(np.abs(given)) < LARGE, given, 0.0)  # NaN is not less, either
-    found = solved(p, x, multipliers[:e], multipliers[e:], tolerance, np.where(good, iterations, 0.0))
-    return _told(p, found, good, tolerance, crossing(data.lower, data.upper))
+    found = solve_scaled(p, x, multipliers[:e], multipliers[e:], tolerance, np.where(good, iterations, 0.0))
+    return _pack_result(p, found, good, tolerance, crossing(data.lower, data.upper))
 
 
 def _size(data: Data) -> Any:
@@ -118,15 +118,15 @@ def crossing(lower: Any, upper: Any) -> Any:
     return 0.5 * largest(gap)
 
 
-def _told(p: Scaled, found: Iterate, good: Any, tolerance: Any, crossed: Any) -> Found:
+def _pack_result(p: Scaled, found: Iterate, good: Any, tolerance: Any, crossed: Any) -> QPResult:
     y, z = found.multipliers(p)
     good = good & np.isfinite(np.sum(found.x) + np.sum(z) + np.sum(y))
-    met = found.met(tolerance)
-    good = good & (met | ~found.unbounded(p))
+    met = found.is_within(tolerance)
+    good = good & (met | ~found.is_unbounded(p))
     status = np.where(met, 0.0, np.where(found.contradiction(p), 1.0, 2.0))
     status = np.where(crossed > 0.0, 1.0, status)
     push = np.concatenate([p.equal_push * y, p.row_push * z])
-    return Found(
+    return QPResult(
         np.where(good, p.unknown * found.x, 0.0),
         np.where(good, push, 0.0),
         np.where(good, np.maximum(found.primal, crossed), numpy.inf),

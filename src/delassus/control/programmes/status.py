@@ -10,7 +10,7 @@ from delassus.common.outcomes import sentence_with_count, worst_of
 from delassus.errors import Sentences
 
 
-class ProgrammeStatus(Sentences):
+class QPStatus(Sentences):
     """How a programme was solved; `sentence` says it in words."""
 
     SOLVED = 0, "The answer is the best one that meets all rows."
@@ -23,4 +23,4 @@ def describe_worst(status: Any, items: str) -> str:
     """A sentence about the worst of some, which are so many."""
     if not np.size(status):
         return f"There are no {items}."
-    return sentence_with_count(worst_of(ProgrammeStatus, status), status, items)
+    return sentence_with_count(worst_of(QPStatus, status), status, items)

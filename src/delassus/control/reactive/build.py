@@ -40,7 +40,7 @@ def objective(s: Situation, tasks: tuple[Task, ...]) -> tuple[Any, Any]:
     n = s.control.n
     H, g = np.zeros((n, n)), np.zeros(n)
     for task in tasks:
-        share = s.given(f"{task.name}.weight")[0]
+        share = s.reference_part(f"{task.name}.weight")[0]
         for term in task.terms(s):
             J = on_x(s, term)
             WJ = share * weighted(term.weight, J)

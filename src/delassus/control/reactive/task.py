@@ -55,7 +55,7 @@ class Task:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ReactiveError(f"the name of a task is {short(repr(self.name))}; it is a text.", code="wrong-type")
-        object.__setattr__(self, "name", self.name or self._usual_name)
+        object.__setattr__(self, "name", self.name or self._default_name)
         object.__setattr__(self, "weight", frozen_weight(self.name, self.weight))
         damping = self.damping
         if not 0.0 <= _number(self.stiffness) < math.inf or not (damping is None or 0.0 <= _number(damping) < math.inf):
@@ -67,7 +67,7 @@ class Task:
         object.__setattr__(self, "damping", 2.0 * math.sqrt(self.stiffness) if damping is None else float(damping))
 
     @property
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         return type(self).__name__.removeprefix("Follow").lower()
 
     def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
@@ -108,8 +108,8 @@ class Follow(Task):
         model, (velocity, acceleration) = s.control.model, self._rates
         quantity, own, target = self.quantity(model), self.numbers(model), self.target(s)
         J = quantity.jacobian(model, s.q)
-        wanted = s.given(f"{self.name}.{acceleration}")[own]
-        wanted = wanted + float(self.damping or 0.0) * (s.given(f"{self.name}.{velocity}")[own] - J @ s.v)
+        wanted = s.reference_part(f"{self.name}.{acceleration}")[own]
+        wanted = wanted + float(self.damping or 0.0) * (s.reference_part(f"{self.name}.{velocity}")[own] - J @ s.v)
         if target is not None:
             wanted = wanted - self.stiffness * quantity.error(model, s.q, target)
         return [Term(J, None, wanted - quantity.bias(model, s.q, s.v), self.weight)]

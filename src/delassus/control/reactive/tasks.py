@@ -39,7 +39,9 @@ class FollowPosture(Follow):
 
     def quantity(self, model: Model) -> PostureTask:
         """Its joints, by name."""
-        found = [joint.name for joint in PostureTask(self.joints).chosen(model) if not isinstance(joint.kind, Free)]
+        found = [
+            joint.name for joint in PostureTask(self.joints).selected_joints(model) if not isinstance(joint.kind, Free)
+        ]
         if not found:
             raise UnknownName(
                 "joint", ", ".join(self.joints), [joint.name for joint in model.joints], code="unknown-joint"
@@ -56,7 +58,7 @@ class FollowPosture(Follow):
 
     def target(self, s: Situation) -> Traced:
         """The configuration."""
-        return s.given(f"{self.name}.configuration")
+        return s.reference_part(f"{self.name}.configuration")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class FollowFrame(Follow):
         object.__setattr__(self, "rows", FrameTask(self.frame, rows=self.rows).rows)
 
     @property
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         return str(self.frame)
 
     def quantity(self, model: Model) -> FrameTask:
@@ -101,7 +103,7 @@ class FollowFrame(Follow):
 
     def target(self, s: Situation) -> Traced:
         """Position and quaternion."""
-        return np.concatenate([s.given(f"{self.name}.position"), s.given(f"{self.name}.rotation")])
+        return np.concatenate([s.reference_part(f"{self.name}.position"), s.reference_part(f"{self.name}.rotation")])
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class FollowCenterOfMass(Follow):
     """The centre of mass: its `position`, `velocity` and `acceleration` (3,) in the world."""
 
     @property
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         return "com"
 
     def quantity(self, model: Model) -> CenterOfMassTask:
@@ -122,7 +124,7 @@ class FollowCenterOfMass(Follow):
 
     def target(self, s: Situation) -> Traced:
         """Its position."""
-        return s.given(f"{self.name}.position")
+        return s.reference_part(f"{self.name}.position")
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class FollowForce(Task):
         super().__post_init__()
 
     @property
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         return f"{self.support} force"
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
@@ -177,7 +179,7 @@ class FollowForce(Task):
     def terms(self, s: Situation) -> list[Term]:
         """A row for each of the support's."""
         own = s.control.force_slices[self.support]
-        return [Term(None, np.array(numpy.eye(s.control.nf)[own]), s.given(f"{self.name}.force"), self.weight)]
+        return [Term(None, np.array(numpy.eye(s.control.nf)[own]), s.reference_part(f"{self.name}.force"), self.weight)]
 
 
 @dataclass(frozen=True)
@@ -228,13 +230,20 @@ class Nominal(Task):
         control, found = s.control, []
         if numpy.any(self.acceleration):
             found.append(
-                Term(np.array(numpy.eye(control.nv)), None, s.given(f"{self.name}.acceleration"), self.acceleration)
+                Term(
+                    np.array(numpy.eye(control.nv)),
+                    None,
+                    s.reference_part(f"{self.name}.acceleration"),
+                    self.acceleration,
+                )
             )
         if numpy.any(self.force) and control.nf:
-            found.append(Term(None, np.array(numpy.eye(control.nf)), s.given(f"{self.name}.force"), self.force))
+            found.append(
+                Term(None, np.array(numpy.eye(control.nf)), s.reference_part(f"{self.name}.force"), self.force)
+            )
         if numpy.any(self.torque) and control.nu:
             U, u0 = s.torque
-            target = s.given(f"{self.name}.torque") - u0
+            target = s.reference_part(f"{self.name}.torque") - u0
             found.append(Term(U[:, : control.nv], U[:, control.nv :], target, self.torque))
         return found
 

@@ -25,14 +25,14 @@ class SamplingError(BadArgument):
     """Predictive sampling that cannot be: no samples, no horizon, costs or limits of wrong shapes."""
 
 
-def own_limits(sim: Simulation) -> tuple[Array, Array]:
+def control_limits(sim: Simulation) -> tuple[Array, Array]:
     """The least and the largest controls (nu,) of a simulation, infinite where there are none.
 
     Those of its actuators' controls, of the forces of plain motors, or the joints' effort limits without actuators.
     """
     scene = sim.scene
     if not scene.actuators:
-        most = np.asarray(sim.model.effort_limit, float)[list(sim.model.driven_velocities)]
+        most = np.asarray(sim.model.effort_limit, float)[list(sim.model.actuated_velocities)]
         return -most, most
     ranges = np.tile([-np.inf, np.inf], (sim.nu, 1))
     for row, actuator in zip(ranges, scene.actuators, strict=True):
@@ -46,7 +46,7 @@ def own_limits(sim: Simulation) -> tuple[Array, Array]:
 
 def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
     """Within those of the simulation: None, numbers (nu,) or one for ±, or a pair of lower and upper ones."""
-    lower, upper = own_limits(sim)
+    lower, upper = control_limits(sim)
     if limits is None:
         return lower, upper
     pair = limits if isinstance(limits, tuple) and len(limits) == 2 else None
@@ -99,7 +99,7 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
         return None
     cost: Kernel[..., Any] = given
 
-    def asked(*state: Any) -> Any:
+    def call_checked(*state: Any) -> Any:
         try:
             found = cost(sim.model, *state)
         except (TypeError, ValueError, OverflowError) as error:
@@ -112,10 +112,10 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
             )
         return found
 
-    return asked
+    return call_checked
 
 
-def called_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
+def call_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
     """What a function of all states gives: numbers of that shape."""
     try:
         return np.broadcast_to(real_array(f"what the {what} gave", given(*states)), shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from delassus.common.checks import POSITIVE, Range, iteration_count, number_in_range, one_of, whole_number
+from delassus.common.checks import POSITIVE, Range, check_integer, iteration_count, number_in_range, one_of
 from delassus.common.options import Options
 from delassus.control.sampling.splines import SPLINES
 
@@ -71,7 +71,7 @@ class SplineOptions(Options):
     def __post_init__(self) -> None:
         one_of("spline", self.spline, SPLINES)
         if self.knots is not None:
-            whole_number("knots", self.knots)
+            check_integer("knots", self.knots)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +92,6 @@ class SearchOptions(Options):
     iterations: int = 1
 
     def __post_init__(self) -> None:
-        whole_number("samples", self.samples, 2, MOST)
+        check_integer("samples", self.samples, 2, MOST)
         number_in_range("narrowest", self.narrowest, _NARROWEST)
         iteration_count("iterations", self.iterations)

@@ -28,7 +28,7 @@ def integrate_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, F
         q: Configuration (nq,) [rad, m].
         v: Tangent vector (nv,): a velocity times a duration.
     """
-    return _blocks(model, v, _carried), _blocks(model, v, placement_right_jacobian)
+    return _blocks(model, v, _adjoint_after_twist), _blocks(model, v, placement_right_jacobian)
 
 
 @kernel("(nq),(nq)->(nv,nv),(nv,nv)")
@@ -53,7 +53,7 @@ def rates_along(model: Model, way: Any, v: Any) -> Any:
     return _blocks(model, way, placement_right_jacobian_inverse) @ v
 
 
-def _carried(twist: Any) -> Any:
+def _adjoint_after_twist(twist: Any) -> Any:
     """The adjoint (6, 6) of exp(-twist): a motion before the move along a twist, as one after it."""
     return adjoint(*placement_exp(-twist))
 

@@ -60,7 +60,7 @@ def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Flo
             total = compensation_forces(model, there)
             for described in turning:
                 tendon = tendon_state(model, described, there, v)
-                total = tendon.pulled(total, tendon.force)
+                total = tendon.add_force(total, tendon.force)
             return total
 
         by_q = by_q + jacobian(elsewhere)(np.zeros(model.nv))

@@ -20,7 +20,7 @@ from delassus.dynamics.tree.articulated import free_joint
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import Pair, poses_of
 from delassus.dynamics.tree.recursion import FORCES, external_forces, joint_motions, link_velocities
-from delassus.dynamics.tree.sweep import Inward, carried, world_acceleration
+from delassus.dynamics.tree.sweep import Inward, propagate_acceleration, world_acceleration
 from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.model.parts import WORLD
@@ -63,7 +63,7 @@ def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = Non
     acceleration: dict[int, Pair] = {WORLD: world_acceleration(tree)}
     result = np.zeros(model.nv)
     for i, link in enumerate(links):
-        a = carried(poses[i], acceleration[link.parent], b[i])
+        a = propagate_acceleration(poses[i], acceleration[link.parent], b[i])
         own = result[joints[i].at] = joints[i].answer(push[i], a)
-        acceleration[i] = joints[i].moved(a, own)
+        acceleration[i] = joints[i].accelerate(a, own)
     return result

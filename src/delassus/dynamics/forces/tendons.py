@@ -46,7 +46,7 @@ class TendonState(NamedTuple):
         """r·v [m/s] of other velocities (nv,)."""
         return rate_of(self.moment_arms, self.dofs, v)
 
-    def pulled(self, tau: Any, force: Any) -> Any:
+    def add_force(self, tau: Any, force: Any) -> Any:
         """tau + r f (nv,) for a force f along its length."""
         total = np.array(tau)
         for k in self.dofs:

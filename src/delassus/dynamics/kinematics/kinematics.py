@@ -46,7 +46,7 @@ def frame_placement(model: Model, q: Traced, *, frame: str) -> tuple[Floats, Flo
 def frame_velocity(model: Model, q: Traced, v: Traced, *, frame: str, reference: str = "LOCAL") -> Floats:
     """The spatial velocity (6,) [m/s, rad/s] of a frame."""
     velocity, _ = _local_motion(model, q, v, np.zeros(model.nv), frame)
-    return np.concatenate(referred(model, q, frame, reference, velocity))
+    return np.concatenate(express_motion(model, q, frame, reference, velocity))
 
 
 @kernel("(nq),(nv),(nv)->(6)")
@@ -59,9 +59,9 @@ def frame_acceleration(
     frame's origin or, for WORLD, of the point that is now at the world's origin.
     """
     velocity, acceleration = _local_motion(model, q, v, a, frame)
-    lin, ang = referred(model, q, frame, reference, acceleration)
+    lin, ang = express_motion(model, q, frame, reference, acceleration)
     if classical:
-        v_lin, v_ang = referred(model, q, frame, reference, velocity)
+        v_lin, v_ang = express_motion(model, q, frame, reference, velocity)
         lin = lin + np.cross(v_ang, v_lin)
     return np.concatenate([lin, ang])
 
@@ -72,7 +72,7 @@ def frame_bias(model: Model, q: Traced, v: Traced, *, frame: str, reference: str
     velocity, (lin, ang) = _local_motion(model, q, v, np.zeros(model.nv), frame)
     if reference == "LOCAL_WORLD_ALIGNED":  # the axes stand still while the origin moves
         lin = lin + np.cross(velocity[1], velocity[0])
-    return np.concatenate(referred(model, q, frame, reference, (lin, ang)))
+    return np.concatenate(express_motion(model, q, frame, reference, (lin, ang)))
 
 
 def _stacked(placed: list[Pair]) -> Pair:
@@ -123,7 +123,7 @@ def _local_motion(model: Model, q: Any, v: Any, a: Any, name: str) -> tuple[Pair
     return pose.motion_to_child(*velocity[at]), pose.motion_to_child(*acceleration[at])
 
 
-def referred(model: Model, q: Any, frame: str, reference: str, motion: Pair) -> Pair:
+def express_motion(model: Model, q: Any, frame: str, reference: str, motion: Pair) -> Pair:
     """A motion given in the frame's own axes, in a reference."""
     check_reference(reference)
     if reference == "LOCAL":

@@ -16,7 +16,9 @@ from delassus.model.motions.motion import JointMotion
 @kernel("(nq),(nv)->(nq)")
 def integrate(model: Model, q: Traced, v: Traced) -> Floats:
     """The configuration (nq,) reached from q along the tangent vector v (nv,) (a velocity times a duration)."""
-    return _joined(q, [motion.integrate(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
+    return _concatenate(
+        q, [motion.integrate(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)]
+    )
 
 
 @kernel("(nq),(nq)->(nv)")
@@ -26,7 +28,7 @@ def difference(model: Model, q0: Traced, q1: Traced) -> Floats:
     Spherical, free and planar joints take the shorter way round, at most half a turn; the angles of others are not
     wrapped.
     """
-    return _joined(
+    return _concatenate(
         q0, [motion.difference(q0[i : i + motion.nq], q1[i : i + motion.nq]) for motion, i, _ in parts(model)]
     )
 
@@ -40,12 +42,12 @@ def interpolate(model: Model, q0: Traced, q1: Traced, share: Traced) -> Floats:
 @kernel("(nq)->(nq)")
 def normalize(model: Model, q: Traced) -> Floats:
     """The configuration (nq,) with its quaternions scaled to unit length."""
-    return _joined(q, [motion.normalize(q[i : i + motion.nq]) for motion, i, _ in parts(model)])
+    return _concatenate(q, [motion.normalize(q[i : i + motion.nq]) for motion, i, _ in parts(model)])
 
 
 def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
     """q̇ (nq,): how the coordinates change with the velocity v (nv,), linear in v; the tangent of `integrate`."""
-    return _joined(q, [motion.rates(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
+    return _concatenate(q, [motion.rates(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
 
 
 def rates_per_velocity(model: Model, q: Any) -> Any:
@@ -55,7 +57,7 @@ def rates_per_velocity(model: Model, q: Any) -> Any:
     return np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
 
 
-def _joined(q: Any, parts: list[Any]) -> Any:
+def _concatenate(q: Any, parts: list[Any]) -> Any:
     """The parts of all joints in a row; an empty array as q is one if there are none."""
     return np.concatenate(parts) if parts else q
 

@@ -13,7 +13,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.centroid import total_mass
-from delassus.dynamics.mass.composite import applied, moving_body, rigid_body
+from delassus.dynamics.mass.composite import apply_inertia, moving_body, rigid_body
 from delassus.dynamics.tree.base_frame import Moving
 from delassus.dynamics.tree.poses import velocities
 from delassus.model.links import Links, links_of
@@ -30,7 +30,7 @@ def centroidal_momentum_matrix(model: Model, q: Traced) -> Floats:
     center = _of_roots(tree, [h for _, h, _ in bodies]) / total
     A = np.zeros((6, model.nv))
     for link, m, (mass, h, J) in zip(tree.links, moving, bodies, strict=True):
-        for k, F in enumerate(applied(mass, h, J, m.S).T):
+        for k, F in enumerate(apply_inertia(mass, h, J, m.S).T):
             A[:, link.v + k] = A[:, link.v + k] + _about(center, F) * link.ratio
     return A
 
@@ -49,8 +49,8 @@ def centroidal_momentum_matrix_rate(model: Model, q: Traced, v: Traced) -> Float
     A = np.zeros((6, model.nv))
     for link, m, (mass, h, J, P, K) in zip(tree.links, moving, bodies, strict=True):
         S_rate = np.stack([motion_cross(m.v, s) for s in m.S.T], axis=1)
-        momenta = applied(mass, h, J, m.S)
-        rates = applied(mass, h, J, S_rate) + applied(0.0, P, K + K.T, m.S)
+        momenta = apply_inertia(mass, h, J, m.S)
+        rates = apply_inertia(mass, h, J, S_rate) + apply_inertia(0.0, P, K + K.T, m.S)
         for k in range(link.motion.nv):
             F, rate = momenta[:, k], _about(center, rates[:, k])
             rate = np.concatenate([rate[:3], rate[3:] - np.cross(velocity, F[:3])])

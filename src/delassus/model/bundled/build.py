@@ -45,7 +45,7 @@ class Part:
             radius, length = self.size
             across = self.mass * (3 * radius**2 + length**2) / 12
             moments = np.array([across, across, 0.5 * self.mass * radius**2])
-        return Inertia.of(self.mass, rotational=np.diag(moments)).moved(self.placement)
+        return Inertia.of(self.mass, rotational=np.diag(moments)).transform(self.placement)
 
 
 def box(sides: Sequence[float], mass: float, at: Sequence[float] = (0.0, 0.0, 0.0)) -> Part:

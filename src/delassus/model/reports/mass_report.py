@@ -48,7 +48,7 @@ def mass_report(model: Model) -> MassReport:
     """The report on a model. Meshes and planes tell no size: a body is measured by its other shapes."""
     expect("the model", model, Model, 'delassus.load("robot.urdf")')
     bodies, warnings = [], []
-    carried = _carried_masses(model)
+    carried = _subtree_masses(model)
     for i, joint in enumerate(model.joints):
         body = joint.inertia
         ball = _bounding_ball([shape for shape in model.geometries if shape.joint == i])
@@ -69,7 +69,7 @@ def mass_report(model: Model) -> MassReport:
     return MassReport(tuple(bodies), model.mass, tuple(warnings))
 
 
-def _carried_masses(model: Model) -> list[float]:
+def _subtree_masses(model: Model) -> list[float]:
     """The mass of every body with all that hangs on it."""
     total = [joint.inertia.mass for joint in model.joints]
     for i in reversed(range(len(total))):

@@ -62,7 +62,7 @@ def bricks_on(
     else:
         body, corner = np.repeat(np.arange(b), 8), np.tile(np.arange(8), b)
         points = centers[body] + np.einsum("bij,bcj->bci", R, _CORNERS * bricks.half[:, None, :]).reshape(-1, 3)
-        gap, normal = obstacle.touched(points)
+        gap, normal = obstacle.gap_and_normal(points)
     arm = points - centers[body]
     towards = -np.einsum("ij,ij->i", normal, v[n + body] + np.cross(v[n + b + body], arm))
     near = np.flatnonzero(gap < 2.0 * (h * np.maximum(towards, 0.0) + fall))

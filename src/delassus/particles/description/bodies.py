@@ -99,7 +99,7 @@ def rotations(_: Any, orientation: Any) -> Any:
 
 
 @kernel("(4),(3)->(4)")
-def turned(_: Any, orientation: Any, turn: Any) -> Any:
+def rotate_quaternion(_: Any, orientation: Any, turn: Any) -> Any:
     """A quaternion (4,) after a rotation by a vector (3,) [rad] of the world."""
     return quaternion_normalize(quaternion_multiply(quaternion_exp(turn), orientation))
 
@@ -110,7 +110,7 @@ def inertias(bricks: Bricks, orientations: Array) -> Array:
     return np.asarray((R * bricks.moments[:, None, :]) @ R.mT)
 
 
-def coasted(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: float) -> Array:
+def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: float) -> Array:
     """(b, 3) angular velocities [rad/s] after a step without torques, which keeps the angular momentum I ω.
 
     I is that of the orientation after the step, which turns by h ((1-β) ω + β ω⁺): an equation for ω⁺, by Newton's
@@ -120,21 +120,21 @@ def coasted(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: fl
     kept = (before @ spin[..., None])[..., 0]
     after = spin
     for _ in range(_TURNS):
-        I, momentum = _turned_inertia(bricks, orientations, spin, after, h, beta)
+        I, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
         slope = I + h * beta * (I @ _skew(after) - _skew(momentum))
         after = after - np.linalg.solve(slope, (momentum - kept)[..., None])[..., 0]
-    _, momentum = _turned_inertia(bricks, orientations, spin, after, h, beta)
+    _, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
     lost = np.linalg.norm(momentum - kept, axis=1) > 1e-9 * np.linalg.norm(kept, axis=1)
     had, has = np.sum(spin * kept, 1), np.sum(after * momentum, 1)
     share = np.sqrt(np.minimum(1.0, had / np.where(has > 0.0, has, 1.0)))
     return np.asarray(after * np.where(lost, share, 1.0)[:, None])
 
 
-def _turned_inertia(
+def _rotate_inertia(
     bricks: Bricks, orientations: Array, spin: Array, after: Array, h: float, beta: float
 ) -> tuple[Array, Array]:
     """Moments of inertia (b, 3, 3) at the end of a step, and I ω⁺ (b, 3)."""
-    I = inertias(bricks, np.asarray(turned(None, orientations, h * (spin + beta * (after - spin)))))
+    I = inertias(bricks, np.asarray(rotate_quaternion(None, orientations, h * (spin + beta * (after - spin)))))
     return I, (I @ after[..., None])[..., 0]
 
 

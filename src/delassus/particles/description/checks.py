@@ -23,7 +23,7 @@ class ParticlesError(BadArgument):
     """Arrays that do not make a system."""
 
 
-def spread(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def broadcast_to_shape(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An array of this shape from one number or all."""
     found = real_array(name, value)
     try:
@@ -34,7 +34,7 @@ def spread(name: str, value: Any, shape: tuple[int, ...]) -> Array:
 
 def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None = None, above: bool = False) -> Array:
     """Finite numbers of this shape from one or all, none of them less than `least`, or all of them above it."""
-    found = spread(name, value, shape)
+    found = broadcast_to_shape(name, value, shape)
     wrong = ~np.isfinite(found)
     if least is not None:
         wrong |= found <= least if above else found < least
@@ -51,7 +51,7 @@ def positive(**numbers: Any) -> None:
         positive_number(name, value)
 
 
-def numbered(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
+def check_indices(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
     """Numbers of particles, from 0 to n - 1."""
     found = np.asarray(value)
     if found.size == 0:

@@ -46,7 +46,7 @@ class Elements:
                 code="wrong-shape",
             )
         count = len(points)
-        numbers = self._spread("numbers", self.numbers, (count, kind.p))
+        numbers = self._broadcast("numbers", self.numbers, (count, kind.p))
         for name in ("compliance", "damping"):
             value = getattr(self, name)
             if value is not None and not kind.rows:
@@ -55,7 +55,7 @@ class Elements:
                     code="conflicting-arguments",
                 )
             if value is not None:
-                value = self._spread(name, value, (count,))
+                value = self._broadcast(name, value, (count,))
                 if not np.all(value >= 0.0):
                     raise ElementError(
                         f"{name} of {kind.name} is {np.min(value):g}; it is zero or more.", code="out-of-range"
@@ -85,7 +85,7 @@ class Elements:
             if array is not None:
                 array.flags.writeable = False
 
-    def _spread(self, name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    def _broadcast(self, name: str, value: Any, shape: tuple[int, ...]) -> Array:
         try:
             return np.array(np.broadcast_to(np.asarray(value, float), shape))
         except (TypeError, ValueError):

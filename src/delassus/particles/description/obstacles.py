@@ -26,7 +26,7 @@ class ObstacleError(BadArgument):
 class Obstacle(Protocol):
     """Anything that knows how far away it is."""
 
-    def touched(self, x: Array) -> tuple[Array, Array]:
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """The gaps (…) and normals (…, 3) of points (…, 3)."""
 
 
@@ -46,7 +46,7 @@ class Plane:
                 f"the normal of a plane is {self.normal}; it has a direction, such as (0, 0, 1).", code="zero-direction"
             )
 
-    def touched(self, x: Array) -> tuple[Array, Array]:
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals."""
         n = np.asarray(self.normal, float) / np.linalg.norm(self.normal)
         return x @ n - self.height, np.broadcast_to(n, x.shape)
@@ -66,7 +66,7 @@ class Sphere:
                 f"the radius of a sphere is {self.radius!r}; it is positive, and finite.", code="out-of-range"
             )
 
-    def touched(self, x: Array) -> tuple[Array, Array]:
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals; the centre itself is left upwards."""
         return distances_from("sphere", np.eye(3), self.center, (self.radius,), x)
 
@@ -95,7 +95,7 @@ class Box:
                 code="not-a-rotation",
             )
 
-    def touched(self, x: Array) -> tuple[Array, Array]:
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals: outside, to the nearest point; inside, to the nearest face."""
         return distances_from("box", self.rotation, self.center, 2.0 * np.asarray(self.half, float), x)
 

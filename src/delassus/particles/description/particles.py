@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FRICTIONS, Range, number_in_range
-from delassus.common.options import Options, grouped
+from delassus.common.options import Options, accept_groups
 from delassus.errors import short
 from delassus.particles.description.bodies import Bricks
 from delassus.particles.description.checks import (
     ParticlesError,
+    broadcast_to_shape,
     check_degenerate,
     check_elements,
     check_held_once,
+    check_indices,
     check_masses,
     finite,
-    numbered,
-    spread,
 )
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.obstacles import Obstacle
@@ -94,7 +94,7 @@ class Surface(Options):
     faces: Any = None
 
 
-@grouped("positions masses elements pins * bricks name", environment=Environment(), surface=Surface())
+@accept_groups("positions masses elements pins * bricks name", environment=Environment(), surface=Surface())
 @dataclass(frozen=True, eq=False)
 class Particles:
     """Masses at points, elements between them, bricks, and what they touch.
@@ -140,16 +140,18 @@ class Particles:
             raise ParticlesError(f"bricks is {self.bricks!r}; it is some `Bricks`, or None.", code="wrong-type")
         changed: dict[str, Any] = {
             "positions": positions,
-            "masses": spread("masses", self.masses, (n,)),
+            "masses": broadcast_to_shape("masses", self.masses, (n,)),
             "radius": finite("radius", self.radius, (n,), least=0.0),
             "drag": finite("drag", self.drag, (n,), least=0.0),
             "gravity": finite("gravity", self.gravity, (3,)),
             "friction": number_in_range("friction", self.friction, _FRICTIONS),
             "elements": (self.elements,) if isinstance(self.elements, Elements) else tuple(self.elements),
-            "motions": tuple(Motion(numbered(f"motion {k}", m.points, n), m.velocity) for k, m in enumerate(motions)),
+            "motions": tuple(
+                Motion(check_indices(f"motion {k}", m.points, n), m.velocity) for k, m in enumerate(motions)
+            ),
             "obstacles": tuple(self.obstacles) if isinstance(self.obstacles, Sequence) else (self.obstacles,),
-            "pins": np.unique(numbered("pins", self.pins, n)),
-            "faces": numbered("faces", self.faces, n, (-1, 3)),
+            "pins": np.unique(check_indices("pins", self.pins, n)),
+            "faces": check_indices("faces", self.faces, n, (-1, 3)),
         }
         for name, value in changed.items():
             object.__setattr__(self, name, value)
@@ -164,8 +166,8 @@ class Particles:
                 )
         check_elements(n, self.elements)
         check_held_once(n, [self.pins, *(motion.points for motion in self.motions)])
-        check_masses(self.masses, self.held)
-        check_degenerate(positions, self.elements, self.held)
+        check_masses(self.masses, self.is_prescribed)
+        check_degenerate(positions, self.elements, self.is_prescribed)
         for value in (*changed.values(),):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
@@ -188,7 +190,7 @@ class Particles:
     @property
     def unknowns(self) -> int:
         """The number of velocities that are not given."""
-        return 3 * (self.nodes - int(self.held.sum()))
+        return 3 * (self.nodes - int(self.is_prescribed.sum()))
 
     @property
     def rows(self) -> int:
@@ -196,7 +198,7 @@ class Particles:
         return sum(group.rows for group in self.elements)
 
     @cached_property
-    def held(self) -> NDArray[np.bool_]:
+    def is_prescribed(self) -> NDArray[np.bool_]:
         """(n,) which particles are pinned, or move as they are told."""
         found = np.zeros(self.n, bool)
         found[self.pins] = True

@@ -125,7 +125,7 @@ def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
                 f"a grip of {grip.frame} holds particle {grip.particle!r}; there are {n}, numbered from 0 to {n - 1}.",
                 code="index-out-of-range",
             )
-        if stepper.particles.held[grip.particle]:
+        if stepper.particles.is_prescribed[grip.particle]:
             raise ParticlesError(
                 f"a grip of {grip.frame} holds particle {grip.particle}, which is pinned or told to move: free it.",
                 code="conflicting-arguments",

@@ -13,7 +13,7 @@ from delassus.particles.motion.state import ParticleState
 Array = NDArray[np.float64]
 
 
-def kinetic_energy_of(particles: Particles, state: ParticleState) -> float:
+def total_kinetic_energy(particles: Particles, state: ParticleState) -> float:
     """½ vᵀ M v [J]."""
     n, b, v = particles.n, particles.b, state.v
     total = 0.5 * float(np.sum(particles.masses * np.sum(v[:n] ** 2, 1)))
@@ -24,7 +24,7 @@ def kinetic_energy_of(particles: Particles, state: ParticleState) -> float:
     return total
 
 
-def elastic_energy_of(particles: Particles, state: ParticleState) -> float:
+def total_elastic_energy(particles: Particles, state: ParticleState) -> float:
     """½ g²/C of elastic elements and V of energies [J]; rigid ones have none."""
     total = 0.0
     for group in particles.elements:
@@ -38,14 +38,14 @@ def elastic_energy_of(particles: Particles, state: ParticleState) -> float:
     return total
 
 
-def energy_of(particles: Particles, state: ParticleState) -> float:
+def total_energy(particles: Particles, state: ParticleState) -> float:
     """Kinetic, elastic, and of gravity [J]."""
     masses = [particles.masses] + ([] if particles.bricks is None else [particles.bricks.masses])
     height = -float(np.sum(np.concatenate(masses) * (state.x @ particles.gravity)))
-    return kinetic_energy_of(particles, state) + elastic_energy_of(particles, state) + height
+    return total_kinetic_energy(particles, state) + total_elastic_energy(particles, state) + height
 
 
-def momentum_of(particles: Particles, state: ParticleState) -> tuple[Array, Array]:
+def total_momentum(particles: Particles, state: ParticleState) -> tuple[Array, Array]:
     """Linear momentum (3,) [kg·m/s], and angular momentum (3,) about the origin [kg·m²/s]."""
     n, b = particles.n, particles.b
     masses = np.concatenate([particles.masses] + ([] if particles.bricks is None else [particles.bricks.masses]))

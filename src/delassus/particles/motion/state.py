@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
-from delassus.particles.description.checks import ParticlesError, spread
+from delassus.particles.description.checks import ParticlesError, broadcast_to_shape
 from delassus.particles.description.particles import Particles
 
 Array = NDArray[np.float64]
@@ -45,14 +45,14 @@ class ParticleState:
         return replace(self, **changes)
 
 
-def start_of(
+def initial_state(
     particles: Particles, x: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0
 ) -> ParticleState:
     """A state: where the system was built, at rest, unless said otherwise; as of `ParticleState`."""
     n, b = particles.n, particles.b
     built = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])
-    x = np.concatenate(built) if x is None else spread("x", x, (n + b, 3))
-    v = np.zeros((particles.nodes, 3)) if v is None else spread("v", v, (particles.nodes, 3))
+    x = np.concatenate(built) if x is None else broadcast_to_shape("x", x, (n + b, 3))
+    v = np.zeros((particles.nodes, 3)) if v is None else broadcast_to_shape("v", v, (particles.nodes, 3))
     for name, value in (("x", x), ("v", v)):
         if not np.isfinite(value).all():
             raise ParticlesError(f"{name} of the state has numbers that are not finite.", code="not-finite")
@@ -62,7 +62,7 @@ def start_of(
 
 def check_state(particles: Particles, state: ParticleState) -> None:
     """Raise unless a state is one of this system."""
-    expect("the state", state, ParticleState, "dl.particles.start_of(rope)")
+    expect("the state", state, ParticleState, "dl.particles.initial_state(rope)")
     n, b, c = particles.n, particles.b, len(state.touched)
     shapes = {"x": (n + b, 3), "v": (particles.nodes, 3), "orientations": (b, 4), "impulse": (particles.rows,)}
     for name, shape in (shapes | {"contact": (c, 3)}).items():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.outcomes import worst_of
 from delassus.constrained.solvers.status import Status
 from delassus.errors import short
@@ -20,9 +20,9 @@ from delassus.particles.algebra.memory import check_bytes
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
-from delassus.particles.motion.energy import energy_of
+from delassus.particles.motion.energy import total_energy
 from delassus.particles.motion.film import Places, save_film
-from delassus.particles.motion.state import ParticleState, check_state, start_of
+from delassus.particles.motion.state import ParticleState, check_state, initial_state
 from delassus.particles.motion.step import Stepper
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class ParticleTrajectory:
     @property
     def energy(self) -> Array:
         """(times,) kinetic, elastic and of gravity [J]."""
-        return np.array([energy_of(self.particles, self[k]) for k in range(len(self))])
+        return np.array([total_energy(self.particles, self[k]) for k in range(len(self))])
 
     @property
     def speed(self) -> Array:
@@ -165,9 +165,9 @@ def simulate_particles(
         until: A function of a state that ends the motion where it is true.
         **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
     """
-    steps, every = whole_number("steps", steps), whole_number("every", every)
+    steps, every = check_integer("steps", steps), check_integer("every", every)
     stepper = Stepper(particles, time_step, **options)
-    state = start_of(particles) if state is None else state
+    state = initial_state(particles) if state is None else state
     check_state(particles, state)
     if until is not None and not callable(until):
         raise ParticlesError(

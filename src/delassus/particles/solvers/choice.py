@@ -22,7 +22,7 @@ from delassus.particles.solvers.krylov import by_cg, by_minres
 from delassus.particles.solvers.multigrid import by_multigrid
 from delassus.particles.solvers.superlu import by_superlu
 from delassus.particles.solvers.sweeps import by_gauss_seidel, by_impulses
-from delassus.particles.solvers.system import Solved, System
+from delassus.particles.solvers.system import RowSolution, System
 
 _WAYS: Final = {
     "cholesky": by_cholesky,
@@ -43,7 +43,7 @@ BY_BLOCKS: Final = ("cg", "gauss_seidel", "pgs", "sequential_impulses")
 
 def solve_system(
     system: System, method: str, v: NDArray[np.float64], impulse: NDArray[np.float64], tolerance: float, iterations: int
-) -> Solved:
+) -> RowSolution:
     """The solution by a method, from velocities (3 nodes,), those given included, and impulses (m,)."""
     way = by_cholesky if method == "multigrid" and not system.structure.free.any() else _WAYS[method]
     return way(system, v, impulse, tolerance, iterations)

@@ -18,7 +18,7 @@ from delassus.errors import BadArgument
 from delassus.particles.description.kinds import ElementKind
 from delassus.particles.solvers.coloring import colors
 from delassus.particles.solvers.response import Response
-from delassus.particles.solvers.system import Solved, System, ended
+from delassus.particles.solvers.system import RowSolution, System, solve_status
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def element_sweep(
     return v + change @ towards, impulse + change
 
 
-def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """Sequential impulses: velocities are kept up to date, the Schur complement is not formed."""
     response = by_blocks(system)
     v = response.free(v) + response.solve(system.JT @ impulse)
@@ -51,7 +51,7 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
                 best, least = (v.reshape(-1).copy(), impulse.copy()), error
             if error <= tolerance or not np.isfinite(error):
                 break
-    return Solved(*best, least, made, ended(least, tolerance))
+    return RowSolution(*best, least, made, solve_status(least, tolerance))
 
 
 def element_work(system: System, response: Response) -> list[Any]:
@@ -83,7 +83,7 @@ def sweep_elements(work: list[Any], v: Array, impulse: Array) -> None:
         v[points] = after.reshape(len(points), -1, 3)
 
 
-def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """Row by row on the Schur complement, formed; rows of one colour do not meet in it."""
     response = by_blocks(system)
     free = response.free(v)
@@ -108,7 +108,7 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
                 break
     after = free + response.solve(system.JT @ best)
     error = system.error(after, best)
-    return Solved(after, best, error, made, ended(error, tolerance))
+    return RowSolution(after, best, error, made, solve_status(error, tolerance))
 
 
 def _row_colors(system: System) -> list[NDArray[np.int64]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from delassus.common.checks import POSITIVE, Range, number_in_range
-from delassus.common.names import found_by_pattern, name_patterns
+from delassus.common.names import find_by_pattern, name_patterns
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import BadArgument, expect
 from delassus.model.model import Model
@@ -79,7 +79,7 @@ def _servo_joints(model: Model | Mechanism, patterns: str | Iterable[str]) -> li
     every = [joint for joint in robot.joints if joint.mimic is None and joint.kind.nv == 1]
     found: list[Joint] = []
     for pattern in name_patterns("joints", patterns):
-        chosen = found_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
+        chosen = find_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
         found += [joint for joint in chosen if joint not in found]
     return found
 

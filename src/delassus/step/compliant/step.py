@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delassus.common.checks import one_of
 from delassus.common.options import Shortcuts
 from delassus.common.outcomes import Outcome, worst_of
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.solvers.status import Status
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.registry import solver_names
@@ -147,5 +147,5 @@ def compliant_step(
     found = compliant_kernel(
         scene, q, v, tau, asked.step, numbers=numbers, options=compiled, parameters=options.parameters
     )
-    ended = whole(found.iterations), whole(found.status), found.restitution_share, found.system_velocity
+    ended = as_integer(found.iterations), as_integer(found.status), found.restitution_share, found.system_velocity
     return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)

@@ -60,7 +60,7 @@ def contact_dynamics(
             normal, height (planes); limits, joint_friction (rows); method, tolerance, iterations, start (solver);
             rest_gap, rest_speed (rest).
     """
-    named = _STEP.renamed(shortcuts, "law", law, "ncp")
+    named = _STEP.resolve_renamed(shortcuts, "law", law, "ncp")
     chosen, options = _STEP.fill(shortcuts, law=named, options=options)
     asked = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, chosen, options)
     solver = options.solver

@@ -80,7 +80,7 @@ def contact_inverse_dynamics(
         **shortcuts: Fields of these objects by their names: those of `contact_dynamics`, restitution, start and rests
             left out, and yielding, passive, tau, rest_speed (explanation).
     """
-    named = _INVERSE.renamed(shortcuts, "law", law, "ncp")
+    named = _INVERSE.resolve_renamed(shortcuts, "law", law, "ncp")
     chosen, options = _INVERSE.fill(shortcuts, law=named, options=options)
     if time_step is None and not isinstance(chosen, Relaxed):
         raise ContactProblemError(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FINITE, FRICTIONS, RESTITUTIONS, Range, elements, number_in_range, real_array
-from delassus.common.options import Options, grouped
+from delassus.common.options import Options, accept_groups
 from delassus.common.types import ArrayLike
 from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
 from delassus.constraints.basis.on_frame import WORLD_FRAME
@@ -65,7 +65,7 @@ class ContactPlane(Options):
     tangent: Any = None
 
 
-@grouped(
+@accept_groups(
     "frame against * relaxation softness name",
     points=ContactPoints(),
     plane=ContactPlane(),

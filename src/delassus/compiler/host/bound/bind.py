@@ -138,7 +138,7 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
                 )
     states = int(np.prod(batches.pop()))
     kernel.widths.need(many=states > 1)
-    return _bound(kernel, arrays, operands, states)
+    return _bound_function(kernel, arrays, operands, states)
 
 
 def _batch(kernel: Compiled, array: object, operand: Operand) -> tuple[int, ...]:
@@ -182,7 +182,9 @@ def _repeats(array: Any) -> bool:
     return False
 
 
-def _bound(kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, ...], states: int) -> Callable[[], None]:
+def _bound_function(
+    kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, ...], states: int
+) -> Callable[[], None]:
     """The function object; its `__self__` keeps the arrays, the addresses and the machine code alive."""
     flat = []
     for array, operand in zip(arrays, operands, strict=True):

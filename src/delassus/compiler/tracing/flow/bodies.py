@@ -113,7 +113,7 @@ def finish_body(
     captured: dict[int, int] = {}
     sources = list(inner.captured)
 
-    def entered(value: int) -> int:
+    def enter_value(value: int) -> int:
         """A value from around the loop, as one of the body."""
         if value not in inside:
             source, logical = outer.number(around[value]), outer.is_logical(around[value])
@@ -135,8 +135,8 @@ def finish_body(
             if hoist and all(a in around for a in args):
                 around[value] = remake(outer, node, [around[a] for a in args], whole.loops)
             else:
-                inside[value] = remake(g, node, [entered(a) for a in args], whole.loops)
-    final = tuple(tuple(entered(v) for v in values) for values in whole.results)
+                inside[value] = remake(g, node, [enter_value(a) for a in args], whole.loops)
+    final = tuple(tuple(enter_value(v) for v in values) for values in whole.results)
     inputs[CAPTURED] = Operand(names[CAPTURED], (len(captured),))
     program = g.finish(tuple(inputs), outputs, final)
     return program, list(captured)

@@ -84,7 +84,7 @@ def scan(
         held = list(inputs_of(inner, 0, first, lambda x: x.shape))
         item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
         new, out = _pair(body(like(carry, iter(held)), item))
-        carried = _checked(inner, "scan", carry, held, new)
+        carried = _check_carry(inner, "scan", carry, held, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
     items = [i for k in range(count) for x in walked for i in numbers_of(x[k])]
     sizes = (sum(x.size for x in first), sum(x.size // count for x in walked))
@@ -143,7 +143,7 @@ def scan_first(
         _, done, *held = inputs_of(inner, 0, first, lambda x: x.shape)
         item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
         new, out = _pair(body(like(carry, iter(held)), item))
-        carried = _checked(inner, "scan_first", carry, held, new)
+        carried = _check_carry(inner, "scan_first", carry, held, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
         further = [(done + 1.0) < count, done + 1.0]
     items = [i for k in range(most) for x in walked for i in numbers_of(x[k])]
@@ -187,7 +187,7 @@ def while_loop(
     with inner.recording():
         active, *held = inputs_of(inner, 0, start, lambda x: x.shape)
         inner.active = active
-        new = _checked(inner, "while_loop", carry, held, body(like(carry, iter(held))))
+        new = _check_carry(inner, "while_loop", carry, held, body(like(carry, iter(held))))
         masked = new if settles else list(keep_unless(active, new))
         arrays = (x if settles else array_of(inner, x.ids, n.truths) for x, n in zip(masked, new, strict=True))
         further = active & _condition(inner, condition(like(carry, arrays)))
@@ -208,7 +208,7 @@ def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool, some: i
     for k in reversed(range(count)) if reverse else range(count if some is None else max(some, 1)):
         item = None if stacks is None else like(stacks, iter([x[k] for x in walked]))
         new, out = _pair(body(like(carry, iter(held)), item))
-        held = _checked(None, "scan", carry, held, new)
+        held = _check_carry(None, "scan", carry, held, new)
         rows[k] = [] if out is None else leaves(out)
     if some is not None and out is not None:
         rows[some:] = [[np.zeros_like(x) for x in rows[0]]] * (count - some)
@@ -221,7 +221,7 @@ def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
     for _ in range(count):
         if not one_truth("while_loop", _EXAMPLE, np.asarray(condition(like(carry, iter(held))))):
             break
-        held = _checked(None, "while_loop", carry, held, body(like(carry, iter(held))))
+        held = _check_carry(None, "while_loop", carry, held, body(like(carry, iter(held))))
     return like(carry, iter(held))
 
 
@@ -238,7 +238,7 @@ def _pair(returned: Any) -> tuple[Any, Any]:
     return returned[0], returned[1]
 
 
-def _checked(trace: Recording | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
+def _check_carry(trace: Recording | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
     """What the body wants to carry on, which must be like what it got."""
     difference = find_difference(carry, new)
     if difference is not None:

@@ -65,7 +65,7 @@ def _only_truths(*arguments: Any) -> list[Array]:
     return arrays
 
 
-def _swapped(make: Maker) -> Maker:
+def _swap_arguments(make: Maker) -> Maker:
     return lambda a, b: make(b, a)
 
 
@@ -94,8 +94,8 @@ _elementwise(np.rad2deg, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi))
 _elementwise(np.degrees, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi)))
 _compares(np.less, lambda g: g.lt)
 _compares(np.less_equal, lambda g: g.le)
-_compares(np.greater, lambda g: _swapped(g.lt))
-_compares(np.greater_equal, lambda g: _swapped(g.le))
+_compares(np.greater, lambda g: _swap_arguments(g.lt))
+_compares(np.greater_equal, lambda g: _swap_arguments(g.le))
 _compares(np.equal, lambda g: g.eq)
 _compares(np.not_equal, lambda g: g.ne)
 _compares(np.isnan, lambda g: lambda a: g.ne(a, a))

@@ -106,7 +106,7 @@ def _matrix_product(x: Array, y: Array) -> Array:
     if terms > LARGEST_UNROLLED:
         left, right = Array(x.origin, rows), Array(x.origin, columns)
         turned = isinstance(y, SharedArray) and len(rows) < min(ROWS, len(columns))
-        made = (_rolled_product(right, left).T if turned else _rolled_product(left, right)).ids
+        made = (_product_in_loops(right, left).T if turned else _product_in_loops(left, right)).ids
     else:
         made = _product_values(x.origin.builder, rows, columns)
     return Array(x.origin, made.reshape(x.shape[:-1] + y.shape[1:]))
@@ -133,7 +133,7 @@ def _product_values(g: Builder, rows: Ids, columns: Ids) -> Ids:
     return made
 
 
-def _rolled_product(rows: Array, columns: Array) -> Array:
+def _product_in_loops(rows: Array, columns: Array) -> Array:
     """All inner products in loops over blocks of rows and over columns.
 
     A block has so many rows that their sums do not wait for each other, and is small enough for the nearest cache.
