@@ -238,7 +238,8 @@ class Runner:
 
     def state(self) -> State:
         """The present state, with arrays of its own."""
-        return self._state_of(*(x.copy() for x in self.moving), self.residual.copy())
+        q, v, rows, places = (x.copy() for x in self.moving)
+        return self._state_of(q, v, rows, places, self.residual.copy())
 
     def _state_of(self, q: Any, v: Any, rows: Any, places: Any, residual: Any) -> State:
         """The present state in some arrays."""

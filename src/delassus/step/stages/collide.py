@@ -125,7 +125,8 @@ def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, t
         nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)), none, np.array(False))
         return Contacts(none, none, nowhere.point, [], None, [], [], np.array(False), nowhere)
     body, other = candidate_links(scene, kinematics.tree)
-    candidates = find_candidates(scene, kinematics, ground, link_movement(kinematics, v, time_step))
+    moving = link_movement(kinematics, v, time_step) if scene.pair_classes else None
+    candidates = find_candidates(scene, kinematics, ground, moving)
     common = contact_axes(ground.normal) if scene.field is None and not scene.has_pairs else None
     candidate: Any = numpy.array(scene.slot_candidates[:slots], float)
     overflow = candidates.crowded
