@@ -53,7 +53,7 @@ class OutOfRange(BadArgument):
 
 
 class NotANumber(BadArgument):
-    """A text, None, truth value, complex number or the like where real numbers are needed."""
+    """A text, None, boolean, complex number or the like where real numbers are needed."""
 
     code = "not-a-number"
 

@@ -73,12 +73,12 @@ def posture_table(model: Model) -> list[str]:
 
 
 def mass_table(report: MassReport) -> list[str]:
-    """Masses, centres and moments of the moving bodies."""
+    """Masses, centers and moments of the moving bodies."""
     rows = [
         (body.joint, f"{body.mass:.6g}", _numbers(body.com), _numbers(body.moments), _numbers(body.radii))
         for body in report.bodies
     ]
-    titles = ("body of", "mass [kg]", "centre [m]", "principal moments [kg·m²]", "radii of gyration [m]")
+    titles = ("body of", "mass [kg]", "center [m]", "principal moments [kg·m²]", "radii of gyration [m]")
     return format_table(titles, rows)
 
 

@@ -25,7 +25,7 @@ def lazily(
 
     def __getattr__(name: str) -> Any:
         if name in old:
-            warn(f"{package}.{name} is called {old[name]} now.", DeprecationWarning)
+            warn(f"{package}.{name} was renamed: use {old[name]}.", DeprecationWarning)
             return getattr(sys.modules[package], old[name])
         if name in homes:
             found = getattr(import_untraced(f"delassus.{homes[name]}"), name)

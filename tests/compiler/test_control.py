@@ -384,9 +384,9 @@ def refused(function, error, text):
     [
         (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x), "no bound"),
         (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=0), "bound is 0; it must be at least 1"),
-        (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=2.5), "whole number .* not 2.5"),
+        (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=2.5), "integer .* not 2.5"),
         (lambda x: scan(lambda c, i: (c[:2], None), x, length=2)[0], r"shape \(3,\) before and \(2,\) after"),
-        (lambda x: scan(lambda c, i: (c > 0.0, None), x, length=2)[0], "numbers before and truth values after"),
+        (lambda x: scan(lambda c, i: (c > 0.0, None), x, length=2)[0], "numbers before and booleans after"),
         (
             lambda x: scan(lambda c, i: ((c, c), None), x, length=2)[0],
             "got one array to carry, and returned a tuple of 2",
@@ -403,9 +403,7 @@ def test_a_loop_that_cannot_be_is_refused_with_a_sentence(function, text):
 
 
 def test_a_condition_is_one_truth_value():
-    refused(
-        lambda x: while_loop(lambda c: c > 0.0, lambda c: c, x, bound=3), LoopError, r"truth values of shape \(3,\)"
-    )
+    refused(lambda x: while_loop(lambda c: c > 0.0, lambda c: c, x, bound=3), LoopError, r"booleans of shape \(3,\)")
 
 
 def test_a_counter_is_no_index():

@@ -108,7 +108,7 @@ def test_of_two_bodies_the_heavy_one_moves_less():
     v = np.zeros(12)
     v[6] = 1.0
     found = dl.project(dl.Mechanism(two, dl.Weld("a", "b")), q, v)
-    np.testing.assert_allclose(found.q[[0, 7]], 1e-5, atol=1e-12)  # the common centre of mass
+    np.testing.assert_allclose(found.q[[0, 7]], 1e-5, atol=1e-12)  # the common center of mass
     np.testing.assert_allclose(found.v[[0, 6]], 0.01, atol=1e-12)  # the momentum is kept
 
 
@@ -183,7 +183,7 @@ def test_the_others_follow_driven_joints(name):
 
 
 def test_the_others_change_as_little_as_they_can_by_mass():
-    """The optimum of a quadratic programme with equalities, solved by SciPy."""
+    """The optimum of a quadratic program with equalities, solved by SciPy."""
     mechanism = dl.Mechanism(chain(6), dl.Point("tip"))
     q, v, _ = state(mechanism.model)
     held = [0, 3]

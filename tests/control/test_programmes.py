@@ -1,4 +1,4 @@
-"""Quadratic programmes: the project's own solver against clarabel, proxsuite and SciPy, and hard programmes."""
+"""Quadratic programs: the project's own solver against clarabel, proxsuite and SciPy, and hard programmes."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ def alone(programme, **given):
     return solve_programme.python(programme.shape, *programme.arrays, **given)
 
 
-# --- programmes that have an answer -----------------------------------------------------------------------------------
+# --- programs that have an answer -----------------------------------------------------------------------------------
 
 
 @given(SEEDS)
@@ -127,7 +127,7 @@ def test_a_good_start_saves_steps():
     assert warm.iterations <= min(3, cold.iterations)
 
 
-# --- programmes that have none ----------------------------------------------------------------------------------------
+# --- programs that have none ----------------------------------------------------------------------------------------
 
 
 @given(SEEDS)
@@ -225,7 +225,7 @@ def test_a_long_answer_is_not_mistaken_for_none():
 
 @pytest.fixture(scope="module")
 def answers():
-    """Of three programmes, the second without any answer, the third with a NaN."""
+    """Of three programs, the second without any answer, the third with a NaN."""
     b = np.array([[1.0], [1.0], [np.nan]])
     upper = np.array([[np.inf, 0.4], [0.2, 0.2], [np.inf, np.inf]])
     programme = dl.QP(

@@ -1,4 +1,4 @@
-"""Reactive control: programmes of robots against other people's solvers and mathematics, closed loops, bad input."""
+"""Reactive control: programs of robots against other people's solvers and mathematics, closed loops, bad input."""
 
 import dataclasses
 import math
@@ -48,7 +48,7 @@ def state(seed):
 
 
 def built(control, q, v, reference):
-    """A programme, without compiling anything."""
+    """A program, without compiling anything."""
     data = build_programme.python(control, q, v, reference)
     return dl.QP(*data, cones=(3,) * (control.cone_rows // 3))
 
@@ -71,7 +71,7 @@ def motion_missed(control, q, v, found, gravity=True):
     return dl.crba.python(ROBOT, q) @ found.acceleration + c - torque - J.T @ found.force
 
 
-# --- the programme ----------------------------------------------------------------------------------------------------
+# --- the program ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "second order"])

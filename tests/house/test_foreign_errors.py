@@ -95,7 +95,7 @@ CALLS = {
         dl.control.QP,
         {"H": np.eye(2), "g": np.ones(2), "C": np.eye(2), "lower": -1.0, "cones": (), "names": (), "unknowns": ()},
     ),
-    "solve programme": (PROGRAMME.solve, {"method": "proximal", "start": None, "tolerance": 1e-9, "iterations": 9}),
+    "solve program": (PROGRAMME.solve, {"method": "proximal", "start": None, "tolerance": 1e-9, "iterations": 9}),
     "row_violation": (PROGRAMME.row_violation, {"x": Z}),
     "linearize": (dl.control.linearize, {"mechanism": CART, "q": Q, "v": Z, "tau": Z, "time_step": None}),
     "coordinates": (LINEAR.coordinates, {"q": Q, "v": Z}),

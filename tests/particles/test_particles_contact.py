@@ -154,7 +154,7 @@ def test_a_brick_stays_on_what_is_under_its_middle(obstacle, turn):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_gaps_of_bricks_and_balls_are_those_of_optimisation(seed):
-    """The nearest point of a box to a centre, as a bounded least-squares problem."""
+    """The nearest point of a box to a center, as a bounded least-squares problem."""
     rng = np.random.default_rng(seed)
     turn = rng.normal(size=4)
     brick = P.Bricks([rng.normal(size=3)], [0.3, 0.2, 0.5], 1.0, [turn / np.linalg.norm(turn)])
@@ -228,7 +228,7 @@ def test_elements_of_one_colour_share_no_particle():
 
 
 def draped(cells, radius=0.4):
-    """A cloth on a sphere, laid out on it by distances from its middle, half a millimetre above, and its state."""
+    """A cloth on a sphere, laid out on it by distances from its middle, half a millimeter above, and its state."""
     ball = P.Sphere((0, 0, 0), radius)
     cloth = P.cloth((0.3, 0.3), (cells, cells), obstacles=[ball], friction=0.6, stretching=300.0, shearing=60.0,
                     bending=2e-5, drag=0.09 / cells**2)  # fmt: skip

@@ -19,7 +19,7 @@ class OldName:
     ...     Body().weight
     2.0
     >>> str(caught[0].message)
-    'Body.weight is called mass now.'
+    'Body.weight was renamed: use mass.'
     """
 
     def __init__(self, new: str) -> None:
@@ -31,5 +31,5 @@ class OldName:
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
             return self
-        warn(f"{owner.__name__}.{self.old} is called {self.new} now.", DeprecationWarning)
+        warn(f"{owner.__name__}.{self.old} was renamed: use {self.new}.", DeprecationWarning)
         return getattr(instance, self.new)

@@ -50,7 +50,7 @@ class Options:
     main: ClassVar[str] = ""
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields, checked again."""
+        """A copy with other values in some fields, checked again."""
         return dataclasses.replace(self, **changes)
 
     def _values(self) -> tuple[Any, ...]:
@@ -123,7 +123,7 @@ class _Group:
     def _agreeing(self, function: str, given: Any, shortcuts: Mapping[str, Any]) -> Any:
         if not isinstance(given, self.kind):
             raise WrongType(
-                f"{self.keyword} of {function} is {short(repr(given))}; it is {self.kind.__name__}"
+                f"{self.keyword} of {function} is {short(repr(given))}; it must be {self.kind.__name__}"
                 f"({', '.join(f'{name}=…' for name in _field_names(self.default))})."
             )
         for name, path in self.keywords() if not self.names.isdisjoint(shortcuts) else ():
@@ -218,7 +218,7 @@ class Shortcuts:
         """The value of a parameter that had another name before, which still works and warns."""
         for old, name in self._renamed.items():
             if name == new and old in shortcuts:
-                warn(f"{old}= of {self.function} is called {new}= now.", DeprecationWarning)
+                warn(f"{old}= of {self.function} was renamed: use {new}=.", DeprecationWarning)
                 if value is not default and not _same(value, shortcuts[old]):
                     raise BadArgument(
                         f"{self.function} has {new}={short(repr(value))} and {old}={short(repr(shortcuts[old]))}, its "

@@ -8,7 +8,7 @@ needs counters of its own, such as the number of the item in the batch and that 
 the kernel, and a constant that tells the places in the program apart. Other counters or another seed give numbers that
 have nothing to do with each other.
 
-Seed and counters are whole numbers: a seed below 2⁵³, up to three counters below 2³² each; counters that are not given
+Seed and counters are integers: a seed below 2⁵³, up to three counters below 2³² each; counters that are not given
 are 0. Of others the fraction is dropped and what is left is taken modulo 2³²; infinities and NaN are 0. Single
 precision counts to 2²⁴ without gaps.
 
@@ -81,7 +81,7 @@ def _scalar(trace: Recording, x: Any) -> int:
 
 
 def _plain(seed: Any, counters: tuple[Any, ...], blocks: int) -> Any:
-    """The same on numbers."""
+    """Random words for plain numbers, by the algorithm that kernels compile."""
     whole = np.floor(np.float64(seed))
     given = [*counters, whole, np.floor(whole * 2.0**-32)]
     with np.errstate(invalid="ignore"):

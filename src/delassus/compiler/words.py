@@ -1,4 +1,4 @@
-"""Whole numbers of 32 bits in kernels: words, for identifiers, hashes and ciphers.
+"""Integers of 32 bits in kernels: words, for identifiers, hashes and ciphers.
 
     add(a, b)   multiply(a, b)          modulo 2³²
     multiply_high(a, b)                 the upper 32 of the 64 bits of a product
@@ -6,7 +6,7 @@
     shift_left(a, count), shift_right(a, count)
     word(x)                             the word of any number: ⌊x⌋ modulo 2³², 0 for NaN and infinities
 
-A word is a float that holds a whole number from 0 to 2³² - 1, as kernels have no other numbers: it can be compared,
+A word is a float that holds an integer from 0 to 2³² - 1, as kernels have no other numbers: it can be compared,
 carried by loops, be an index, and needs no conversion to be used as a number. What is no word is made one by `word`
 first, also by the other functions. Outside a kernel they give arrays of float64. In float32 they are refused.
 
@@ -81,7 +81,7 @@ def word(x: Any) -> Any:
 
 
 def word_of(g: Builder, x: int) -> int:
-    """The lower 32 bits of a whole number; 0 for what is none, or is rounded up to 2³² in single precision."""
+    """The lower 32 bits of an integer; 0 for what is none, or is rounded up to 2³² in single precision."""
     whole, end = g.floor(x), g.constant(2.0**BITS)
     low = g.sub(whole, g.mul(g.floor(g.mul(whole, g.constant(2.0**-BITS))), end))
     return g.select(g.lt(low, end), low, ZERO)

@@ -92,7 +92,7 @@ def advance(
         task: What is followed, and how.
         q: Configuration (…, nq).
         v: Velocity (…, nv).
-        tau: Generalised forces (…, nv) [N·m, N] that stay as they are.
+        tau: Generalized forces (…, nv) [N·m, N] that stay as they are.
         time: (…) [s] now.
         until: (…) [s] the output time.
         length: (…) [s] of steps, or of the first one if the method chooses its own.

@@ -72,7 +72,7 @@ class ImplicitRungeKutta:
         return False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s], iterating the stages."""
         A, b, c = numpy.array(self.a), numpy.array(self.b), numpy.array(self.c)
         s, n = len(b), system.nv
         at_start, inverse = self._newton(system, time, q, v, h)

@@ -39,7 +39,7 @@ class System:
 
     Attributes:
         mechanism: The robot and its constraints.
-        force: Generalised forces (nv,) [N·m, N] that stay as they are.
+        force: Generalized forces (nv,) [N·m, N] that stay as they are.
         control: Those that are a function of time, q and v; None if there are none.
         stages: Whether states inside a step are projected onto the constraints, too.
     """
@@ -65,7 +65,7 @@ class System:
         return constrained_dynamics(self.mechanism, q, v, tau, time=time, method="prox_pv").acceleration
 
     def integrate(self, q: Any, way: Any) -> Any:
-        """q ⊕ way (nq,)."""
+        """q ⊕ way (nq,): move along a tangent vector."""
         return integrate(self.mechanism.model, q, way)
 
     def rates(self, way: Any, v: Any) -> Any:
@@ -77,7 +77,7 @@ class System:
         return self.project(time, q, v)[:2] if self.stages else (q, v)
 
     def project(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
-        """The state nearest to one that meets the constraints, and how far it is off, as a share of the robot."""
+        """The nearest state that meets the constraints, and its remaining error as a fraction of the robot's length."""
         return project_by_mass(self.mechanism, q, v, time=time, iterations=_CORRECTIONS)
 
     @cached_property

@@ -62,7 +62,7 @@ def simulate_motion(
         mechanism: The robot and its constraints; a model moves with those that come with it.
         q: Configurations (…, nq) [rad, m] at the first time.
         v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
-        tau: Generalised forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
+        tau: Generalized forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
             (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
             gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
         times: (times,) [s] at which states are wanted; the first is that of the start.
@@ -71,6 +71,10 @@ def simulate_motion(
         options: A `MotionOptions`: integrator, projection, parameters.
         **shortcuts: Fields of the options and of the objects that they hold: method, tolerance, step, dense, max_steps
             (integrator); project, start (projection).
+
+    >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
+    >>> log.q.shape
+    (3, 1)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     how = options.integrator
@@ -164,7 +168,7 @@ def _task(
     projection: str,
     samples: int,
 ) -> Task:
-    """The same object for the same task: the kernel finds its code by it."""
+    """The task, cached: kernels find their code by its identity."""
     kind = ParametricTask if isinstance(robot, Parametric) else Task
     return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
 
@@ -176,14 +180,14 @@ def _mechanism(given: Any) -> Mechanism:
     found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
     if not isinstance(found, Mechanism):
         raise MotionError(
-            f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.", code="wrong-type"
+            f"simulate_motion needs a Mechanism or a Model, not a {type(given).__name__}.", code="wrong-type"
         )
     return found
 
 
 @lru_cache(maxsize=64)
 def _of_model(model: Model | ParametricModel) -> Mechanism:
-    """The same mechanism for the same model: kernels know it then."""
+    """The mechanism of a model, cached: kernels find their code by its identity."""
     return Mechanism(model)
 
 
@@ -212,7 +216,8 @@ def _times(times: ArrayLike) -> Floats:
     t = np.array(real_array("times", times))
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(
-            f"times has shape {t.shape}; it is a list of two or more, the first that of the start.", code="wrong-shape"
+            f"times has shape {t.shape}; it must be a list of two or more, the first that of the start.",
+            code="wrong-shape",
         )
     if not np.all(np.isfinite(t)):
         raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.", code="not-finite")
@@ -302,7 +307,7 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
     if step is None:
         if not integrator.adaptive:
             raise MotionError(
-                f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.",
+                f"{integrator.name} takes steps of a fixed length: give it, such as step=1e-3.",
                 code="missing-argument",
             )
         return np.asarray(apart / 100.0)

@@ -71,7 +71,7 @@ class ParametricTask(Task, ParametricComposite):
 
     @property
     def parametric_part(self) -> ParametricMechanism:
-        """The mechanism."""
+        """The part with parameters: the mechanism."""
         return self.mechanism
 
     def with_parameters(self, parameters: Any) -> Task:

@@ -68,7 +68,7 @@ def ends(equality: Equality) -> tuple[str, ...]:
 
 
 def prefix_equality(equality: Equality, prefix: str, world: str) -> Equality:
-    """The same between frames and joints whose names begin with a prefix; the frame "world" is called `world`."""
+    """The equality with a prefix on the names of frames and joints; the frame "world" is called `world`."""
     if isinstance(equality, PolynomialCoupling):
         leader = None if equality.leader is None else prefix + equality.leader
         return replace(equality, name=prefix + equality.name, follower=prefix + equality.follower, leader=leader)

@@ -41,6 +41,9 @@ class Model(Description):
     [s] is the file's.
     `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
     whatever simulates the model warns of.
+
+    >>> print(dl.load("pendulum").nv)
+    1
     """
 
     name: str = field(metadata=UNREAD)
@@ -192,7 +195,7 @@ class Model(Description):
         g = np.asarray(gravity, float)
         if g.shape != (3,):
             raise BadArgument(
-                f"gravity has shape {g.shape}; it is three numbers [m/s²], such as (0.0, 0.0, -9.81).",
+                f"gravity has shape {g.shape}; it must be three numbers [m/s²], such as (0.0, 0.0, -9.81).",
                 code="wrong-shape",
             )
         return replace(self, gravity=vector(g))
@@ -253,7 +256,11 @@ def sample_of(model: Model) -> Model:
 
 @dataclass(frozen=True)
 class ParametricModel(OfModel, Parametric):
-    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content."""
+    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content.
+
+    >>> dl.load("pendulum").parametric("gravity").nparameters
+    3
+    """
 
     model: Model
     names: tuple[str, ...]

@@ -236,7 +236,7 @@ class OfModel:
 
     @property
     def effort_limit(self) -> NDArray[np.float64]:
-        """The largest generalised forces (nv,) [N·m, N], inf where there is no limit."""
+        """The largest generalized forces (nv,) [N·m, N], inf where there is no limit."""
         return self.model.effort_limit
 
     def q_slice(self, joint: str) -> slice:

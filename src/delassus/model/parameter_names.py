@@ -20,7 +20,7 @@ _SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7, "servo": 
 
 @dataclass(frozen=True)
 class Part:
-    """Some neighbouring parameters: what they are, of which joint (or frame, or actuator), and where they are."""
+    """Some neighboring parameters: what they are, of which joint (or frame, or actuator), and where they are."""
 
     kind: str
     index: int

@@ -7,7 +7,7 @@
 | name | numbers |
 |---|---|
 | gravity | 3: acceleration [m/s²] in the world's axes |
-| mass:body | 1: the mass [kg] of a body that keeps its centre and its shape: moments of inertia are in proportion |
+| mass:body | 1: the mass [kg] of a body that keeps its center and its shape: moments of inertia are in proportion |
 | inertia:body | 10: m, m c, then Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin of the body's frame, as in Pinocchio |
 | placement:joint | 7: translation [m] and unit quaternion (x, y, z, w) of the joint's frame in its parent body's |
 | frame:frame | 7: the same, of a named frame in the frame of the body that carries it |
@@ -145,7 +145,7 @@ def are_admissible(parts: tuple[Part, ...], parameters: NDArray[numpy.float64]) 
 
 
 def _is_inertia(x: NDArray[numpy.float64]) -> NDArray[numpy.bool_]:
-    """(…) whether ten numbers are those of a body: a mass, and a positive definite inertia about its centre."""
+    """(…) whether ten numbers are those of a body: a mass, and a positive definite inertia about its center."""
     mass, center = x[..., 0], x[..., 1:4] / x[..., :1]
     about = x[..., [4, 5, 7, 5, 6, 8, 7, 8, 9]].reshape(*x.shape[:-1], 3, 3)
     square = numpy.sum(center**2, -1)[..., None, None] * numpy.eye(3) - center[..., :, None] * center[..., None, :]

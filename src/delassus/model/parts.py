@@ -12,7 +12,11 @@ WORLD = -1
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows another: its coordinate is `ratio` times that of the joint `source`, plus `offset`."""
+    """A joint that follows another: its coordinate is `ratio` times that of the joint `source`, plus `offset`.
+
+    >>> dl.model.Mimic(source=0, ratio=-1.0).ratio
+    -1.0
+    """
 
     source: int
     ratio: float = 1.0
@@ -28,9 +32,12 @@ class Joint:
     one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
     `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
     `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
-    The generalised forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
+    The generalized forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
     (lower, upper). `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
     carries the weight of so much.
+
+    >>> dl.load("pendulum").joints[0].kind.nv
+    1
     """
 
     name: str
@@ -54,7 +61,11 @@ class Joint:
 
 @dataclass(frozen=True)
 class Frame:
-    """A named frame on the body of a joint (-1: on the world); `role` is "link", "joint" or "frame"."""
+    """A named frame on the body of a joint (-1: on the world); `role` is "link", "joint" or "frame".
+
+    >>> dl.load("pendulum").frame("world").joint == dl.model.WORLD
+    True
+    """
 
     name: str
     joint: int
@@ -101,6 +112,9 @@ class Geometry:
 class Posture:
     """A configuration q (nq,) that a model's file names; a keyframe may have more: velocities v (nv,), activations of
     actuators that have a state, controls, and a time [s]. What is empty is zero.
+
+    >>> dl.load("quadruped").posture("home").shape
+    (19,)
     """
 
     name: str

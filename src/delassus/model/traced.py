@@ -67,9 +67,9 @@ def _product(outer: Placement, inner: Placement) -> TracedPlacement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TracedInertia(Inertia):
-    """An inertia whose mass, centre (3,) and rotational inertia (3, 3) are traced.
+    """An inertia whose mass, center (3,) and rotational inertia (3, 3) are traced.
 
-    The first moment and the inertia about the origin are parameters themselves; they are kept, not computed anew.
+    The first moment and the inertia about the origin are parameters themselves; they must be kept, not computed anew.
     """
 
     first: Any
@@ -100,7 +100,7 @@ class TracedInertia(Inertia):
         return self.about
 
     def transform(self, placement: Placement) -> TracedInertia:
-        """The same body, described in a frame in which its present frame has this placement."""
+        """The body, described in a frame in which its present frame has this placement."""
         R: Any = placement.R
         p: Any = placement.p
         turned, about = R @ self.first, R @ self.about @ R.T

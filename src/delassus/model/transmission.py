@@ -24,7 +24,7 @@ WRAP: Final = "around "
 
 @dataclass(frozen=True)
 class Actuator:
-    """An actuator: a control u becomes a scalar force, and gears turn that into generalised forces.
+    """An actuator: a control u becomes a scalar force, and gears turn that into generalized forces.
 
     The force is gain · u + bias, where gain and bias are affine in the length l of what is driven and its rate:
     `gain` = (g₀, g₁, g₂) stands for g₀ + g₁ l + g₂ dl/dt, `bias` likewise. `drives` is "joint",
@@ -84,7 +84,7 @@ Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]
 
 
 def prefix_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
-    """The same on parts whose names begin with a prefix."""
+    """Actuators and tendons with a prefix on the names of their parts."""
     return (
         tuple(
             replace(a, name=prefix + a.name, target=prefix + a.target, reference=a.reference and prefix + a.reference)

@@ -80,6 +80,10 @@ class Trajectory:
         replay: Inputs of all periods of a run with record="replay"; None without.
         tau: (times, …, nv) generalised forces that were given to a motion, or a function of times, q and v that gives
             them; None if they are not known.
+
+    >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
+    >>> log[-1].q.shape, log.at([0.25]).q.shape
+    ((1,), (1, 1))
     """
 
     time: Floats

@@ -43,6 +43,9 @@ class Delayed:
         control: What `run` takes, but for a kernel.
         periods: How many, zero or more: one number, or (…) one for each item. Until as many have passed, the first
             control acts.
+
+    >>> dl.simulation.Delayed(np.zeros(12), periods=2).periods
+    2
     """
 
     control: Any

@@ -64,7 +64,7 @@ class Inspection(Setup):
         number_in_range("the state's time", np.max(np.abs(state.time), initial=0.0), FINITE)
         if not fits(self.ground.batch, batch):
             raise SimulationError(
-                f"the ground is one of items {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
+                f"the ground has batch axes {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
             )
         u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))
         if not fits(u.shape[:-1], batch):

@@ -80,6 +80,10 @@ class Simulation(Inspection):
     Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
     friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
     implicit. It cannot be changed: another time step, ground or robot is another simulation.
+
+    >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
+    >>> sim.run([1.0], steps=10).q.shape
+    (11, 1)
     """
 
     def __init__(

@@ -71,6 +71,10 @@ class State:
         stream: (…) which of the seed's streams of random numbers an item has; by default its number in the batch. With
             `seed` and `count`, an item draws the same numbers in any batch.
         parameters: (…, nparameters) of a robot that has some; empty without.
+
+    >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
+    >>> float(sim.step(sim.start([1.0])).time)
+    0.01
     """
 
     q: Array

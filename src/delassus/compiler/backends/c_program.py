@@ -23,7 +23,7 @@ from delassus.compiler.backends.c_text import (
     in_precision,
     literal,
 )
-from delassus.compiler.backends.frame import LARGEST_FRAME, Table
+from delassus.compiler.backends.frame import LARGEST_ON_STACK, Table
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import CHUNK, schedule
 from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, count_chunks, first_slots
@@ -50,10 +50,10 @@ def emit_c(
     """
     name, precision = c_name(name, "the function", function=True), Precision.of(dtype)
     plan = schedule(lower(program, fma, precision), chunk)
-    if plan.frame > LARGEST_FRAME:
+    if plan.frame > LARGEST_ON_STACK:
         raise DelassusError(
-            f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_FRAME} are possible: split it, or make "
-            "its arrays smaller.",
+            f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_ON_STACK} are possible: split it, or "
+            "make its arrays smaller.",
             code="kernel-too-large",
         )
     return _header(plan, name, about, program.digest, precision), _source(plan, name, precision)
@@ -231,7 +231,7 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
     def local_name(value: int) -> str:
         if value <= 0:
             return literal(program.constants[-value], precision)
-        if value not in names:  # truth values are 1.0 and 0.0 in slots
+        if value not in names:  # booleans are 1.0 and 0.0 in slots
             if value in plan.shared:
                 cursor, offset = plan.shared[value]
                 place = f"c[{cursor.number}][{offset}]"

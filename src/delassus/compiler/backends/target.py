@@ -46,7 +46,7 @@ class Target:
         return tuple(size // self.precision.bytes for size in registers if size <= widest)
 
     def with_lanes(self, lanes: int) -> Target:
-        """The same machine with narrower vectors; 1 for scalar code only."""
+        """This target with narrower vectors; 1 for scalar code only."""
         if lanes not in (*self.widths, 1):
             possible = ", ".join(map(str, (*self.widths, 1)))
             raise DelassusError(
@@ -56,13 +56,13 @@ class Target:
         return replace(self, lanes=lanes)
 
     def with_dtype(self, dtype: DTypeLike) -> Target:
-        """The same machine for float64 or float32, its vectors as many bytes wide as before; scalar code stays so."""
+        """This target for float64 or float32, with vectors of the same number of bytes; scalar code stays scalar."""
         precision = Precision.of(dtype)
         lanes = self.lanes if self.lanes == 1 else self.lanes * self.precision.bytes // precision.bytes
         return replace(self, precision=precision, lanes=lanes)
 
     def with_opt(self, opt: int) -> Target:
-        """The same machine at another code generation level, 0 to 3."""
+        """This target at another code generation level, 0 to 3."""
         if opt not in (0, 1, 2, 3):
             raise BadArgument(f"code generation levels are 0, 1, 2 and 3, not {opt}.", code="out-of-range")
         return replace(self, opt=opt)
@@ -82,7 +82,7 @@ class Target:
 
     @property
     def rounds(self) -> bool:
-        """Whether the CPU rounds to a whole number in one instruction."""
+        """Whether the CPU rounds to an integer in one instruction."""
         return self.is_arm or "+sse4.1" in _enabled_features(self.features) or _widest_register(self.features) > 16
 
     @property

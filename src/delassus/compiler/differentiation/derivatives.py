@@ -38,6 +38,7 @@ from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.differentiation.linearize import Tape
 from delassus.compiler.graph.graph import ONE, ZERO
 from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing import operations  # noqa: F401 (registers what traced arrays can do)
 from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.flow import control
 from delassus.compiler.tracing.flow.nests import leaves, like
@@ -48,7 +49,13 @@ LARGEST_UNROLLED: Final = 60_000
 
 
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The value of function(*primals), and its derivative along `tangents`, which are like `primals`."""
+    """The value of function(*primals), and its derivative along `tangents`, which are like `primals`.
+
+    >>> from delassus.compiler import jvp
+    >>> value, tangent = jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(value), float(tangent)
+    (9.0, 6.0)
+    """
 
     def body(trace: Recording, primals: Any, tangents: Any) -> Any:
         tape, value = _tape(trace, function, primals)
@@ -64,6 +71,10 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
 
     The cotangent is like the value. Pulled back it is a tuple, like `primals`: the gradient of the sum of products of
     cotangent and value.
+
+    >>> value, pull_back = dl.compiler.vjp(lambda x: x * x, 3.0)
+    >>> float(value)
+    9.0
     """
     if current() is None:
         value = _run(lambda trace, *inner: _tape(trace, lambda: function(*inner), ())[1], *primals)
@@ -97,6 +108,10 @@ def jacobian(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0, mo
 
     For several outputs it gives a tuple, for several arguments (a tuple as `argnum`) a tuple for each output. The
     other arguments may be anything, such as a model. `mode` is "forward", "reverse", or "auto" for the cheaper one.
+
+    >>> dl.compiler.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
     """
     if mode not in ("auto", "forward", "reverse"):
         raise DerivativeError(f"jacobian: mode is 'auto', 'forward' or 'reverse', not {mode!r}.", code="unknown-option")
@@ -122,7 +137,12 @@ def jacobian(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0, mo
 
 
 def grad(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """The function that gives the gradient of a scalar in the argument number `argnum`, in that argument's shape."""
+    """The function that gives the gradient of a scalar in the argument number `argnum`, in that argument's shape.
+
+    >>> from delassus.compiler import grad
+    >>> float(grad(lambda x: x * x)(3.0))
+    6.0
+    """
 
     def body(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
         tape, result = _tape(trace, function, primals)

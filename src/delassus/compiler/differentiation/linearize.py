@@ -261,7 +261,7 @@ class Tape:
         return sorted(needed.difference(self.inputs))
 
     def _replay(self, values: Iterable[int]) -> list[int]:
-        """The same values, computed from the real arguments instead of what stands for them."""
+        """The values, recomputed from the real arguments instead of their placeholders."""
         return [self._real.get(v, v) for v in values]
 
     def _step(self, value: int) -> list[_Step | _LoopStep]:

@@ -2,9 +2,9 @@
 
 a = n b + r, where n is the quotient a/b without its fraction. As long as |a/b| < 2⁵³ (single precision: 2²⁴), r is a
 number of the format, so that one fused multiply-add gives it without rounding. The division may have been rounded up to
-a whole number; r then has the sign that it must not have, and is smaller than b. So has the remainder of numbers of
+an integer; r then has the sign that it must not have, and is smaller than b. So has the remainder of numbers of
 different signs, since it takes that of the divisor: one sum with b puts both right, as it does in NumPy. Beyond that
-border, where neighbouring numbers may be further apart than b, the remainder counts as 0.
+border, where neighboring numbers may be further apart than b, the remainder counts as 0.
 
 Without fused operations, n b is a sum of two floats by Dekker's product, of numbers scaled to where that is exact.
 """
@@ -34,7 +34,7 @@ def remainder(g: Builder, a: int, b: int) -> int:
 
 @elementary(np.floor_divide, partials=())
 def floor_divide(g: Builder, a: int, b: int) -> int:
-    """The largest whole number that is not above a/b; a/0 is infinite, and NaN for infinite a."""
+    """The largest integer that is not above a/b; a/0 is infinite, and NaN for infinite a."""
     whole, _, wrong = _divide(g, a, b)
     quotient = g.select(wrong, g.sub(whole, ONE), whole)
     endless = g.logical_and(g.eq(g.abs(a), g.constant(math.inf)), g.ne(b, ZERO))

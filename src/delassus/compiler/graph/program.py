@@ -14,10 +14,10 @@ Node: TypeAlias = tuple[Any, ...]  # (operation, *values)
 Shape: TypeAlias = tuple[int, ...]
 
 LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "bit0", "bit1"})
-"""Operations whose value is a truth value; all others give a float."""
+"""Operations whose value is a boolean; all others give a float."""
 
 WHOLE: Final = frozenset({"floor", "ceil", "rint", "trunc"})
-"""Operations that give whole numbers (or infinities, or NaN)."""
+"""Operations that give integers (or infinities, or NaN)."""
 
 SPECIAL: Final = frozenset({"input", "loop", "part", "lookup", "scatter", "custom"})
 """Operations whose nodes hold more than the values they read; see `arguments`."""
@@ -107,7 +107,7 @@ class Program:
         return frozenset(some.union(*self.results))
 
     def is_logical(self, value: int) -> bool:
-        """Whether a value is a truth value."""
+        """Whether a value is a boolean."""
         return self.nodes[value][0] in LOGICAL if value > 0 else isinstance(self.constants[-value], bool)
 
     def depends_on(self, operand: int, output: int) -> bool:
@@ -203,7 +203,7 @@ def arguments(node: Node) -> tuple[int, ...]:
 
 
 def with_arguments(node: Node, values: Iterable[int]) -> Node:
-    """The same operation on other values."""
+    """The operation with other arguments."""
     kind = node[0]
     if kind in ("loop", "lookup", "scatter", "custom"):
         return (kind, node[1], *values)

@@ -264,7 +264,7 @@ def frozen(kernel: str, name: str, value: Any) -> Any:
     if value.dtype.kind not in "biufcUS":
         raise TypeError(
             f"{kernel}: the option {name} is an array of dtype {value.dtype}; an option can be an array of numbers, "
-            "truth values or text."
+            "booleans or text."
         )
     return _tuples(value.tolist())
 

@@ -52,6 +52,9 @@ class Input:
             read.
         shared: Whether all states of a batch read it in place. For fields of a `Group`; a kernel lists other shared
             arrays by themselves.
+
+    >>> dl.compiler.Input("(m)").core
+    '(m)'
     """
 
     core: str

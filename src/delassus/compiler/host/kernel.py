@@ -108,6 +108,12 @@ def kernel(
     `inputs` and `shared` give the core shapes of those keyword-only parameters that are arrays at run time, or an
     `Input` that says more; a class of structures, or a `Group`, declares the fields of one. `result` is a named tuple
     with a field for each output. `single` is a warning for those who compile it for float32, where that is not enough.
+
+    >>> @dl.kernel("(3)->()")
+    ... def total(model, x):
+    ...     return dl.numpy.sum(x)
+    >>> float(total(None, np.ones(3)))
+    3.0
     """
     parsed = Signature.parse(signature).with_optional(inputs or {}).with_optional(shared or {}, shared=True)
     return lambda function: Kernel(function, parsed, single, result)

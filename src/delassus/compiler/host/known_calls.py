@@ -41,7 +41,7 @@ def broadcast_input(x: Any, shape: tuple[int, ...]) -> Any:
     try:
         filled.fill(x)
     except OverflowError:
-        raise TypeError("a whole number is too large to be an input of a kernel.") from None
+        raise TypeError("an integer is too large to be an input of a kernel.") from None
     return filled
 
 

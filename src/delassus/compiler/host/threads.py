@@ -1,7 +1,7 @@
 """Large batches over several threads.
 
 A batch is cut along one of its axes into pieces that run the same ufunc, which holds no lock while it computes.
-States do not depend on their neighbours, so the result is bit for bit that of one thread.
+States do not depend on their neighbors, so the result is bit for bit that of one thread.
 """
 
 from __future__ import annotations
@@ -63,6 +63,9 @@ def threads(n: int | None = None) -> int:
     """How many threads a kernel may use for a large batch; with `n`, set it first (1 turns threading off).
 
     At the start it is the number of cores that this process may use.
+
+    >>> dl.threads() >= 1
+    True
     """
     if n is not None:
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
@@ -87,7 +90,7 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
         except ValueError as error:
             raise _explain(kernel, arrays, error) from None
         except OverflowError:
-            raise TypeError(f"{kernel.name} got a whole number that is too large for {kernel.dtype}.") from None
+            raise TypeError(f"{kernel.name} got an integer that is too large for {kernel.dtype}.") from None
     batch, axis, pieces = plan
     kernel.widths.need(many=True)  # not in the threads, which would wait if this one compiles something else
     outs = tuple(np.empty(batch + o.shape, kernel.dtype) for o in kernel.outputs) if out is None else _as_tuple(out)

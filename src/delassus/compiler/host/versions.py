@@ -112,6 +112,9 @@ def kernel_memory(limit: int | None = None) -> int:
 
     At the start it is 512 MiB. Versions of kernels that were used longest ago are let go of beyond it, and are made
     again when they are called.
+
+    >>> dl.compiler.kernel_memory() > 0
+    True
     """
     if limit is not None:
         if not isinstance(limit, (int, np.integer)) or isinstance(limit, bool) or limit < 0:

@@ -57,5 +57,5 @@ def store(function: Any, out: Any, result: Any) -> None:
             "delassus.numpy.zeros, which is traced inside a kernel."
         )
     if out.truths and not result.truths:
-        raise TypeError(f"np.{function.__name__} cannot write numbers into an array of truth values.")
+        raise TypeError(f"np.{function.__name__} cannot write numbers into an array of booleans.")
     out[...] = result

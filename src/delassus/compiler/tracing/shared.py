@@ -42,7 +42,7 @@ class SharedArray(Array):
         return SharedArray(self.origin, self.operand, np.asarray(places))
 
     def enter(self, trace: Recording) -> SharedArray:
-        """The same array in the body of a loop."""
+        """The array as a value of the body of a loop."""
         return SharedArray(trace, self.operand, self.places)
 
     @property
@@ -62,7 +62,7 @@ class SharedArray(Array):
 
     @property
     def T(self) -> SharedArray:
-        """The transpose."""
+        """The transpose of the array."""
         return self.select_elements(self.places.T)
 
     @property
@@ -83,7 +83,7 @@ class SharedArray(Array):
         raise TypeError("a shared array is read in place by all states and cannot be changed: change a copy of it.")
 
     def reshape(self, *shape: Any) -> SharedArray:
-        """The same elements in another shape."""
+        """The elements in another shape."""
         return self.select_elements(self.places.reshape(*shape))
 
     def ravel(self) -> SharedArray:

@@ -43,6 +43,11 @@ def delassus_apply(
         x: Forces of the rows (m,) [N, N·m].
         proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; None for neither E nor C.
         time: () [s] what rows move with, needed where they do (input at run time).
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, x = loop.model.posture("home"), np.ones(3)
+    >>> bool(np.allclose(dl.constrained.delassus_apply(loop, q, x), dl.delassus_matrix(loop, q) @ x))
+    True
     """
     if links_of(mechanism.model).mimics:
         J = constraint_jacobian(mechanism, q, time=time)
@@ -68,6 +73,10 @@ def delassus_solve(
         refinements: How often the residual is solved for again: each time divides the error by what penalties have
             left of the digits, 1e6 and more. The first one costs a second elimination of the tree.
         time: () [s] what rows move with, needed where they do (input at run time).
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.constrained.delassus_solve(loop, loop.model.posture("home"), np.ones(3), proximal=1e-3).shape
+    (3,)
     """
     check_integer("refinements", refinements, 0, 1000)
     if links_of(mechanism.model).mimics:

@@ -42,7 +42,8 @@ def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -
     check_inertias(mechanism.model)
     if links_of(mechanism.model).mimics:
         raise BadArgument(
-            f"joints of {mechanism.model.name!r} share coordinates (mimicry), so there is no recursion over its tree: "
+            f"joints of {mechanism.model.name!r} share coordinates (mimic joints), so there is no recursion "
+            "over its tree: "
             "take method='ltl'.",
             code="not-supported",
         )

@@ -1,12 +1,12 @@
 """A root of the inverse mass matrix along the tree, M⁻¹ = R Rᵀ: what J R, R⁻¹ and R are, without forming any of them.
 
-The articulated-body recursion is a factorisation of M: the accelerations ν = q̈ + Wᵀ X a_π that a joint has beyond what
+The articulated-body recursion is a factorization of M: the accelerations ν = q̈ + Wᵀ X a_π that a joint has beyond what
 its link's inertia lets it have by itself, weighted by its articulated inertia D, make up the kinetic metric,
 
     aᵀ M a = Σ νᵀ D ν.      With D = L d Lᵀ at every joint,   x = d^½ Lᵀ ν   is   x = Rᵀ M a = R⁻¹ a.
 
 A row of J travels inward as a force does, and leaves (J R)_i = d^-½ L⁻¹ (K S)_i at every joint on its way; a
-generalised force leaves Rᵀ h in the same manner, and an outward sweep gives a = R x. O(d) operations a row for depth d,
+generalized force leaves Rᵀ h in the same manner, and an outward sweep gives a = R x. O(d) operations a row for depth d,
 and O(n) for each of the others.
 
 Joints that share coordinates (mimicry) have no such recursion: there the sparse factors M = U D Uᵀ have the same three.

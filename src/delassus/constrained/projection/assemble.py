@@ -7,7 +7,7 @@ shares of the robot's own (`row_sizes`), so that they can be added to angles:
 
 with J the exact derivative of e; the constraints' own Jacobian is that only where e = 0. A step is the shortest in the
 metric of D that makes the errors as small as it does: every δᵢ² Dᵢ is an energy times a time squared, so that no step
-depends on whether a joint counts in metres or millimetres, and heavy parts move less than light ones. The diagonal is
+depends on whether a joint counts in meters or millimeters, and heavy parts move less than light ones. The diagonal is
 enough for this; all of M, as in `project`, is not worth its factors here. Joints that are locked have D⁻¹ = 0.
 
 The damping μ makes steps possible whatever the rank, so that redundant rows and singular configurations do no harm; see
@@ -61,6 +61,10 @@ class Assembly(Provenance, Outcome, _Arrays):
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
         mechanism: What was assembled.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> isinstance(dl.assemble(loop, loop.model.posture("home")), dl.constrained.Assembly)
+    True
     """
 
     status_type = Status
@@ -98,6 +102,10 @@ def assemble(
         iterations: How many are made at most.
         time: (…) [s] what references move with, needed where they do.
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> print(dl.assemble(loop, [0.5, 0.0, 0.0], locked=["crank_joint"]).statuses)
+    All rows are met to the tolerance.
     """
     iteration_count("iterations", iterations)
     held = locked_velocities(mechanism.model, locked)

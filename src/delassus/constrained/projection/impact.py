@@ -45,7 +45,12 @@ _AGREEMENTS: Final = 2
 
 
 class Impact(NamedTuple):
-    """Velocities (…, nv) [rad/s, m/s] after an impact, and the impulses (…, m) [N·s, N·m·s] of the rows."""
+    """Velocities (…, nv) [rad/s, m/s] after an impact, and the impulses (…, m) [N·s, N·m·s] of the rows.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.impact(loop, loop.model.posture("home"), np.ones(3)).impulse.shape
+    (3,)
+    """
 
     v: Any
     impulse: Any
@@ -71,12 +76,14 @@ def _check_restitution(what: str, value: Any, count: int) -> Any:
     e = numpy.asarray(value if several else frozen_numbers(what, value), float)
     if e.ndim and e.shape[-1] != count:
         raise BadArgument(
-            f"{what} has {e.shape[-1]} numbers; it is one number, or one for each of {count} rows.", code="wrong-shape"
+            f"{what} has {e.shape[-1]} numbers; it must be one number, or one for each of {count} rows.",
+            code="wrong-shape",
         )
     wrong = e[(e < 0.0) | (e > 1.0)]
     if wrong.size:
         raise BadArgument(
-            f"{what} is {wrong.flat[0]:g}; it is a number from 0, where rows stick, to 1, where they are thrown back "
+            f"{what} is {wrong.flat[0]:g}; it must be a number from 0, where rows stick, to 1, where they are "
+            "thrown back "
             "without loss.",
             code="restitution-out-of-range",
         )
@@ -100,6 +107,11 @@ def impact(
         restitution: e from 0 to 1: one number, one per row (…, m), or by the names of constraints (others have 0).
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, needed where they do.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> v, impulse = dl.impact(loop, loop.model.posture("home"), np.ones(3))
+    >>> v.shape, impulse.shape
+    ((3,), (3,))
     """
     refuse_unilateral(mechanism, "impact")
     if not mechanism.m:

@@ -51,10 +51,13 @@ class ProjectionGoal(NamedTuple):
         time: (…) [s] what references move with, needed where they do.
         tolerance: (…) what errors may remain, as a share of the robot's length or of a radian, and of the velocities
             that cancel in the rows; "svd" does not look.
-        linearization: Configurations q₀ (…, nq) [rad, m] in which the constraints are linearised, instead of q itself:
+        linearization: Configurations q₀ (…, nq) [rad, m] in which the constraints are linearized, instead of q itself:
             e(q₀) + J(q₀) (q' ⊖ q₀) = 0, and of all such q' the one nearest to q. It may be the last configuration
             that met them, or a desired one; q' depends on it by terms of second order. "svd" projects velocities by
             J(q₀), too; "mass" goes on from q' to the tolerance, and projects velocities where it ends.
+
+    >>> dl.constrained.ProjectionGoal(tolerance=1e-10).tolerance
+    1e-10
     """
 
     time: Any = None
@@ -87,7 +90,7 @@ def project(
     "mass" measures distances by the mass matrix: nothing depends on units, heavy parts move least, and velocities lose
     no more kinetic energy than they have to and gain none, as long as references rest. It is iterated to the tolerance.
     "svd" is one step by singular values in the plain (Euclidean) metric of q and v, as in textbooks: its result depends
-    on whether lengths are in metres or millimetres, and errors of second order are left. Choose it to compare with, or
+    on whether lengths are in meters or millimeters, and errors of second order are left. Choose it to compare with, or
     for a mechanism without inertias.
 
     Args:
@@ -100,6 +103,11 @@ def project(
         iterations: How often the configuration is corrected at most; "svd" does it once.
         goal: When, how well and near which configuration constraints are met; its fields are keywords, too: time,
             tolerance, linearization.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, v = dl.project(loop, loop.model.posture("home") + 1e-3, np.zeros(3))
+    >>> bool(np.abs(dl.constrained.constraint_error(loop, q)).max() < 1e-11)
+    True
     """
     time, tolerance, linearization = goal
     one_of("method", method, METHODS, code="unknown-method")
@@ -130,7 +138,7 @@ def project_by_mass(
 
     Positions by Gauss and Newton on the joints' manifolds, q ← q ⊕ δ with the least motion δ that J δ = -e; at each q,
     the least change of v so that J v is the velocity of the references. Both need the same factors (`least_motion`):
-    a state that is within the tolerance costs one factorisation, as a step of constrained dynamics does, and drift of a
+    a state that is within the tolerance costs one factorization, as a step of constrained dynamics does, and drift of a
     step usually two. It ends when errors no longer become smaller, with the best that was found.
 
     Near poses where J loses rank, the proximal ε outweighs what a row yields, and a correction takes only a share 1 - r
@@ -181,7 +189,7 @@ def _rows_are_rates(mechanism: Mechanism) -> bool:
 def _project_linearized(
     mechanism: Mechanism, q0: Any, q: Any, locked: tuple[int, ...], time: Any, tolerance: Any
 ) -> Any:
-    """The configuration (nq,) nearest to q, by M(q₀), that meets the constraints as they are linearised in q₀.
+    """The configuration (nq,) nearest to q, by M(q₀), that meets the constraints as they are linearized in q₀.
 
     q₀ ⊕ (d + δ) with d = q ⊖ q₀ and the least δ that e(q₀) + J (d + δ) = 0.
     """

@@ -10,5 +10,5 @@ from delassus.compiler.tracing.array import Array
 
 
 def as_integer(count: Any) -> Any:
-    """Counts as integers; inside a kernel, where they are traced, as they are."""
+    """Convert counts to integers; traced values inside a kernel stay as they are."""
     return count if isinstance(count, Array) else numpy.asarray(count, int)

@@ -27,7 +27,7 @@ class Problem:
 
     Attributes:
         motions: The robot, where it is and how it moves.
-        tau: The generalised forces on it (nv,).
+        tau: The generalized forces on it (nv,).
         rows: What holds it.
         k: The right-hand side of the rows (m,): the accelerations that they ask for.
         on: 1 or 0 for each row (m,); None if all rows act.
@@ -62,7 +62,7 @@ class Problem:
 
     @property
     def model(self) -> Model:
-        """The robot."""
+        """The robot of the mechanism."""
         return self.motions.model
 
     def active(self, values: Any) -> Any:

@@ -49,10 +49,16 @@ def caba(
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         iterations: Number of proximal iterations, unrolled.
         rows: What rows are given at run time; its fields are keywords, too: mask, force, acceleration, time, proximal,
             position_gain, velocity_gain.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, v, tau = loop.model.posture("home"), np.zeros(3), np.zeros(3)
+    >>> a, force = dl.caba(loop, q, v, tau)
+    >>> a.shape, force.shape
+    ((3,), (3,))
     """
     return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
@@ -93,7 +99,7 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The same for rows that ask for a residual r (m,)."""
+    """The factors for rows whose target residual is r (m,) instead of zero."""
     return replace(factors, k=factors.k + r)
 
 

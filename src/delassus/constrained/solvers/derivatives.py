@@ -99,12 +99,16 @@ def constrained_derivatives(
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         iterations: How many are made.
         converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
             without drift of λ or ∂λ. Before iterations have converged it is not exact. For redundant rows, ∂λ/∂q is the
             smallest one instead of that of the smallest forces.
         rows: What rows are given, as for `caba`; forces to start from are constant.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> len(dl.derivatives.constrained_derivatives(loop, loop.model.posture("home"), zero, zero))
+    6
     """
     iteration_count("iterations", iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
@@ -187,7 +191,7 @@ def _drift(
 
     Of iterates, it is the part of the last change that no acceleration feels, G w = 0, which further iterations keep
     while they contract all others. Where these are too large, iterations are far from their end, and w is zero.
-    After one iteration there is no change to see, and None instead of a truth value.
+    After one iteration there is no change to see, and None instead of a boolean.
     """
     m = weighted.problem.rows.m
     if len(forces) < 2:

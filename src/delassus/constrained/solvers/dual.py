@@ -4,7 +4,7 @@ With the accelerations b = J a_free + γ that the rows have without forces, the 
 
     (G + C + E) λ = -(b - E λ⁻),      J a + γ + C λ = -E (λ - λ⁻):
 
-one factorisation, and no digits lost to penalties.
+one factorization, and no digits lost to penalties.
 """
 
 from __future__ import annotations

@@ -41,11 +41,14 @@ class Accuracy(NamedTuple):
     """How exactly constrained dynamics is solved.
 
     Attributes:
-        tolerance: () relative error of rows and of generalised constraint forces at which iterations end; 1e-10 by
+        tolerance: () relative error of rows and of generalized constraint forces at which iterations end; 1e-10 by
             default, in single precision 1e-4.
         rank: () eigenvalues of J M⁻¹ Jᵀ below this share of the largest count as zero: rows that depend on each other
             but for errors of position. All states are then solved by singular values. By default 1e-12, where it
             matters.
+
+    >>> dl.constrained.Accuracy(tolerance=1e-8).tolerance
+    1e-08
     """
 
     tolerance: Any = None
@@ -80,13 +83,18 @@ def constrained_dynamics(
         mechanism: The robot and its constraints.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N].
+        tau: Generalized forces (…, nv) [N·m, N].
         method: "caba", "prox_pv", "prox_ltl", "prox_ltls", or "auto" for the fastest of them (see `best_method`).
         iterations: How many are made at most.
         rows: What rows are given at run time, with batch axes; its fields are keywords, too: mask, force,
             acceleration, time, proximal (by default one that suits the mechanism and the method, in any units),
             position_gain, velocity_gain.
         accuracy: When iterations end and which rows count as dependent; its fields are keywords, too: tolerance, rank.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> solution = dl.constrained_dynamics(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3))
+    >>> print(solution.statuses)
+    All rows are met to the tolerance.
     """
     solver = solver_for(mechanism, method)
     iteration_count("iterations", iterations)

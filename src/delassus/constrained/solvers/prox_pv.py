@@ -45,7 +45,13 @@ from delassus.model.parts import WORLD
 def prox_pv(
     mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, iterations: int = 3, rows: ConstraintInputs = NO_INPUTS
 ) -> tuple[Floats, Floats]:
-    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> a, force = dl.prox_pv(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3), iterations=5)
+    >>> a.shape, force.shape
+    ((3,), (3,))
+    """
     return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
 
@@ -148,7 +154,7 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The same for rows that ask for a residual r (m,)."""
+    """The factors for rows whose target residual is r (m,) instead of zero."""
     return replace(factors, dual=dual.shift_target(factors.dual, r))
 
 

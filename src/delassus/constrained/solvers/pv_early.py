@@ -7,7 +7,7 @@ the joint and the others do not:
     K' = Q (K - s Uᵀ/D),   l' = Q (l + s u/D),   σ = sᵀs/D,
     λ'_1 = -(K'_1 a + l'_1)/σ,   A ← A - U Uᵀ/D + K'_1ᵀ K'_1/σ,   p ← p + U u/D + K'_1ᵀ l'_1/σ.
 
-A link that has more than six rows to bear keeps six combinations that say the same (a QR factorisation). Joints of
+A link that has more than six rows to bear keeps six combinations that say the same (a QR factorization). Joints of
 several directions are taken one direction after the other.
 
 A direction that does not move the rows (s = 0) takes none away, and they travel on. All that is done to rows is
@@ -66,9 +66,15 @@ def pv_early(
         mechanism: The robot and its constraints, without compliance.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         acceleration: (m,) desired accelerations of the rows (input at run time).
         time: () [s] what references move with, needed where they do (input at run time).
+
+    >>> arm = dl.load("double_pendulum")
+    >>> sliding = dl.Mechanism(arm, dl.Point("tip", rows="x"))
+    >>> a, force, status = dl.pv_early(sliding, [0.1, 0.2], np.zeros(2), np.zeros(2))
+    >>> a.shape, force.shape
+    ((2,), (1,))
     """
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:

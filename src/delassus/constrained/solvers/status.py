@@ -19,7 +19,11 @@ from delassus.errors import Sentences
 
 
 class Status(Sentences):
-    """How a solve ended; `sentence` says it in words."""
+    """How a solve ended; `sentence` says it in words.
+
+    >>> print(dl.Status.CONVERGED)
+    All rows are met to the tolerance.
+    """
 
     CONVERGED = 0, "All rows are met to the tolerance."
     LEAST_SQUARES = 1, "The rows cannot all be met; they are met in the least-squares sense."
@@ -41,7 +45,7 @@ class Status(Sentences):
 
 
 class SolverArguments(NamedTuple):
-    """What a solution is of: a state, forces, and what else was given, None where it was not."""
+    """The arguments of a solve: state, forces, and optional inputs, None where they were not given."""
 
     q: Any
     v: Any
@@ -63,7 +67,7 @@ class SolverArguments(NamedTuple):
         return cls(**{name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()})
 
     def select(self, *names: str) -> dict[str, Any]:
-        """Those of these that were given."""
+        """The arguments of these names that were given."""
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
@@ -88,6 +92,10 @@ class Solution(Provenance, Outcome, _Arrays):
         imbalance: (…, nv) M a + c - tau - Jᵀ λ [N·m, N]: how well the equation of motion holds.
         mechanism: What was solved.
         asked: The state, forces and further arguments that it is the answer to.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> dl.constrained_dynamics(loop, loop.model.posture("home"), zero, zero).forces["closure"].shape
+    (3,)
     """
 
     status_type = Status
@@ -111,7 +119,7 @@ class Solution(Provenance, Outcome, _Arrays):
         return describe_outcome(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
 
     def is_optimal(self, tolerance: float = 1e-10) -> bool | Bools:
-        """Whether it is a solution to a tolerance, a truth value or (…) of them, computed anew from its fields.
+        """Whether it is a solution to a tolerance, a boolean or (…) of them, computed anew from its fields.
 
         The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).
         """

@@ -1,7 +1,7 @@
 """Iterations to a tolerance: a loop of compiled code, in which every state of a batch makes as many as it needs.
 
 An iteration adds -E⁻¹ r to λ, r its residual. Where rows are independent r vanishes; where they contradict each other a
-part of it stays, which moves nothing, and λ drifts along it. So iterations end when neither the generalised forces Jᵀ λ
+part of it stays, which moves nothing, and λ drifts along it. So iterations end when neither the generalized forces Jᵀ λ
 nor r change any more, seen ahead by the rate at which their changes become smaller. If r is not zero then, the drift is
 taken off λ and iterations go on with rows that ask for r, which agree, to the smallest forces.
 """

@@ -39,7 +39,11 @@ class ConstraintError(BadArgument):
 
 @dataclass(frozen=True, eq=False)
 class BodyRows:
-    """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes."""
+    """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes.
+
+    >>> dl.constraints.BodyRows(0, np.eye(6)[:3]).K.shape
+    (3, 6)
+    """
 
     link: int
     K: Any
@@ -47,7 +51,11 @@ class BodyRows:
 
 @dataclass(frozen=True, eq=False)
 class JointRow:
-    """What row number `row` of a constraint takes of one velocity: `factor` times the velocity number `v`."""
+    """What row number `row` of a constraint takes of one velocity: `factor` times the velocity number `v`.
+
+    >>> dl.constraints.JointRow(row=0, v=2, factor=-1.0).factor
+    -1.0
+    """
 
     row: int
     v: int
@@ -65,6 +73,9 @@ class Constraint:
         velocity_gain: Pull towards rest [1/s]; 2 √position_gain is critically damped.
         compliance: Acceleration that the row gives way with, per unit of its force [1/kg, 1/(kg·m²)]. It is physical:
             no iteration removes it, as it does the `proximal` parameter of the algorithms.
+
+    >>> isinstance(dl.Point("tip"), dl.constraints.Constraint)
+    True
     """
 
     name: str = ""
@@ -76,7 +87,8 @@ class Constraint:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ConstraintError(
-                f"the name of a constraint is {self.name!r}; it is a str, such as 'left foot'.", code="wrong-type"
+                f"the name of a constraint is {self.name!r}; it must be a string, such as 'left foot'.",
+                code="wrong-type",
             )
         for field in ("acceleration", *NOT_NEGATIVE):
             numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
@@ -175,7 +187,7 @@ class Constraint:
             return motions.time
         if moves:
             raise ConstraintError(
-                f"the constraint {self.label!r} moves in time: say what time it is, with time= [s].",
+                f"the constraint {self.label!r} moves in time: pass time= [s].",
                 code="missing-argument",
             )
         return 0.0
@@ -193,19 +205,19 @@ def frozen_numbers(what: str, value: Any, form: str = "one number, or one per ro
     """A finite number, or a tuple of them; `form` says in errors what it should have been."""
     array = real_array(what, value, form)
     if array.ndim > 1 or array.size == 0:
-        raise WrongShape(f"{what} has shape {array.shape}; it is {form}.")
+        raise WrongShape(f"{what} has shape {array.shape}; it must be {form}.")
     if not np.all(np.isfinite(array)):
         raise OutOfRange(f"{what} is {value!r}; it must be finite.", code="not-finite")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
 def parse_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
-    """Rows given by numbers or names, as a tuple; truth values, which are no numbers of rows, are refused."""
+    """Rows given by numbers or names, as a tuple; booleans, which are no numbers of rows, are refused."""
     try:
         given = tuple(rows)
     except TypeError:
         raise ConstraintError(
-            f"the rows of {label!r} are {rows!r}; they are some numbers or names of rows, such as (0, 2).",
+            f"the rows of {label!r} are {rows!r}; they must be some numbers or names of rows, such as (0, 2).",
             code="wrong-type",
         ) from None
     listed: list[int | str] = []

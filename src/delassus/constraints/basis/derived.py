@@ -26,7 +26,7 @@ class DerivedConstraint(Constraint):
         return self.name or self.of.label
 
     def with_parameters(self, parameters: Any) -> Self:
-        """The same, once the parameters of its model are known."""
+        """The constraint with the parameters of its model."""
         return replace(self, of=self.of.with_parameters(parameters))
 
     def links(self, model: Model) -> tuple[int, ...]:

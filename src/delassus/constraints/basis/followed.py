@@ -22,5 +22,5 @@ def trace_function(
     except Exception as error:
         said = str(error).rstrip(".") or "no reason given"
         raise ConstraintError(
-            f"{what} cannot be followed: {said} ({type(error).__name__}). {should}", code="function-failed"
+            f"{what} cannot be traced: {said} ({type(error).__name__}). {should}", code="function-failed"
         ) from error

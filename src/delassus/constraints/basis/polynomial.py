@@ -27,7 +27,9 @@ class PolynomialRow(Constraint):
         for field in ("reference", "reference2"):
             number = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field), "one number")
             if isinstance(number, tuple):
-                raise ConstraintError(f"{field} of {self.label!r} is {number!r}; it is one number.", code="wrong-shape")
+                raise ConstraintError(
+                    f"{field} of {self.label!r} is {number!r}; it must be one number.", code="wrong-shape"
+                )
             object.__setattr__(self, field, number)
         for name in self.ends:
             if not isinstance(name, str):
@@ -51,11 +53,11 @@ class PolynomialRow(Constraint):
 
     @property
     def has_reference(self) -> bool:
-        """Always."""
+        """True: the polynomial is a position."""
         return True
 
     def count(self, model: Model) -> int:
-        """One."""
+        """The number of rows, 1."""
         return 1
 
     def polynomial(self, x: Any, order: int) -> Any:

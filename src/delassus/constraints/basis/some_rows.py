@@ -28,7 +28,7 @@ class RowSelection(DerivedConstraint):
         return cls(constraint, chosen, name=constraint.name, **own)
 
     def count(self, model: Model) -> int:
-        """Those chosen."""
+        """The number of selected rows."""
         return len(self.chosen)
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:

@@ -20,7 +20,12 @@ from delassus.model.model import Model, ParametricModel, TracedModel
 
 @dataclass(frozen=True)
 class Kinematics:
-    """Where the frames of a model are, for functions that users write."""
+    """Where the frames of a model are, for functions that users write.
+
+    >>> height = lambda kinematics, q: kinematics.position("tip")[2:] + 0.8      # a `Kinematics` is its first argument
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Implicit(height, rows=1)).m
+    1
+    """
 
     model: Model
     q: Any
@@ -111,19 +116,19 @@ class FunctionConstraint(Constraint):
         return type(self).__name__.lower()
 
     def bind(self, model: Model) -> Self:
-        """The same with its function as what it computes for a model, and the velocities that each row depends on."""
+        """The constraint with its function traced for a model, and the velocities that each row depends on."""
         if isinstance(model, TracedModel):
             return self.bind_parametric(model.origin).with_parameters(model.parameters)
         return self._record_function(model, lambda: model, {})
 
     def bind_parametric(self, parametric: ParametricModel) -> Self:
-        """The same for a model with parameters, which are one more input of what it computes."""
+        """The constraint for a model with parameters, which are one more input of its function."""
         return self._record_function(
             parametric.model, parametric.with_parameters, {"parameters": (parametric.nparameters,)}
         )
 
     def with_parameters(self, *parameters: Any) -> Self:
-        """The same with these parameters (nparameters,) of its model, which has some."""
+        """The constraint with these parameters (nparameters,) of its model."""
         if not parameters:
             return self
         return replace(
@@ -132,7 +137,7 @@ class FunctionConstraint(Constraint):
         )
 
     def _record_function(self, model: Model, model_of: Callable[..., Model], extra: dict[str, tuple[int, ...]]) -> Self:
-        """The same as what it computes for the model that `model_of` makes of some more inputs."""
+        """The constraint with its function traced for the model that `model_of` makes of extra inputs."""
         if isinstance(self.g, (RecordedFunction, ParametricFunction)):
             return self
         inputs = self.inputs(model)
@@ -174,7 +179,7 @@ class FunctionConstraint(Constraint):
         return trace_function(f"the constraint {self.label!r}", function, inputs, shapes, should)
 
     def count(self, model: Model) -> int:
-        """As given."""
+        """The number of rows that the user declared."""
         return self.rows
 
     def velocities(self, model: Model) -> tuple[int, ...]:
@@ -196,6 +201,7 @@ class FunctionConstraint(Constraint):
     def _pattern(self) -> tuple[tuple[int, ...], ...]:
         if self.pattern is None:
             raise ConstraintError(
-                f"the constraint {self.label!r} has not met a model: put it into a Mechanism.", code="missing-argument"
+                f"the constraint {self.label!r} is not bound to a model: put it into a Mechanism.",
+                code="missing-argument",
             )
         return self.pattern

@@ -30,6 +30,10 @@ class Coupling(PolynomialRow):
         coefficients: c₀, c₁, … [rad or m per power of rad or m].
         reference: y₀ [rad, m].
         reference2: x₀ [rad, m].
+
+    >>> gear = dl.Coupling("lower_joint", "upper_joint", coefficients=(0.0, -2.0))
+    >>> dl.Mechanism(dl.load("double_pendulum"), gear).m
+    1
     """
 
     joint: str
@@ -41,16 +45,17 @@ class Coupling(PolynomialRow):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The joints."""
+        """The names of the coupled joints."""
         return (self.joint,) if self.joint2 is None else (self.joint, self.joint2)
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """Both joints'."""
+        """The indices of the velocities of both joints."""
         starts = [model.v_starts[self._index(model, name)] for name in self.ends]
         if len(set(starts)) < len(starts):
             raise ConstraintError(
-                f"the joints {self.joint!r} and {self.joint2!r} share a coordinate already (mimicry), so the coupling "
-                f"{self.label!r} has nothing to say: leave it out, or load the model with mimic='ignore'.",
+                f"the joints {self.joint!r} and {self.joint2!r} share a coordinate already (mimic joints), so "
+                "the coupling "
+                f"{self.label!r} has no effect: leave it out, or load the model with mimic='ignore'.",
                 code="not-supported",
             )
         return tuple(starts)

@@ -46,6 +46,9 @@ class Distance(OnFrame):
     Its velocity is n · (ṗ - ṗ₂), n the unit vector from the second point to the first, and its force is the one along
     n [N] that pushes the points apart. The points must not meet. Without `frame2`, the second point is that of
     `placement2` in the world.
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Distance("tip", "world", length=1.0)).m
+    1
     """
 
     rows: Any = (0,)
@@ -58,7 +61,7 @@ class Distance(OnFrame):
 
     @property
     def most(self) -> int:
-        """One."""
+        """The number of rows, 1."""
         return 1
 
     @property

@@ -25,6 +25,9 @@ class Hinge(Point):
     Rᵀ (ω - ω₂) and their force the moment [N·m] on the body of the first frame, in its axes. Their error is along
     a₂ × a and 2 sin(θ/2) long, θ the angle between the axes: any number of whole turns about them is allowed, and axes
     that point against each other are as far off as can be. `rows` leaves some of the five out.
+
+    >>> dl.Mechanism(dl.load("four_bar"), dl.Hinge("coupler_end", "rocker_end", axis="y"), model_constraints=False).m
+    5
     """
 
     rows: Any = None

@@ -31,6 +31,10 @@ class Implicit(FunctionConstraint):
 
     Where g has a kink (abs, maximum) the derivative is the one of `delassus.compiler`; where it has none (the norm of a
     vector that vanishes), the results of that state are not finite and its status says so.
+
+    >>> wire = dl.Implicit(lambda kinematics, q: kinematics.position("tip")[2:] + 0.8, rows=1)
+    >>> dl.Mechanism(dl.load("double_pendulum"), wire).m
+    1
     """
 
     @property
@@ -40,7 +44,7 @@ class Implicit(FunctionConstraint):
 
     @property
     def has_reference(self) -> bool:
-        """Always: zero."""
+        """True: g is zero where the constraint holds."""
         return True
 
     def inputs(self, model: Model) -> dict[str, tuple[int, ...]]:
@@ -57,12 +61,12 @@ class Implicit(FunctionConstraint):
         return self._drift(motions.model, motions.q, motions.v, self.time_of(motions))[1]
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
-        """-∂g/∂t."""
+        """The velocity of the reference, -∂g/∂t (rows,)."""
         still = np.zeros(motions.model.nv)
         return -self._drift(motions.model, motions.q, still, self.time_of(motions))[0]
 
     def position_error(self, motions: LinkMotions) -> Traced:
-        """g."""
+        """The error g (rows,)."""
         return self.g(motions.q, self.time_of(motions))[0]
 
     def jacobian(self, model: Model, q: Traced, t: Traced) -> Traced:

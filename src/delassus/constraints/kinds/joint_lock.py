@@ -29,6 +29,9 @@ class JointLock(Constraint):
     velocities of a joint that has several. `position` [rad, m] is the reference of the joint's coordinates, for a
     `position_gain`: one number per row, or a function of time that gives an array of them. A joint follows such a
     function, its acceleration included.
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.JointLock("upper_joint")).m
+    1
     """
 
     joint: str
@@ -63,7 +66,7 @@ class JointLock(Constraint):
         return len(self._selected_rows(model))
 
     def bind(self, model: Model) -> Constraint:
-        """The same, its position checked as well."""
+        """Bind to a model, and check that the position fits the joint."""
         if isinstance(self.position, tuple):
             self.per_row("position", self.count(model))
         return super().bind(model)

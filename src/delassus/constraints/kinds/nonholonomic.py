@@ -28,7 +28,12 @@ from delassus.model.model import Model
 
 @dataclass(frozen=True)
 class Velocities(Kinematics):
-    """Where the frames of a model are and how they move, for functions that users write."""
+    """Where the frames of a model are and how they move, for functions that users write.
+
+    >>> blade = dl.Nonholonomic(lambda kinematics, q, v: kinematics.velocity("tip")[:1], rows=1)     # of a `Velocities`
+    >>> dl.Mechanism(dl.load("double_pendulum"), blade).m
+    1
+    """
 
     v: Any
 
@@ -56,6 +61,10 @@ class Nonholonomic(FunctionConstraint):
 
     There is no error of position: a `velocity_gain` takes off what integration does wrong, or `project`, which corrects
     the velocities alone for such rows. A `position_gain` has nothing to pull to.
+
+    >>> blade = dl.Nonholonomic(lambda kinematics, q, v: kinematics.velocity("tip")[:1], rows=1)
+    >>> dl.Mechanism(dl.load("double_pendulum"), blade).m
+    1
     """
 
     def __post_init__(self) -> None:
@@ -74,7 +83,7 @@ class Nonholonomic(FunctionConstraint):
 
     @property
     def dependency(self) -> str:
-        """The velocity."""
+        """The name of what every row has to depend on."""
         return "velocity"
 
     @property

@@ -29,6 +29,9 @@ class Point(InAxes):
 
     Against the world, `position` is the point's reference there: (3,) [m], or a function of time that gives it. A
     `position_gain` needs one. The error is Rᵀ (p - p₂).
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip", rows="xz")).m
+    2
     """
 
     rows: Any = "xyz"
@@ -57,13 +60,13 @@ class Point(InAxes):
         numbers = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
         if np.shape(numbers) != (3,):
             raise ConstraintError(
-                f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).", code="wrong-shape"
+                f"position of {self.label!r} is {self.position!r}; it must be a point (x, y, z).", code="wrong-shape"
             )
         object.__setattr__(self, "position", numbers)
 
     @property
     def most(self) -> int:
-        """Three."""
+        """The largest number of rows, 3."""
         return 3
 
     @property

@@ -46,7 +46,7 @@ class TendonLength(PolynomialRow):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The tendons."""
+        """The names of the coupled tendons."""
         return (self.tendon,) if self.tendon2 is None else (self.tendon, self.tendon2)
 
     def velocities(self, model: Model) -> tuple[int, ...]:

@@ -42,6 +42,9 @@ class Weld(InAxes):
     With `axes="world"`, rows are along and about the world's axes: the velocity of the frame's origin, its classical
     acceleration, and as error p - p₂ and the rotation vector log(R R₂ᵀ). `rows=("z", "rx", "ry")` is then a flat foot
     that slides on the floor and turns on it.
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Weld("tip")).m
+    6
     """
 
     rows: Any = ROW_NAMES
@@ -74,7 +77,7 @@ class Weld(InAxes):
 
     @property
     def most(self) -> int:
-        """Six."""
+        """The largest number of rows, 6."""
         return 6
 
     @property

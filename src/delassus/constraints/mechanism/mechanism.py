@@ -39,6 +39,9 @@ class Mechanism(OfModel):
         model_constraints: Whether to include the model's own constraints; False once they are.
         unilateral: One-sided constraints, which are given among the others. Steps of time take them; what knows no
             steps refuses them.
+
+    >>> print(dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip")))
+    <Mechanism 'double_pendulum': nq 2, nv 2, 3 rows: tip>
     """
 
     model: Model
@@ -155,7 +158,7 @@ class ParametricMechanism(Mechanism, ParametricComposite):
 
     @property
     def parametric_part(self) -> ParametricModel:
-        """The model."""
+        """The part with parameters: the model."""
         if self.parametric is None:
             raise BadArgument(
                 "a mechanism with parameters is made of a model with parameters: model.parametric(…).",
@@ -223,7 +226,7 @@ def _several(constraints: Any) -> tuple[Any, ...]:
     alone = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
     if alone or not isinstance(constraints, Iterable):
         raise ConstraintError(
-            f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them.",
+            f"the constraints are {short(repr(constraints))}; they must be one constraint or a list of them.",
             code="wrong-type",
         )
     return tuple(constraints)

@@ -125,7 +125,7 @@ def compliance_of(mechanism: Mechanism) -> NDArray[numpy.float64]:
 
 
 class RowTargets(NamedTuple):
-    """What all rows are asked for (m,), each None where it is what the constraints say themselves.
+    """Targets of all rows (m,); None where the constraints' own are used.
 
     Rows without a reference have no error of position, and no use for a gain on it.
     """

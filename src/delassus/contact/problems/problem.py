@@ -32,6 +32,10 @@ class ContactProblem(ContactData):
         torsional, rolling: (…, …) coefficients [m] of contacts with four or six rows, or None.
         lower, upper: (…, intervals) bounds of impulses [N·s], or None.
         compliance: (…, m) R, velocity that a row yields to an impulse [1/kg], or None.
+
+    >>> problem = dl.ContactProblem(np.eye(3) / 2, [0.0, 0.0, -1.0], friction=0.7)
+    >>> problem.solve().impulse.round(6)
+    array([0., 0., 2.])
     """
 
     def solve(

@@ -1,4 +1,4 @@
-"""A mechanism and its actuators: which generalised forces they make, B u for forces u of the actuators.
+"""A mechanism and its actuators: which generalized forces they make, B u for forces u of the actuators.
 
 B (nv, nu) is the same in all states. Its parts are found once: `reach`, orthonormal directions in which actuators push;
 `passive`, those in which none does, so that passiveᵀ B = 0; and what turns the one into forces of actuators.
@@ -37,6 +37,9 @@ class ActuatedMechanism(OfModel):
             default the model's own actuators, or, if it has none, every joint but a free base. It is kept as rows of
             numbers.
         names: What the actuators are called.
+
+    >>> dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*").nu
+    1
     """
 
     mechanism: Mechanism
@@ -70,7 +73,7 @@ class ActuatedMechanism(OfModel):
 
     @property
     def model(self) -> Model:  # type: ignore[override]
-        """The robot."""
+        """The model of the mechanism."""
         return self.mechanism.model
 
     @property
@@ -90,12 +93,12 @@ class ActuatedMechanism(OfModel):
 
     @property
     def B(self) -> Floats:
-        """(nv, nu): generalised forces per unit of each actuator's force."""
+        """(nv, nu): generalized forces per unit of each actuator's force."""
         return np.array(self.actuation, float).reshape(self.nv, self.nu)
 
     @cached_property
     def _directions(self) -> tuple[tuple[tuple[float, ...], ...], int]:
-        """Orthonormal directions of generalised forces, those that actuators reach first, and how many these are."""
+        """Orthonormal directions of generalized forces, those that actuators reach first, and how many these are."""
         velocity, one = np.unique(np.nonzero(self.B)[0]), np.count_nonzero(self.B, axis=0)
         if np.all(one <= 1):  # each actuator drives one velocity: no rounding at all
             order = [*velocity.tolist(), *(k for k in range(self.nv) if k not in velocity)]
@@ -120,7 +123,7 @@ class ActuatedMechanism(OfModel):
 
     @property
     def inverse(self) -> Floats:
-        """(nu, nv): forces of actuators from the generalised ones that they make; for those that are not redundant."""
+        """(nu, nv): forces of actuators from the generalized ones that they make; for those that are not redundant."""
         B = self.B
         if np.all(np.count_nonzero(B, axis=0) <= 1):  # one velocity each: transposed, divided by gears
             return np.where(B == 0.0, 0.0, 1.0 / np.where(B == 0.0, 1.0, B)).T
@@ -150,12 +153,12 @@ class ParametricActuated(ActuatedMechanism, ParametricComposite):
     """That of a mechanism whose model has parameters."""
 
     def with_parameters(self, parameters: Any) -> ActuatedMechanism:
-        """The same with these parameters (nparameters,)."""
+        """The actuated mechanism with these parameters (nparameters,)."""
         return ActuatedMechanism(self.parametric_part.with_parameters(parameters), self.actuation, self.names)
 
     @property
     def parametric_part(self) -> Any:
-        """The mechanism."""
+        """The part with parameters: the mechanism."""
         return self.mechanism
 
 
@@ -166,7 +169,7 @@ def mechanism_of(given: Any) -> Mechanism:
         return given
     if isinstance(given, (Model, ParametricModel)):
         return Mechanism(given)
-    raise BadArgument(f"the mechanism is {short(repr(given))}; it is a Mechanism, or a Model.", code="wrong-type")
+    raise BadArgument(f"the mechanism is {short(repr(given))}; it must be a Mechanism, or a Model.", code="wrong-type")
 
 
 def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
@@ -180,7 +183,7 @@ def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
         return mechanism
     if type(mechanism).__hash__ is None:
         raise ActuationError(
-            f"the mechanism is {short(repr(mechanism))}; it is a Mechanism or a Model.", code="wrong-type"
+            f"the mechanism is {short(repr(mechanism))}; it must be a Mechanism or a Model.", code="wrong-type"
         )
     if isinstance(actuation, np.ndarray) and actuation.dtype == float:
         return _of_array(mechanism, actuation.shape, actuation.tobytes())

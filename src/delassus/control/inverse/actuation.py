@@ -1,4 +1,4 @@
-"""Which generalised forces actuators make, from what users give: a matrix, names of joints, or actuators."""
+"""Which generalized forces actuators make, from what users give: a matrix, names of joints, or actuators."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
         B = np.array(actuation, float)
     except (TypeError, ValueError, OverflowError):
         raise ActuationError(
-            f"actuation is {short(repr(actuation))}; it is a matrix ({model.nv}, nu), names of joints, or actuators.",
+            f"actuation is {short(repr(actuation))}; it must be a matrix ({model.nv}, nu), names of joints, or "
+            "actuators.",
             code="wrong-type",
         ) from None
     if B.ndim != 2 or len(B) != model.nv:

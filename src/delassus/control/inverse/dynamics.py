@@ -15,7 +15,7 @@ squares of torques are made least, or of forces, or of both, in weights that are
 still open, the forces are the smallest in the natural norm of rows (see `proximal`). Where K cannot do what it has to,
 the motion cannot be had, and the answer is that of least squares in the metric of M⁻¹:
 
-    minimise rᵀ M⁻¹ r,   r = M a + c - B u - Jᵀ λ,
+    minimize rᵀ M⁻¹ r,   r = M a + c - B u - Jᵀ λ,
 
 whose torques give, of all that the actuators can, the acceleration nearest to a in the metric of M. An acceleration
 that breaks the constraints is some M⁻¹ Jᵀ μ away from the nearest one that does not: the torques are those of the
@@ -86,6 +86,11 @@ def inverse_dynamics(
         options: An `InverseOptions`: distribution, mask, time, tau, parameters.
         **shortcuts: Fields of the options, and of the distribution: torque_weight, torque_target, force_weight,
             force_target, rank.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> still = dl.inverse_dynamics(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3), actuation="crank_joint")
+    >>> still.torque.shape
+    (1,)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     choice, robot = options.distribution, actuated(mechanism, actuation)
@@ -103,10 +108,14 @@ def inverse_dynamics(
 def actuated_inverse_dynamics(
     robot: ActuatedMechanism, q: Traced, v: Traced, a: Traced, *, setting: InverseInputs = NO_INPUTS
 ) -> InverseDynamics:
-    """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialised, bound and inlined.
+    """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialized, bound and inlined.
 
     Fields of `setting` are keywords, too: mask, time, tau, torque_weight, torque_target, force_weight, force_target,
     rank.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"))
+    >>> dl.control.actuated_inverse_dynamics(cart, np.zeros(2), np.zeros(2), np.zeros(2)).torque.shape == (cart.nu,)
+    True
     """
     mask, time, tau, *_, share = setting
     forces = [rnea(robot.model, q, v, a), -passive_forces(robot.model, q, v)]

@@ -39,6 +39,9 @@ def gravity_compensation(
         q: Configurations (…, nq) [rad, m].
         actuation: As for `inverse_dynamics`.
         options: mask, time, tau, weights and targets, rank and parameters, as for `inverse_dynamics`.
+
+    >>> dl.control.gravity_compensation(dl.load("double_pendulum"), [0.1, 0.2]).torque.shape
+    (2,)
     """
     robot = actuated(mechanism, actuation)
     still = np.zeros(robot.nv)
@@ -98,19 +101,19 @@ def equilibrium(
         contacts: Where it may touch: some `Contact`. Those with a gap do not push.
         actuation: As for `inverse_dynamics`.
         tolerance: As for `contact_dynamics`.
-        share: What may be missing in an equilibrium, as a share of the largest generalised force of gravity.
+        share: What may be missing in an equilibrium, as a share of the largest generalized force of gravity.
         options: friction, normal, height, limits and the like, as for `contact_inverse_dynamics`; tau (…, nv) are
-            generalised forces besides those of the model's springs [N·m, N].
+            generalized forces besides those of the model's springs [N·m, N].
     """
     robot = actuated(mechanism, actuation)
     contacts = contacts_of(contacts)
     if not contacts and not robot.m and not options.get("limits"):
-        raise ActuationError(
-            "there are no contacts or constraints: gravity_compensation gives the torques.", code="nothing-to-do"
-        )
+        raise ActuationError("there are no contacts or constraints: use gravity_compensation.", code="nothing-to-do")
     if not 0.0 <= share < np.inf:
         raise ActuationError(
-            f"share is {share!r}; it is what may be missing, not negative, such as 1e-6.", code="out-of-range"
+            f"share is {share!r}; it must not be negative: it is the fraction of the forces that may be "
+            "missing, such as 1e-6.",
+            code="out-of-range",
         )
     passive, q = _passive(robot), np.asarray(q, float)
     if q.shape[-1:] != (robot.nq,):

@@ -16,7 +16,11 @@ from delassus.errors import Sentences
 
 
 class ControlStatus(Sentences):
-    """What became of a motion that was asked for; `sentence` says it in words."""
+    """What became of a motion that was asked for; `sentence` says it in words.
+
+    >>> all(status.sentence for status in dl.control.ControlStatus)
+    True
+    """
 
     REALISED = 0, "The torques give the motion that was asked for."
     NEAREST = (
@@ -57,6 +61,10 @@ class InverseDynamics(Provenance, Outcome, _Arrays):
         status: (…) numbers of `ControlStatus`.
         violation: (…, m) J a + γ + C λ [m/s², rad/s²]: how far the acceleration breaks the constraints.
         actuated: The mechanism with its actuators.
+
+    >>> arm, zero = dl.load("double_pendulum"), np.zeros(2)
+    >>> isinstance(dl.inverse_dynamics(arm, zero, zero, zero), dl.control.InverseDynamics)
+    True
     """
 
     status_type = ControlStatus

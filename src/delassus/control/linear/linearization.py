@@ -65,6 +65,10 @@ class Linearization:
         q, v, torque: The state, and the forces of the actuators.
         robot: The mechanism with its actuators.
         time_step: [s] for which inputs are held; None for rates.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.linearize(cart, np.zeros(2)).B.shape
+    (4, 1)
     """
 
     A: Floats
@@ -103,7 +107,7 @@ class Linearization:
         return q, self.v + np.matvec(self.basis, eta) + np.matvec(self.lift, xi)
 
     def discrete(self, time_step: float) -> Linearization:
-        """The same for steps of time [s], in which the actuators' forces are constant: exact for the linear model."""
+        """The model in time steps [s] during which the actuators' forces are constant: exact for the linear model."""
         if self.time_step is not None:
             raise LinearizationError(
                 f"the model has a time step of {self.time_step:g} s already.", code="conflicting-arguments"
@@ -143,6 +147,10 @@ def linearize(
 
     Raises:
         LinearizationError: If a state does not meet the constraints, or there is no such model.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.linearize(cart, np.zeros(2)).A.shape
+    (4, 4)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     tau, time, parameters = options.tau, options.time, options.parameters
@@ -152,7 +160,7 @@ def linearize(
         if not constraint.holds_positions:
             raise LinearizationError(
                 f"the constraint {constraint.label!r} holds velocities alone: positions and velocities then have "
-                "different freedoms, and there is no linear model of this kind.",
+                "different freedoms, and linearize does not support this.",
                 code="not-supported",
             )
     q, v = real_array("q", q), np.zeros(robot.nv) if v is None else real_array("v", v)

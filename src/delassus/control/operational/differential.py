@@ -1,6 +1,6 @@
 """Differential inverse kinematics: velocities that move tasks as they are asked to, within limits of the joints.
 
-    minimise  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
+    minimize  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
 
 D the diagonal of M, so that nothing depends on units, and δ a small share that keeps velocities small where tasks leave
 a choice or lose rank. All tasks are weighed against each other here; priorities are for `task_inverse_dynamics`.
@@ -66,6 +66,10 @@ class TaskVelocities(Outcome, _Arrays):
         status: (…) numbers of `ControlStatus`: REALISED, NEAREST where limits or singular poses are in the way, or
             limits contradict each other.
         bounded: (…, nv) 1 for velocities at their upper limit, -1 at their lower one, otherwise 0.
+
+    >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
+    >>> dl.control.differential_inverse_kinematics(tasks, [0.0, 0.0], [0.1, 0.2]).velocity.round(6)
+    array([0.1, 0.2])
     """
 
     status_type = ControlStatus
@@ -110,6 +114,10 @@ def differential_inverse_kinematics(
         damping: (…) δ, as a share of what moves the tasks; with zero, velocities are some that will do.
         lower: (…, nv) lowest velocities, by default the model's limits of speed, and those that `step` makes.
         upper: (…, nv) highest velocities, likewise; where one is below the lowest, that is the one that holds.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.differential_inverse_kinematics(tasks, np.full(7, 0.3), np.zeros(6)).velocity.shape
+    (7,)
     """
     n, model = tasks.nv, tasks.model
     J, weight = task_jacobian(tasks, q), tasks.weights / tasks.sizes

@@ -54,6 +54,10 @@ class TaskPose(Outcome, _Arrays):
         error: (…, t) what is left of the tasks' errors [m, rad].
         iterations: (…) how many were made.
         status: (…) numbers of `Status`: CONVERGED, or LEAST_SQUARES where no pose nearby is better.
+
+    >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
+    >>> dl.control.inverse_kinematics(tasks, [0.0, 0.0], [0.1, 0.2]).q.round(6)
+    array([0.1, 0.2])
     """
 
     status_type = Status
@@ -87,12 +91,15 @@ def inverse_kinematics(
         tasks: A robot with tasks; their weights count where they cannot all be met.
         q0: Configurations (…, nq) [rad, m] to start from.
         targets: (…, ntargets) where the tasks are to be, one after the other: x y z for a position, and a quaternion
-            x y z w after it for a pose; x y z of the centre of mass; a configuration for a posture.
+            x y z w after it for a pose; x y z of the center of mass; a configuration for a posture.
         locked: Joints that must not move, by name or pattern.
         iterations: How many are made at most.
         limits: Whether joints stay within their limits of position.
         time: (…) [s] what references of constraints move with, needed where they do.
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
+
+    >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
+    >>> pose = dl.control.inverse_kinematics(tasks, [0.0, 0.0], [0.1, 0.2])
     """
     iteration_count("iterations", iterations)
     model, mechanism = tasks.model, tasks.mechanism

@@ -58,6 +58,10 @@ class OperationalSpace(Outcome, _Arrays):
         inverse: J̄ (…, nv, t), the dynamically consistent inverse of J.
         projector: N (…, nv, nv): torques N tau do not accelerate the tasks.
         status: (…) numbers of `ControlStatus`: REALISED, or SINGULAR where tasks cannot move or depend on each other.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.operational_space(tasks, np.full(7, 0.3), np.zeros(7)).inertia.shape
+    (6, 6)
     """
 
     status_type = ControlStatus
@@ -85,6 +89,10 @@ def operational_space(
         v: Velocities (…, nv) [rad/s, m/s].
         mask: (…, m) not zero for rows of constraints that act; by default all.
         time: (…) [s] what references move with, needed where they do.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.operational_space(tasks, np.full(7, 0.3), np.zeros(7)).projector.shape
+    (7, 7)
     """
     J, bias = task_jacobian(tasks, q), task_bias(tasks, q, v)
     model, n = tasks.model, tasks.nv
@@ -138,7 +146,7 @@ def in_energy(model: Any, q: Any, rows: Any) -> EnergySpace:
 
 
 def _add_compliance(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
-    """The same in y, x = back y, where half the square of y has the work on rows that give way, `soft`, in it."""
+    """Change variables to y, x = back y, so that half the square of y includes the work on compliant rows, `soft`."""
     scaled = 1.0 / numpy.array(row_mobilities(tasks.mechanism))[soft] * tasks.robot.mechanism_compliance[soft]
     A, n = space.rows[soft], tasks.nv
     K = ldl(np.eye(n) + A.T @ (A / scaled[:, None]))  # of which L D^½ is a root

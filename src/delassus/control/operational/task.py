@@ -1,7 +1,7 @@
 """Tasks: quantities of a robot that are to move in some way, ẋ = J v, ẍ = J a + J̇ v.
 
 A task says how many rows it has, their Jacobian and J̇ v, and, if it can be reached by a pose, how far a pose is from a
-target. Any object that does so is one; those here are the motions of frames, of the centre of mass, of momentum and of
+target. Any object that does so is one; those here are the motions of frames, of the center of mass, of momentum and of
 joints.
 """
 
@@ -45,6 +45,9 @@ class Task:
     Attributes:
         priority: Tasks of a smaller number come first; those of one number are weighed against each other.
         weight: Squares of what rows lack are added with it.
+
+    >>> isinstance(dl.control.FrameTask("tool"), dl.control.Task)
+    True
     """
 
     priority: int = 0
@@ -54,7 +57,7 @@ class Task:
         positive_number("the weight of a task", self.weight)
         if not isinstance(self.priority, Integral):
             raise TaskError(
-                f"the priority of a task is {self.priority!r}; it is a whole number, such as 0.",
+                f"the priority of a task is {self.priority!r}; it must be an integer, such as 0.",
                 code="not-a-whole-number",
             )
 
@@ -103,7 +106,8 @@ class _RowTask(Task):
             or not set(rows) <= set(known)
         ):
             raise TaskError(
-                f"the rows are {short(repr(given))}; they are some of {', '.join(known)}, each once, or their numbers, "
+                f"the rows are {short(repr(given))}; they must be some of {', '.join(known)}, each once, or "
+                "their numbers, "
                 "or 'position', 'rotation' or 'all'.",
                 code="unknown-row",
             )
@@ -132,6 +136,9 @@ class FrameTask(_RowTask):
 
     `rows` are some of these, as in "x y rz", "position", or "rotation". A target is a position x y z [m], and, if a row
     is an angle, a quaternion x y z w after it.
+
+    >>> dl.control.FrameTask("tool", rows="position").count(dl.load("arm7"))
+    3
     """
 
     frame: Any
@@ -164,7 +171,11 @@ class FrameTask(_RowTask):
 
 @dataclass(frozen=True)
 class CenterOfMassTask(_RowTask):
-    """The centre of mass, along the world's axes; a target is a position x y z [m]."""
+    """The center of mass, along the world's axes; a target is a position x y z [m].
+
+    >>> dl.control.CenterOfMassTask(rows="x y").count(dl.load("quadruped"))
+    2
+    """
 
     rows: Any = field(default=ROWS[:3], kw_only=True)
 
@@ -181,19 +192,22 @@ class CenterOfMassTask(_RowTask):
         return rate[self.places] / total_mass(model, links_of(model))
 
     def targets(self, model: Model) -> int:
-        """A position."""
+        """The size of a target: a position, 3."""
         return 3
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:
-        """p - p*."""
+        """The error p - p* (count,) [m] of the center of mass."""
         return (center_of_mass(model, q) - target)[self.places]
 
 
 @dataclass(frozen=True)
 class MomentumTask(_RowTask):
-    """Momentum about the centre of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
+    """Momentum about the center of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
 
     Its "velocity" is the momentum, its "acceleration" the force that changes it. No pose reaches it.
+
+    >>> dl.control.MomentumTask().count(dl.load("quadruped"))
+    6
     """
 
     def jacobian(self, model: Model, q: Traced) -> Traced:
@@ -207,7 +221,11 @@ class MomentumTask(_RowTask):
 
 @dataclass(frozen=True)
 class PostureTask(Task):
-    """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,)."""
+    """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,).
+
+    >>> dl.control.PostureTask().count(dl.load("quadruped"))
+    12
+    """
 
     joints: str | tuple[str, ...] = ()
 
@@ -216,7 +234,7 @@ class PostureTask(Task):
         object.__setattr__(self, "joints", elements(self.joints))
         for joint in self.joints:
             if not isinstance(joint, str):
-                raise TaskError(f"joints are {short(repr(joint))}; they are names or patterns.", code="wrong-type")
+                raise TaskError(f"joints are {short(repr(joint))}; they must be names or patterns.", code="wrong-type")
 
     def selected_joints(self, model: Model) -> list[Joint]:
         """The joints, in the order of the patterns."""
@@ -243,11 +261,11 @@ class PostureTask(Task):
         return np.array(numpy.eye(model.nv)[self.velocities(model)])
 
     def bias(self, model: Model, q: Traced, v: Traced) -> Traced:
-        """Zero (count,)."""
+        """The velocity product J̇ v (count,), which is zero."""
         return np.zeros(self.count(model))
 
     def targets(self, model: Model) -> int:
-        """A configuration."""
+        """The size of a target: a configuration, nq."""
         return model.nq
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:

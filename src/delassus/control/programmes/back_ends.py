@@ -1,4 +1,4 @@
-"""Who solves a programme: the project's own kernel, or packages of other people, one programme at a time."""
+"""Who solves a program: the project's own kernel, or packages of other people, one program at a time."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def solve_by(
 
 
 def _check_start(programme: ProgrammeData, start: Any) -> None:
-    expect("start", start, QPSolution, "another programme's answer")
+    expect("start", start, QPSolution, "another program's answer")
     ours, theirs = programme.shape, start.programme.shape
     if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
         raise ProgrammeError(
-            f"start is the answer to {start.programme!r}; it is to be one to {programme!r}.", code="other-system"
+            f"start is the solution of {start.programme!r}; it must be one of {programme!r}.", code="other-system"
         )
 
 
@@ -87,7 +87,7 @@ def _in_lanes(programme: ProgrammeData, start: QPSolution | None, tolerance: flo
 def _solve_one(
     programme: ProgrammeData, method: str, start: QPSolution | None, tolerance: float, iterations: int
 ) -> tuple[Array, Array, int, QPStatus, float, float]:
-    """x, multipliers, iterations, status and errors of one programme by a package; a NaN never leaves it."""
+    """x, multipliers, iterations, status and errors of one program by a package; a NaN never leaves it."""
     shape = programme.shape
     finite = all(np.isfinite(x).all() for x in (programme.H, programme.g, programme.A, programme.b, programme.C))
     finite = finite and bool(np.isfinite(programme.K).all() and np.isfinite(programme.k).all())
@@ -111,7 +111,7 @@ def by_proxsuite(programme: ProgrammeData, start: QPSolution | None, tolerance: 
     """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
     if programme.cones:
         raise ProgrammeError(
-            "proxsuite solves programmes without cones; take pyramids, or method='clarabel'.", code="not-supported"
+            "proxsuite solves programs without cones; take pyramids, or method='clarabel'.", code="not-supported"
         )
     shape = programme.shape
     lower, upper = (np.clip(x, -1e20, 1e20) for x in (programme.lower, programme.upper))

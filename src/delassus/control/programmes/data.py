@@ -1,4 +1,4 @@
-"""The numbers and names of a quadratic programme, or of a batch of them, checked, and how well some x fits them."""
+"""The numbers and names of a quadratic program, or of a batch of them, checked, and how well some x fits them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ProgrammeData:
         uneven = np.abs(given["H"] - np.swapaxes(given["H"], -1, -2))
         if np.any(uneven > SYMMETRIC * np.max(np.abs(given["H"]), (-1, -2), keepdims=True)):
             raise ProgrammeError(
-                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it is symmetric: give (H + Hᵀ) / 2.",
+                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it must be symmetric: give (H + Hᵀ) / 2.",
                 code="not-symmetric",
             )
         for name, of in _VECTORS.items():
@@ -75,7 +75,7 @@ class ProgrammeData:
         for what in ("names", "unknowns"):
             if not all(isinstance(name, str) for name in elements(getattr(self, what))):
                 raise ProgrammeError(
-                    f"{what} is {short(repr(getattr(self, what)))}; they are texts.", code="wrong-type"
+                    f"{what} is {short(repr(getattr(self, what)))}; they must be texts.", code="wrong-type"
                 )
         cones = tuple(int(size) for size in sizes)
         if sum(cones) != given["K"].shape[-2] or any(size < 1 for size in cones):
@@ -138,7 +138,7 @@ class ProgrammeData:
         return found
 
     def item(self, *index: Any) -> Self:
-        """One programme of a batch."""
+        """One program of a batch."""
         batch, chosen = self.batch, {}
         for name in (*_MATRICES, *_VECTORS):
             value = getattr(self, name)
@@ -147,13 +147,13 @@ class ProgrammeData:
                 np.broadcast_to(False, batch)[index]
             except (IndexError, TypeError, ValueError, OverflowError):
                 raise ProgrammeError(
-                    f"there is no programme {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
+                    f"there is no program {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
                 ) from None
             chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-own:]))[index]
         return replace(self, **chosen)
 
     def row_violation(self, x: Any) -> Array:
-        """(…, multipliers) by how much x breaks each row, in its own units; rows of one cone share its distance."""
+        """(…, multipliers) by how much x violates each row, in its own units; rows of one cone share its distance."""
         x = self._unknowns(x)
         equal = np.abs(_times(self.A, x) - self.b)
         rows = _times(self.C, x)
@@ -213,7 +213,10 @@ def _matrix(name: str, value: Any, n: int) -> Array:
         return np.zeros((0, n))
     found = real_array(name, value)
     if found.ndim < 2 or found.shape[-1] != n:
-        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has the {n} unknowns.", code="wrong-shape")
+        raise ProgrammeError(
+            f"{name} has shape {found.shape}; its last axis must have the size {n}, the number of unknowns.",
+            code="wrong-shape",
+        )
     return found
 
 

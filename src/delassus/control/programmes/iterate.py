@@ -23,7 +23,7 @@ FLAT: Final = 1e-4
 """The slope of what rows miss, as a share of it, where it is as good as least."""
 
 UNBOUNDED: Final = 1e6
-"""How many times the size of a programme x is, at the least, where the cost falls without end."""
+"""How many times the size of a program x is, at the least, where the cost falls without end."""
 
 ALONG: Final = 1e-6
 """The share of its length by which such an x may leave the directions in which rows and cost do not end."""
@@ -45,7 +45,7 @@ class Pushes(NamedTuple):
 
     @classmethod
     def of(cls, p: Scaled, Ax: Any, Rx: Any, y: Any, z: Any, epsilon: Any) -> Pushes:
-        """Around multipliers."""
+        """The multipliers of the augmented Lagrangian at x, around y and z."""
         m, inverse = p.shape.rows, 1.0 / epsilon
         high, low = z[:m] + (Rx[:m] - p.upper) * inverse, z[:m] + (Rx[:m] - p.lower) * inverse
         return cls(y + (Ax - p.b) * inverse, high, low, z[m:] + Rx[m:] * inverse)
@@ -72,7 +72,7 @@ class Iterate(NamedTuple):
         count: Newton steps made.
         resting: How often x̄ has not moved.
         gradient: (n,) that of φ.
-        primal, dual: Errors in the programme's units.
+        primal, dual: Errors in the program's units.
         apart, wide: The largest error of scaled rows, and how large the numbers are whose difference it is, at least 1.
         steep, high: The same for the scaled gradient of the programme.
     """
@@ -96,7 +96,7 @@ class Iterate(NamedTuple):
     high: Any
 
     def is_within(self, tolerance: Any) -> Any:
-        """Whether errors are below a tolerance, both as they are and as shares of what they are the difference of.
+        """Whether errors are below a tolerance, absolutely and relative to the terms that cancel in them.
 
         As they are, rounding is enough.
         """
@@ -154,5 +154,5 @@ def update_errors(p: Scaled, now: Iterate) -> Iterate:
 
 
 def rho_of(p: Scaled) -> float:
-    """ρ."""
+    """The proximal weight ρ of the primal variables."""
     return RHO[bool(p.shape.cones)]

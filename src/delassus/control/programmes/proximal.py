@@ -1,6 +1,6 @@
 """The proximal method of multipliers, with Newton steps on its piecewise smooth inner problems.
 
-Around x̄ and multipliers y, z it minimises
+Around x̄ and multipliers y, z it minimizes
 
     φ(x) = ½ xᵀ H x + gᵀ x + ρ/2 ‖x - x̄‖² + 1/(2ε) ‖A x - b + ε y‖² + 1/(2ε) dist²(R x + r + ε z, allowed)
 

@@ -1,4 +1,4 @@
-"""What is known of a programme before its numbers are: how large it is, its cones, and where its matrices are zero."""
+"""What is known of a program before its numbers are: how large it is, its cones, and where its matrices are zero."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delassus.errors import BadArgument
 
 
 class ProgrammeError(BadArgument):
-    """A quadratic programme that is not one."""
+    """A quadratic program that is not one."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a programme's solver found, in words: how good it is, which rows hold it, which rows it breaks."""
+"""What a program's solver found, in words: how good it is, which rows hold it, which rows it breaks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ BROKEN: Final = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class QPSolution(Outcome):
-    """The answer to a programme, or to each of a batch.
+    """The answer to a program, or to each of a batch.
 
     Attributes:
-        programme: What was solved.
+        program: What was solved.
         x: (…, n).
         multipliers: (…, equalities + rows + cone rows): H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
         primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from
@@ -34,6 +34,10 @@ class QPSolution(Outcome):
         dual: (…) the largest element of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
         iterations: (…) how many were made.
         status: (…) numbers of `QPStatus`.
+
+    >>> solution = dl.control.QP(np.eye(2), [-1.0, 0.0]).solve()
+    >>> solution.x.round(6)
+    array([1., 0.])
     """
 
     status_type: ClassVar = QPStatus
@@ -64,13 +68,13 @@ class QPSolution(Outcome):
         return self.programme.slack(self.x)
 
     def active(self, tolerance: float = 1e-7) -> list[str]:
-        """The names of the rows of C and of the cones of which a single programme's answer is at the bound."""
+        """The names of the rows of C and of the cones of which a single program's answer is at the bound."""
         tolerance = _check_tolerance(tolerance)
         slack = self._single(self.slack, "active")
         return [name for name, left in zip(self.programme.bounded_names, slack, strict=True) if left <= tolerance]
 
     def violated_rows(self, tolerance: float = BROKEN) -> dict[str, float]:
-        """The rows that a single programme's answer breaks, the worst first, and by how much, in their own units."""
+        """The rows that a single program's answer breaks, the worst first, and by how much, in their own units."""
         tolerance = _check_tolerance(tolerance)
         missed = self._single(self.row_violation, "violated_rows")
         found = {
@@ -97,13 +101,13 @@ class QPSolution(Outcome):
     def _single(self, values: Array, what: str) -> Array:
         if values.ndim > 1:
             raise ProgrammeError(
-                f"{what} is about one programme, and this is the answer to {values.shape[:-1]}: take one with item(…).",
+                f"{what} is about one program, and this is the answer to {values.shape[:-1]}: take one with item(…).",
                 code="wrong-shape",
             )
         return values
 
     def item(self, *index: int) -> QPSolution:
-        """The answer to one programme of a batch."""
+        """The answer to one program of a batch."""
         numbers = (self.x, self.multipliers, self.primal, self.dual, self.iterations, self.status)
         return QPSolution(self.programme.item(*index), *(x[index] for x in numbers))
 

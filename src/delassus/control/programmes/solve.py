@@ -1,4 +1,4 @@
-"""The kernel that solves quadratic programmes, one or a batch, and inlines into other kernels."""
+"""The kernel that solves quadratic programs, one or a batch, and inlines into other kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delassus.control.programmes.scaled import FAR, Data, Scaled, largest
 from delassus.control.programmes.shape import ProgrammeShape
 
 TOLERANCE: Final = 1e-9
-"""Of the errors of rows and of the gradient, in the programme's own units."""
+"""Of the errors of rows and of the gradient, in the program's own units."""
 
 LARGEST: Final = 1e50
 """Right-hand sides beyond count as not finite."""
@@ -24,7 +24,7 @@ ITERATIONS: Final = 200
 
 
 class QPResult(NamedTuple):
-    """What the solver found, of one programme or a batch.
+    """The solution of one QP or a batch, as arrays.
 
     Attributes:
         x: (…, n).
@@ -48,7 +48,7 @@ class ProgrammeInputs(NamedTuple):
     """Where a solve begins and ends.
 
     Attributes:
-        start: (n,) an x to start from, that of a programme that was much the same.
+        start: (n,) an x to start from, that of a program that was much the same.
         push: (multipliers,) likewise.
         tolerance: () the error at which it ends.
         iterations: () the largest number of Newton steps.
@@ -89,7 +89,7 @@ def solve_programme(
 
 
 def solve_programme_inline(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs = USUAL) -> QPResult:
-    """The same for a function that is traced."""
+    """Solve a QP inside a kernel: the inlined form of the kernel above."""
     start, push, tolerance, iterations = solve
     e, n = shape.equalities, shape.n
     good = np.isfinite(np.sum(data.H) + np.sum(data.g) + np.sum(data.A) + np.sum(data.b) + np.sum(data.C))

@@ -1,4 +1,4 @@
-"""How a programme was solved."""
+"""How a program was solved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from delassus.errors import Sentences
 
 
 class QPStatus(Sentences):
-    """How a programme was solved; `sentence` says it in words."""
+    """How a program was solved; `sentence` says it in words.
+
+    >>> all(status.sentence for status in dl.control.QPStatus)
+    True
+    """
 
     SOLVED = 0, "The answer is the best one that meets all rows."
     INFEASIBLE = 1, "No answer meets all rows; this one breaks them least."

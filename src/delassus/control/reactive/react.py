@@ -1,4 +1,4 @@
-"""The kernel of reactive control: the programme of a state is built and solved, and its torques are given."""
+"""The kernel of reactive control: the program of a state is built and solved, and its torques are given."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReactionArrays(NamedTuple):
 def compute_reaction(
     control: ControlData, q: Any, v: Any, reference: Any, solve: ProgrammeInputs = USUAL
 ) -> ReactionArrays:
-    """For a function that is traced. Torques are finite, and within their limits, whatever the state is."""
+    """Solve the QP of reactive control inside a kernel. Torques are finite and within their limits for any state."""
     s = Situation.of(control, control.places, q, v, reference)
     cones = (3,) * (control.cone_rows // 3)
     shape = ProgrammeShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace

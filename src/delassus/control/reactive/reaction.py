@@ -39,9 +39,9 @@ class Reaction(Outcome):
         torque: (…, nu) forces of the actuators [N·m, N], finite and within their limits whatever happened.
         force: (…, nf) of supports and constraints [N, N·m].
         acceleration: (…, nv) [rad/s², m/s²].
-        multipliers: (…, multipliers) of the programme's rows.
+        multipliers: (…, multipliers) of the program's rows.
         primal: (…) the largest error of rows, in their own units.
-        dual: (…) the largest element of the programme's gradient.
+        dual: (…) the largest element of the program's gradient.
         iterations: (…) Newton steps made.
         status: (…) numbers of `QPStatus`.
     """
@@ -87,7 +87,7 @@ class Reaction(Outcome):
 
     @property
     def solution(self) -> QPSolution:
-        """The answer to the programme: which rows are at their bounds, which are broken."""
+        """The answer to the program: which rows are at their bounds, which are broken."""
         return QPSolution(
             programme_of(self.control, self.q, self.v, self.reference),
             self.x,
@@ -115,7 +115,7 @@ class Reaction(Outcome):
 
 
 def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
-    """The programme of a state or a batch, with names."""
+    """The program of a state or a batch, with names."""
     q, v, reference = _check_state(control, q, v, reference)
     data: Any = build_programme(control, q, v, reference)
     passive = np.abs(control.actuated.passive).argmax(axis=0)

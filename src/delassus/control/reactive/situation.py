@@ -66,7 +66,7 @@ class Situation(NamedTuple):
 
     @property
     def motion(self) -> Any:
-        """[M, -Jᵀ] (nv, n): generalised forces that actuators have to make, less c, per x."""
+        """[M, -Jᵀ] (nv, n): generalized forces that actuators have to make, less c, per x."""
         return np.concatenate([self.M, -self.J.T], 1)
 
     @property

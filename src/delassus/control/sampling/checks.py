@@ -56,7 +56,7 @@ def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
         low, high = np.broadcast_to(low, (sim.nu,)), np.broadcast_to(high, (sim.nu,))
     except ValueError:
         raise SamplingError(
-            f"limits is {limits!r}; it is one number or {sim.nu} of them for ±, or a pair (lower, upper) of such.",
+            f"limits is {limits!r}; it must be one number or {sim.nu} of them for ±, or a pair (lower, upper) of such.",
             code="wrong-shape",
         ) from None
     if not np.all(low <= high):
@@ -85,7 +85,9 @@ def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
     try:
         found = np.broadcast_to(given, (sim.nu,)).copy()
     except ValueError:
-        raise SamplingError(f"noise is {noise!r}; it is one number or {sim.nu} of them.", code="wrong-shape") from None
+        raise SamplingError(
+            f"noise is {noise!r}; it must be one number or {sim.nu} of them.", code="wrong-shape"
+        ) from None
     if not (np.all(np.isfinite(found)) and np.all(found >= 0.0) and np.any(found > 0.0)):
         raise SamplingError(
             f"noise is {noise!r}; standard deviations are finite, and one at least is positive.", code="out-of-range"
@@ -104,7 +106,7 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
             found = cost(sim.model, *state)
         except (TypeError, ValueError, OverflowError) as error:
             raise SamplingError(
-                f"{cost.name} cannot be the {what}, a kernel {forms} -> (): {error}", code="function-failed"
+                f"{cost.name} cannot be used as the {what}, a kernel {forms} -> (): {error}", code="function-failed"
             ) from error
         if np.shape(found) != ():
             raise SamplingError(

@@ -101,14 +101,14 @@ class Sampling(Frozen):
         expect("sim", sim, Simulation, 'Simulation(load("cart_pole"))')
         if sim.ground.batch:
             raise SamplingError(
-                f"the ground is one of items {sim.ground.batch}; plans are tried on one ground.", code="batch-mismatch"
+                f"the ground has batch axes {sim.ground.batch}; planning needs a single ground.", code="batch-mismatch"
             )
         if not sim.nu:
             raise SamplingError("the simulation has no controls: there is nothing to plan.", code="nothing-to-do")
         for what, given in (("cost", cost), ("final cost", final)):
             if not callable(given) and not (given is None and what != "cost"):
                 raise SamplingError(
-                    f"the {what} is {given!r}; it is a kernel, or a function of NumPy.", code="wrong-type"
+                    f"the {what} is {given!r}; it must be a kernel, or a function of NumPy.", code="wrong-type"
                 )
         self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
@@ -249,7 +249,7 @@ class Sampling(Frozen):
         expect("the plan", plan, Plan, "planner.start(seed=0)")
         if plan.knots.shape != (self.knots, self.sim.nu):
             raise SamplingError(
-                f"the plan is one of another planner: its knots have shape {plan.knots.shape}, and those made here "
+                f"the plan belongs to another planner: its knots have shape {plan.knots.shape}, and those made here "
                 f"{(self.knots, self.sim.nu)}.",
                 code="other-system",
             )
@@ -261,15 +261,15 @@ class Sampling(Frozen):
         model = self.sim.model
         if state.q.shape[-1:] != (model.nq,) or state.v.shape[-1:] != (model.nv,):
             raise SamplingError(
-                f"the state is one of another robot: q and v have shapes {state.q.shape} and {state.v.shape}, and "
+                f"the state belongs to another robot: q and v have shapes {state.q.shape} and {state.v.shape}, and "
                 f"here they have {model.nq} and {model.nv} elements.",
                 code="other-system",
             )
         if not np.all(np.isfinite(state.time)):
-            raise SamplingError(f"the state's time is {state.time} s; it is a finite number.", code="not-finite")
+            raise SamplingError(f"the state's time is {state.time} s; it must be a finite number.", code="not-finite")
         if state.q.ndim != 1:
             raise SamplingError(
-                f"the state is one of items {state.q.shape[:-1]}; a plan is for one robot.", code="batch-mismatch"
+                f"the state has batch axes {state.q.shape[:-1]}; a plan is for one robot.", code="batch-mismatch"
             )
 
 

@@ -38,6 +38,11 @@ def frame_velocity_derivatives(
         v: Velocity (nv,) [rad/s, m/s].
         frame: The frame's name.
         reference: "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED" (see `kinematics`).
+
+    >>> robot, q, v = dl.load("double_pendulum"), np.zeros(2), np.ones(2)
+    >>> by_q, J = dl.derivatives.frame_velocity_derivatives(robot, q, v, frame="tip")
+    >>> by_q.shape, J.shape
+    ((6, 2), (6, 2))
     """
     d = _derivatives(model, q, v, np.zeros(model.nv), frame, reference)
     return d.v_by_q, d.jacobian
@@ -57,6 +62,10 @@ def frame_acceleration_derivatives(
         frame: The frame's name.
         reference: "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED" (see `kinematics`).
         classical: Whether the linear part is the acceleration of a point (see `frame_acceleration`).
+
+    >>> arm, q = dl.load("double_pendulum"), np.zeros(2)
+    >>> dl.derivatives.frame_acceleration_derivatives(arm, q, q, q, frame="tip")[0].shape
+    (6, 2)
     """
     d = _derivatives(model, q, v, a, frame, reference)
     if not classical:

@@ -43,6 +43,11 @@ def rnea_derivatives(
         v: Velocity (nv,) [rad/s, m/s].
         a: Acceleration (nv,) [rad/s², m/s²].
         forces: (njoints, 6) [N, N·m] on the bodies, as in `rnea`, constant in their frames (input at run time).
+
+    >>> robot, q, v, a = dl.load("double_pendulum"), np.zeros(2), np.ones(2), np.zeros(2)
+    >>> by_q, by_v, M = dl.derivatives.rnea_derivatives(robot, q, v, a)
+    >>> bool(np.allclose(M, dl.crba(robot, q)))
+    True
     """
     return torque_derivatives(model, q, v, a, forces=forces)
 

@@ -34,9 +34,15 @@ def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = Non
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         forces: External forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first (input at
             run time).
+
+    >>> robot = dl.load("double_pendulum")
+    >>> q, v, tau = np.array([0.1, 0.2]), np.ones(2), np.zeros(2)
+    >>> a = dl.aba(robot, q, v, tau)
+    >>> bool(np.allclose(dl.rnea(robot, q, v, a), tau))
+    True
     """
     tree = links_of(model)
     check_inertias(model)

@@ -34,6 +34,9 @@ def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
     δ leads from the joint's rest to q: the difference of coordinates; of rotations the shortest rotation vector; of
     free and planar joints the straight way of the origin, in the body's axes, and the rotation. Tendons over joints
     pull these with their moment arms.
+
+    >>> dl.dynamics.passive_forces(dl.load("pendulum"), [0.3], [0.0]).shape
+    (1,)
     """
     total = joint_forces(model, q, v)
     for tendon in tendon_states(model, q, v):
@@ -61,7 +64,11 @@ def joint_forces(model: Model, q: Any, v: Any) -> Any:
 @kernel("(nq)->()")
 def spring_energy(model: Model, q: Traced) -> Floats:
     """½ Σ k δ(q)² [J]: the energy of the springs in joints and of tendons, zero at rest; less the potential energy of
-    masses whose weight is compensated."""
+    masses whose weight is compensated.
+
+    >>> float(dl.dynamics.spring_energy(dl.load("pendulum"), [0.3]))
+    0.0
+    """
     total = np.array(0.0)
     for joint, i in zip(model.joints, model.q_starts, strict=True):
         if any(joint.stiffness):

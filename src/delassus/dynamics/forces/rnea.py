@@ -4,7 +4,7 @@ Computes tau = M(q) a + c(q, v) - Σ Jᵀ f_ext in O(n) operations: inverse dyna
 c(q, v) (Coriolis, centrifugal and gravity terms), with v = 0 as well the gravity terms alone. Reference:
 J. Luh, M. Walker, R. Paul, On-line computational scheme for mechanical manipulators (1980): in link frames, with the
 acceleration of each link's origin as a point, which needs no linear velocities. A point at r from the origin has the
-acceleration a + B r, where B = α× + ω× ω× is used for the centre of mass, for the moment and for all children.
+acceleration a + B r, where B = α× + ω× ω× is used for the center of mass, for the moment and for all children.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from delassus.model.model import Model
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
 def rnea(model: Model, q: Traced, v: Traced, a: Traced, *, forces: Traced = None) -> Floats:
-    """Generalised forces (nv,) [N·m, N] that give the accelerations a.
+    """Generalized forces (nv,) [N·m, N] that give the accelerations a.
 
     Args:
         model: The robot.
@@ -30,19 +30,35 @@ def rnea(model: Model, q: Traced, v: Traced, a: Traced, *, forces: Traced = None
         a: Acceleration (nv,) [rad/s², m/s²].
         forces: External forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first (input at
             run time).
+
+    >>> robot = dl.load("double_pendulum")
+    >>> q, v, a = np.array([0.1, 0.2]), np.zeros(2), np.zeros(2)
+    >>> dl.rnea(robot, q, v, a).shape
+    (2,)
     """
     return newton_euler(model, q, v, a, forces)
 
 
 @kernel("(nq),(nv)->(nv)")
 def bias_torques(model: Model, q: Traced, v: Traced) -> Floats:
-    """The bias c(q, v) (nv,) [N·m, N]: Coriolis, centrifugal and gravity terms."""
+    """The bias c(q, v) (nv,) [N·m, N]: Coriolis, centrifugal and gravity terms.
+
+    >>> robot = dl.load("double_pendulum")
+    >>> q, v = np.array([0.1, 0.2]), np.ones(2)
+    >>> bool(np.allclose(dl.dynamics.bias_torques(robot, q, v), dl.rnea(robot, q, v, np.zeros(2))))
+    True
+    """
     return newton_euler(model, q, v, np.zeros(model.nv))
 
 
 @kernel("(nq)->(nv)")
 def gravity_torques(model: Model, q: Traced) -> Floats:
-    """The generalised forces (nv,) [N·m, N] that hold the robot still against gravity."""
+    """The generalized forces (nv,) [N·m, N] that hold the robot still against gravity.
+
+    >>> robot = dl.load("double_pendulum")
+    >>> dl.dynamics.gravity_torques(robot, np.zeros((5, 2))).shape
+    (5, 2)
+    """
     return newton_euler(model, q, np.zeros(model.nv), np.zeros(model.nv))
 
 

@@ -47,7 +47,7 @@ class TendonState(NamedTuple):
         return rate_of(self.moment_arms, self.dofs, v)
 
     def add_force(self, tau: Any, force: Any) -> Any:
-        """tau + r f (nv,) for a force f along its length."""
+        """Add a force f along the tendon to tau: tau + r f (nv,)."""
         total = np.array(tau)
         for k in self.dofs:
             total[k] = total[k] + self.moment_arms[k] * force

@@ -27,6 +27,12 @@ def coriolis_matrix(model: Model, q: Traced, v: Traced) -> Floats:
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
+
+    >>> robot = dl.load("double_pendulum")
+    >>> q, v = np.array([0.1, 0.2]), np.ones(2)
+    >>> C = dl.dynamics.coriolis_matrix(robot, q, v)
+    >>> bool(np.allclose(C @ v + dl.dynamics.gravity_torques(robot, q), dl.dynamics.bias_torques(robot, q, v)))
+    True
     """
     tree = links_of(model)
     links, moving = tree.links, moving_links(tree, q, v, np.zeros(model.nv), falling=False)

@@ -17,7 +17,11 @@ from delassus.model.model import Model
 
 @kernel("(nq)->(nv,nv)")
 def crba(model: Model, q: Traced) -> Floats:
-    """The mass matrix (nv, nv) [kg·m², kg·m, kg], symmetric and complete."""
+    """The mass matrix (nv, nv) [kg·m², kg·m, kg], symmetric and complete.
+
+    >>> dl.crba(dl.load("double_pendulum"), np.zeros((5, 2))).shape
+    (5, 2, 2)
+    """
     return mass_matrix(model, q)
 
 

@@ -41,7 +41,7 @@ class FreeJoint:
         return at(self.link)
 
     def with_stiffness(self, stiffness: Any) -> FreeJoint:
-        """The joint as it answers to forces with a stiffness (n, n) on its acceleration; what passes it is the same."""
+        """The joint with a stiffness (n, n) on its acceleration; the inertia that it transmits is unchanged."""
         return replace(self, D=ldl(self.whole + stiffness))
 
     def force(self, tau: Any, p: Pair) -> Any:
@@ -58,7 +58,7 @@ class FreeJoint:
         return push - self.W[:3].T @ a[0] - self.W[3:].T @ a[1]
 
     def accelerate(self, a: Pair, own: Any) -> Pair:
-        """a + S q̈: the acceleration of the link with that of its joint, `own` (n,)."""
+        """a + S q̈: the acceleration of the link, with that of its joint, `own` (n,)."""
         S_lin, S_ang = self.link.subspace
         return a[0] + S_lin @ own, a[1] + S_ang @ own
 

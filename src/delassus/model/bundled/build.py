@@ -49,12 +49,12 @@ class Part:
 
 
 def box(sides: Sequence[float], mass: float, at: Sequence[float] = (0.0, 0.0, 0.0)) -> Part:
-    """A box with its centre at a point."""
+    """A box with its center at a point."""
     return Part("box", tuple(map(float, sides)), mass, Placement.of(p=at))
 
 
 def ball(radius: float, mass: float, at: Sequence[float] = (0.0, 0.0, 0.0)) -> Part:
-    """A sphere with its centre at a point."""
+    """A sphere with its center at a point."""
     return Part("sphere", (radius,), mass, Placement.of(p=at))
 
 

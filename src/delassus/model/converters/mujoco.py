@@ -20,7 +20,12 @@ Array = NDArray[np.float64]
 
 
 def q_to_mujoco(model: Model, q: ArrayLike) -> Array:
-    """Configurations (…, nq) in MuJoCo's layout, `qpos`."""
+    """Configurations (…, nq) in MuJoCo's layout, `qpos`.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.q_to_mujoco(robot, robot.neutral())[3:7]      # w first
+    array([1., 0., 0., 0.])
+    """
     result = _check_shape("configuration", model, q, model.nq).copy()
     for start in _quaternions(model):
         result[..., start : start + 4] = np.roll(result[..., start : start + 4], 1, -1)
@@ -28,7 +33,13 @@ def q_to_mujoco(model: Model, q: ArrayLike) -> Array:
 
 
 def q_from_mujoco(model: Model, q: ArrayLike) -> Array:
-    """Configurations in MuJoCo's layout, `qpos`, as (…, nq)."""
+    """Configurations in MuJoCo's layout, `qpos`, as (…, nq).
+
+    >>> robot = dl.load("quadruped")
+    >>> q = robot.posture("home")
+    >>> bool(np.array_equal(dl.mujoco.q_from_mujoco(robot, dl.mujoco.q_to_mujoco(robot, q)), q))
+    True
+    """
     result = _check_shape("configuration", model, q, model.nq).copy()
     for start in _quaternions(model):
         result[..., start : start + 4] = np.roll(result[..., start : start + 4], -1, -1)
@@ -36,23 +47,43 @@ def q_from_mujoco(model: Model, q: ArrayLike) -> Array:
 
 
 def v_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalised forces turn alike."""
+    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalized forces turn alike.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.v_to_mujoco(robot, robot.neutral(), np.ones(robot.nv)).shape
+    (18,)
+    """
     return _rotate_free_joints(model, q, v, "velocity", to_world=True)
 
 
 def v_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """Velocities in MuJoCo's layout, `qvel`, as (…, nv); q (…, nq) is ours. Generalised forces turn alike."""
+    """Velocities in MuJoCo's layout, `qvel`, as (…, nv); q (…, nq) is ours. Generalized forces turn alike.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.v_from_mujoco(robot, robot.neutral(), np.ones(robot.nv)).shape
+    (18,)
+    """
     return _rotate_free_joints(model, q, v, "velocity", to_world=False)
 
 
 def a_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """Accelerations (…, nv) at (q, v) in MuJoCo's layout, `qacc`: the rate of R u is R (du/dt + ω × u)."""
+    """Accelerations (…, nv) at (q, v) in MuJoCo's layout, `qacc`: the rate of R u is R (du/dt + ω × u).
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.a_to_mujoco(robot, robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)).shape
+    (18,)
+    """
     moved = _check_shape("acceleration", model, a, model.nv) + _bias(model, v)
     return _rotate_free_joints(model, q, moved, "acceleration", to_world=True)
 
 
 def a_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """Accelerations in MuJoCo's layout, `qacc`, as (…, nv); q and v (…, nv) are ours."""
+    """Accelerations in MuJoCo's layout, `qacc`, as (…, nv); q and v (…, nv) are ours.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.a_from_mujoco(robot, robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)).shape
+    (18,)
+    """
     return _rotate_free_joints(model, q, a, "acceleration", to_world=False) - _bias(model, v)
 
 

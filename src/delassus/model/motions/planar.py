@@ -66,7 +66,7 @@ def _rotate_plane(angle: Any, p: Any) -> Any:
 
 
 def _wrap_angle(angle: Any) -> Any:
-    """The same angle between -π and π, as it is if it is there already."""
+    """The angle between -π and π, unchanged if it is there already."""
     return np.where(abs(angle) <= math.pi, angle, np.arctan2(np.sin(angle), np.cos(angle)))
 
 

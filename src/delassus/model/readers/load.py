@@ -40,6 +40,9 @@ def load(
     For URDF, `root="free"` lets the root link move, `mimic="ignore"` makes joints that mimic others independent, and
     `packages` says where meshes are. MJCF says all of that itself. Other `options` are those of registered formats; one
     that the format does not take is refused.
+
+    >>> dl.load("quadruped").nv
+    18
     """
     chosen = None if format is None else format_named(format)
     options |= {"root": root, "mimic": mimic, "packages": packages}

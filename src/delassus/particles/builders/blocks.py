@@ -43,6 +43,9 @@ def block(
         poisson: Poisson's ratio, from 0 to less than ½.
         pinned: "bottom", "top", or numbers of particles.
         **others: As of `Particles`.
+
+    >>> dl.particles.block(cells=(1, 1, 1)).n
+    8
     """
     sides, middle = finite("size", size, (3,), least=0.0, above=True), finite("center", center, (3,))
     positive(density=density)
@@ -57,7 +60,8 @@ def block(
     names = {"bottom": number[:, :, 0].reshape(-1), "top": number[:, :, -1].reshape(-1)}
     if isinstance(pinned, str) and pinned not in names:
         raise ParticlesError(
-            f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.", code="unknown-option"
+            f"pinned is {pinned!r}; it must be one of {', '.join(names)}, or numbers of particles.",
+            code="unknown-option",
         )
     held = names[pinned] if isinstance(pinned, str) else check_indices("pinned", pinned, len(x))
     share = density * float(np.prod(sides)) / (24.0 * float(np.prod(counts)))  # a quarter of a tetrahedron's

@@ -37,6 +37,9 @@ def tower(
         friction: Between bricks, and on the ground.
         obstacles: What it stands on.
         **others: As of `Particles`.
+
+    >>> len(dl.particles.tower(bricks=12, around=6).bricks.masses)
+    12
     """
     bricks, around = check_integer("bricks", bricks), check_integer("around", around)
     a, b, c = finite("half", half, (3,), least=0.0, above=True)

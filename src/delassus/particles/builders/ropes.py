@@ -69,7 +69,7 @@ def pinned_on_line(pinned: Any, n: int) -> NDArray[np.int64]:
     if isinstance(pinned, str):
         if pinned not in names:
             raise ParticlesError(
-                f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.",
+                f"pinned is {pinned!r}; it must be one of {', '.join(names)}, or numbers of particles.",
                 code="unknown-option",
             )
         return np.array(names[pinned], int)
@@ -100,6 +100,9 @@ def rope(
         bending: EI [N·m²]; 0 for none.
         pinned: "none", "start", "end", "both", "clamped" (the first two particles), or numbers of particles.
         **others: As of `Particles`: obstacles, friction, gravity, …
+
+    >>> dl.particles.rope(segments=10).n
+    11
     """
     x = line(start, end, segments, length)
     edges = np.stack([np.arange(segments), np.arange(1, segments + 1)], 1)
@@ -127,7 +130,11 @@ def chain(
     pinned: str | ArrayLike = "both",
     **others: Any,
 ) -> Particles:
-    """A chain: an inextensible rope of rigid links, as of `rope`."""
+    """A chain: an inextensible rope of rigid links, as of `rope`.
+
+    >>> dl.particles.chain(links=4).n
+    5
+    """
     named = {"name": "chain"} | others
     return rope(start, end, links, length=length, density=density, stiffness=None, pinned=pinned, **named)
 
@@ -154,6 +161,9 @@ def ribbon(
         bending: EI of the whole ribbon [N·m²].
         pinned: As of `rope`, of its cross-sections.
         **others: As of `Particles`.
+
+    >>> dl.particles.ribbon(segments=4).n
+    10
     """
     positive(width=width, density=density)
     finite("bending", bending, (), least=0.0)

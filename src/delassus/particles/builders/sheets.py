@@ -42,7 +42,8 @@ def pinned_on_grid(pinned: Any, number: Ints) -> Ints:
     for name in chosen:
         if name not in names:
             raise ParticlesError(
-                f"pinned has {name!r}; it is one of {', '.join(names)}, or numbers of particles.", code="unknown-option"
+                f"pinned has {name!r}; it must be one of {', '.join(names)}, or numbers of particles.",
+                code="unknown-option",
             )
     return np.unique(np.concatenate([names[name] for name in chosen]))
 
@@ -67,6 +68,9 @@ def net(
         stiffness: EA of a cord [N]; None makes cords inextensible.
         pinned: "left", "right", "front", "back", "edges", "corners", "none", some of these, or numbers of particles.
         **others: As of `Particles`.
+
+    >>> dl.particles.net(cells=(3, 3)).n
+    16
     """
     points, number = grid(size, cells, center)
     positive(density=density, stiffness=1.0 if stiffness is None else stiffness)
@@ -89,6 +93,9 @@ class Fabric(Options):
         shearing: The same along diagonals [N/m].
         bending: Moment of its width for its curvature [N·m]; 0 for none.
         damping: Of stretching and shearing, as the time in which a stretch would be lost [s].
+
+    >>> dl.particles.Fabric(density=0.3).density
+    0.3
     """
 
     density: float = 0.2
@@ -119,6 +126,9 @@ def cloth(
         fabric: A `Fabric`: density, stretching, shearing, bending, damping.
         pinned: As of `net`.
         **others: Fields of the fabric, and as of `Particles`.
+
+    >>> dl.particles.cloth(cells=(3, 3)).n
+    16
     """
     own = {name: others.pop(name) for name in _FABRIC.names & others.keys()}
     (fabric,) = _FABRIC.fill(own, fabric=fabric)

@@ -105,6 +105,6 @@ def box_contacts(
 
 
 def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:
-    """(c, 3, 2, 3) rows of a body's linear and angular velocity at `arm` (c, 3) from its centre, along a frame."""
+    """(c, 3, 2, 3) rows of a body's linear and angular velocity at `arm` (c, 3) from its center, along a frame."""
     rows = sign * frame.mT
     return np.stack([rows, np.cross(arm[:, None, :], rows)], 2)

@@ -48,7 +48,7 @@ class ContactOperator:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(m, m)."""
+        """The shape (m, m) of the operator."""
         return (self.J.shape[0], self.J.shape[0])
 
     def apply(self, x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Sequential impulses on contacts, coloured: contacts of one colour share no node and are done at once, in lanes.
+"""Sequential impulses on contacts, colored: contacts of one color share no node and are done at once, in lanes.
 
 For each contact, with the response D of its own three rows, the impulse that brings its velocity to zero is projected
 onto the cone, and what changed moves its nodes: v ← v + B⁻¹ J_cᵀ Δλ, with the blocks B of W. That needs W to be block
@@ -83,7 +83,7 @@ def sweep_elements_and_contacts(
 
 
 def contact_work(groups: list[Touches], inverse: Array, asked: Array) -> list[Any]:
-    """What a sweep does, colour by colour: the nodes, rows, rows times W⁻¹, b, units, and where impulses are."""
+    """What a sweep does, color by color: the nodes, rows, rows times W⁻¹, b, units, and where impulses are."""
     work, at = [], 0
     for touches in groups:
         c, k = touches.nodes.shape

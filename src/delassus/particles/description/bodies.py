@@ -32,7 +32,7 @@ class Bricks:
     """Rigid boxes of even density.
 
     Attributes:
-        positions: (b, 3) of their centres [m].
+        positions: (b, 3) of their centers [m].
         half: (b, 3) half their edges [m].
         masses: (b,) [kg].
         orientations: (b, 4) quaternions x, y, z, w; upright by default.
@@ -68,7 +68,8 @@ class Bricks:
             if not np.all(value > 0.0):
                 worst = int(np.argwhere(~(value > 0.0))[0][0])
                 raise BodiesError(
-                    f"{name} of brick {worst} is {np.atleast_1d(value[worst])}; it is positive.", code="out-of-range"
+                    f"{name} of brick {worst} is {np.atleast_1d(value[worst])}; it must be positive.",
+                    code="out-of-range",
                 )
         norm = np.linalg.norm(self.orientations, axis=1)
         if np.any(np.abs(norm - 1.0) > 1e-6):
@@ -82,7 +83,7 @@ class Bricks:
 
     @property
     def reach(self) -> Array:
-        """(b,) how far corners are from centres [m]."""
+        """(b,) how far corners are from centers [m]."""
         return np.asarray(np.linalg.norm(self.half, axis=1))
 
     @property

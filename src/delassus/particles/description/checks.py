@@ -41,7 +41,7 @@ def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None
     if wrong.any():
         bound = "" if least is None else ", positive" if above else f", {least:g} or more"
         which = f" {int(np.argwhere(wrong)[0][0])}" if len(shape) == 1 and np.ndim(value) else ""
-        raise OutOfRange(f"{name}{which} is {found[wrong].flat[0]:g}; it is a finite number{bound}.")
+        raise OutOfRange(f"{name}{which} is {found[wrong].flat[0]:g}; it must be a finite number{bound}.")
     return found
 
 
@@ -59,7 +59,7 @@ def check_indices(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,))
     if not np.issubdtype(found.dtype, np.integer):
         mask = ": of a mask, take np.flatnonzero" if found.dtype == bool else ""
         raise ParticlesError(
-            f"{name} has the type {found.dtype}; it holds whole numbers of particles{mask}.", code="not-a-whole-number"
+            f"{name} has the type {found.dtype}; it holds integers of particles{mask}.", code="not-a-whole-number"
         )
     wrong = (found < 0) | (found >= n)
     if wrong.any():

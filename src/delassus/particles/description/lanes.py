@@ -71,13 +71,13 @@ def turning_stiffness(kind: ElementKind, x: Any, p: Any, force: Any) -> tuple[An
 
 @kernel("(points,3),(p)->(m)")
 def deformation_value(kind: ElementKind, x: Any, p: Any) -> Any:
-    """g alone."""
+    """The deformations g of all elements, without derivatives."""
     return kind.function(x, p)[0]
 
 
 @kernel("(points,3),(p)->()")
 def energy_value(kind: ElementKind, x: Any, p: Any) -> Any:
-    """V alone."""
+    """The energies V of all elements, without derivatives."""
     return kind.function(x, p)[0]
 
 

@@ -72,6 +72,9 @@ class Environment(Options):
         gravity: (3,) [m/s²].
         drag: (n,) force against each particle's velocity [N·s/m].
         motions: Particles that move as they are told.
+
+    >>> dl.particles.Environment(friction=0.3).friction
+    0.3
     """
 
     obstacles: Any = None
@@ -86,8 +89,11 @@ class Surface(Options):
     """Where particles touch, and how they are drawn; None for the defaults of `Particles`.
 
     Attributes:
-        radius: (n,) how far from its centre a particle touches obstacles [m].
+        radius: (n,) how far from its center a particle touches obstacles [m].
         faces: (f, 3) triangles that are drawn.
+
+    >>> dl.particles.Surface(radius=0.01).radius
+    0.01
     """
 
     radius: Any = None
@@ -107,12 +113,15 @@ class Particles:
         motions: Particles that move as they are told.
         obstacles: `Plane`, `Sphere`, `Box`, or your own.
         friction: The coefficient of friction at obstacles and between bricks.
-        radius: (n,) how far from its centre a particle touches obstacles [m].
+        radius: (n,) how far from its center a particle touches obstacles [m].
         gravity: (3,) [m/s²].
         drag: (n,) force against each particle's velocity [N·s/m].
         bricks: Rigid boxes, or None.
         faces: (f, 3) triangles that are drawn, and nothing else; lines are those of the elements of two points.
         name: What it is called.
+
+    >>> dl.particles.Particles(positions=np.zeros((2, 3)), masses=np.ones(2)).n
+    2
     """
 
     positions: Array
@@ -137,7 +146,7 @@ class Particles:
             if not isinstance(motion, Motion):
                 raise ParticlesError(f"motions has {motion!r}; it holds some `Motion`.", code="wrong-type")
         if not (self.bricks is None or isinstance(self.bricks, Bricks)):
-            raise ParticlesError(f"bricks is {self.bricks!r}; it is some `Bricks`, or None.", code="wrong-type")
+            raise ParticlesError(f"bricks is {self.bricks!r}; it must be some `Bricks`, or None.", code="wrong-type")
         changed: dict[str, Any] = {
             "positions": positions,
             "masses": broadcast_to_shape("masses", self.masses, (n,)),
@@ -162,7 +171,8 @@ class Particles:
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
                 raise ParticlesError(
-                    f"an obstacle is {obstacle!r}; it is a Plane, Sphere, Box, or has a `touched`.", code="wrong-type"
+                    f"an obstacle is {obstacle!r}; it must be a Plane, Sphere, Box, or has a `touched`.",
+                    code="wrong-type",
                 )
         check_elements(n, self.elements)
         check_held_once(n, [self.pins, *(motion.points for motion in self.motions)])
@@ -207,7 +217,7 @@ class Particles:
         return found
 
     def with_(self, **changes: Any) -> Particles:
-        """The same with other numbers: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
+        """A copy with other values: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
         return replace(self, **changes)
 
     def __repr__(self) -> str:

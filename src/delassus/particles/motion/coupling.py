@@ -37,6 +37,9 @@ class Grip:
     Attributes:
         frame: The frame's name.
         particle: The particle's number.
+
+    >>> dl.particles.Grip("tool", 0).particle
+    0
     """
 
     frame: str
@@ -77,7 +80,7 @@ def coupled_step(
         robot: A model, or a mechanism with its constraints.
         q: (nq,) its configuration.
         v: (nv,) its velocity.
-        tau: (nv,) generalised forces.
+        tau: (nv,) generalized forces.
         stepper: Of the large system.
         state: Of the large system.
         grips: What holds what.

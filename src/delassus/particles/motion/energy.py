@@ -14,7 +14,12 @@ Array = NDArray[np.float64]
 
 
 def total_kinetic_energy(particles: Particles, state: ParticleState) -> float:
-    """½ vᵀ M v [J]."""
+    """½ vᵀ M v [J].
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> dl.particles.total_kinetic_energy(rope, dl.particles.initial_state(rope))
+    0.0
+    """
     n, b, v = particles.n, particles.b, state.v
     total = 0.5 * float(np.sum(particles.masses * np.sum(v[:n] ** 2, 1)))
     if particles.bricks is not None:
@@ -25,7 +30,12 @@ def total_kinetic_energy(particles: Particles, state: ParticleState) -> float:
 
 
 def total_elastic_energy(particles: Particles, state: ParticleState) -> float:
-    """½ g²/C of elastic elements and V of energies [J]; rigid ones have none."""
+    """½ g²/C of elastic elements and V of energies [J]; rigid ones have none.
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> isinstance(dl.particles.total_elastic_energy(rope, dl.particles.initial_state(rope)), float)
+    True
+    """
     total = 0.0
     for group in particles.elements:
         x = state.x[group.points]
@@ -39,14 +49,25 @@ def total_elastic_energy(particles: Particles, state: ParticleState) -> float:
 
 
 def total_energy(particles: Particles, state: ParticleState) -> float:
-    """Kinetic, elastic, and of gravity [J]."""
+    """Kinetic, elastic, and of gravity [J].
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> isinstance(dl.particles.total_energy(rope, dl.particles.initial_state(rope)), float)
+    True
+    """
     masses = [particles.masses] + ([] if particles.bricks is None else [particles.bricks.masses])
     height = -float(np.sum(np.concatenate(masses) * (state.x @ particles.gravity)))
     return total_kinetic_energy(particles, state) + total_elastic_energy(particles, state) + height
 
 
 def total_momentum(particles: Particles, state: ParticleState) -> tuple[Array, Array]:
-    """Linear momentum (3,) [kg·m/s], and angular momentum (3,) about the origin [kg·m²/s]."""
+    """Linear momentum (3,) [kg·m/s], and angular momentum (3,) about the origin [kg·m²/s].
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> linear, angular = dl.particles.total_momentum(rope, dl.particles.initial_state(rope))
+    >>> linear
+    array([0., 0., 0.])
+    """
     n, b = particles.n, particles.b
     masses = np.concatenate([particles.masses] + ([] if particles.bricks is None else [particles.bricks.masses]))
     p = masses[:, None] * state.v[: n + b]

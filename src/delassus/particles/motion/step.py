@@ -64,6 +64,11 @@ class Stepper:
         contact: A `ContactSolver`, or a method.
         **shortcuts: alpha, beta, stabilization, geometric_stiffness (scheme); method, tolerance, iterations (rows);
             contact_method, contact_tolerance, contact_iterations (contact).
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> stepper = dl.particles.Stepper(rope, 1e-2)
+    >>> stepper.step(dl.particles.initial_state(rope)).state.x.shape
+    (4, 3)
     """
 
     def __init__(
@@ -202,7 +207,12 @@ class Stepper:
 
 
 def particle_step(particles: Particles, state: ParticleState, *, time_step: float, **options: Any) -> ParticleStep:
-    """One step of time of a large system; options as of `Stepper`, which is what many steps are made with."""
+    """One step of time of a large system; options as of `Stepper`, which is what many steps are made with.
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> dl.particles.particle_step(rope, dl.particles.initial_state(rope), time_step=1e-2).state.x.shape
+    (4, 3)
+    """
     return Stepper(particles, time_step, **options).step(state)
 
 

@@ -48,6 +48,9 @@ class ParticleTrajectory:
         residual: (times,) the largest residual of these steps.
         contacts: (times,) how many contacts there were.
         end: The last state, to go on from.
+
+    >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).x.shape
+    (3, 4, 3)
     """
 
     particles: Particles
@@ -164,6 +167,9 @@ def simulate_particles(
         every: Each how many steps a state is kept.
         until: A function of a state that ends the motion where it is true.
         **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
+
+    >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).time.shape
+    (3,)
     """
     steps, every = check_integer("steps", steps), check_integer("every", every)
     stepper = Stepper(particles, time_step, **options)
@@ -171,7 +177,7 @@ def simulate_particles(
     check_state(particles, state)
     if until is not None and not callable(until):
         raise ParticlesError(
-            f"until is {short(repr(until))}; it is a function of a state, such as lambda s: s.time > 1.",
+            f"until is {short(repr(until))}; it must be a function of a state, such as lambda s: s.time > 1.",
             code="wrong-type",
         )
     each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))

@@ -5,9 +5,9 @@ multigrid             conjugate gradients on the same matrix, with two grids: fo
 superlu               SciPy's sparse LU of the whole indefinite matrix: to compare with
 cg                    conjugate gradients on the Schur complement J W⁻¹ Jᵀ + R, which is not formed
 minres                minimal residuals on the whole indefinite matrix
-gauss_seidel          rows of the Schur complement, formed, colour by colour
+gauss_seidel          rows of the Schur complement, formed, color by color
 pgs                   the same; contacts are projected in the same sweeps, as by the next
-sequential_impulses   the same on velocities, without the Schur complement, colour by colour in lanes
+sequential_impulses   the same on velocities, without the Schur complement, color by color in lanes
 """
 
 from __future__ import annotations

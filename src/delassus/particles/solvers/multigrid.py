@@ -1,7 +1,7 @@
 """Conjugate gradients on A = W + Jᵀ E⁻¹ J with two grids as preconditioner: time grows as the system does.
 
 The smoother is Jacobi's with 3 × 3 blocks D, twice before and after, x ← x + ω D⁻¹ (r - A x). The coarse grid has one
-node for some ten that are neighbours at rest, and moves them alike, A_c = Pᵀ A P; it is factored. For a sheet, factors
+node for some ten that are neighbors at rest, and moves them alike, A_c = Pᵀ A P; it is factored. For a sheet, factors
 grow as n^1.5, and those of A_c take some 30 times less than those of A.
 
 Cycles are of single precision, which halves the memory that is read; conjugate gradients are not. An element of k

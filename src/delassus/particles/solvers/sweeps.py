@@ -1,6 +1,6 @@
-"""Gauss-Seidel on rows: on the Schur complement, or on velocities, colour by colour.
+"""Gauss-Seidel on rows: on the Schur complement, or on velocities, color by color.
 
-Elements of one colour share no particle, so that their rows do not see each other: all of a colour are done at once, in
+Elements of one color share no particle, so that their rows do not see each other: all of a color are done at once, in
 lanes. A sweep costs what a product with J does; convergence is that of Gauss-Seidel, good for contacts and short
 chains, slow for long ones.
 """
@@ -55,7 +55,7 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
 
 
 def element_work(system: System, response: Response) -> list[Any]:
-    """What a sweep does, colour by colour: the kind, the points, its numbers, and where its impulses are."""
+    """What a sweep does, color by color: the kind, the points, its numbers, and where its impulses are."""
     work = []
     for (_, group, at), rows in zip(system.structure.rows.groups, system.structure.rows.blocks(system.J), strict=True):
         kind = group.kind
@@ -84,7 +84,7 @@ def sweep_elements(work: list[Any], v: Array, impulse: Array) -> None:
 
 
 def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
-    """Row by row on the Schur complement, formed; rows of one colour do not meet in it."""
+    """Row by row on the Schur complement, formed; rows of one color do not meet in it."""
     response = by_blocks(system)
     free = response.free(v)
     n = len(response.inverse)
@@ -112,7 +112,7 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
 
 
 def _row_colors(system: System) -> list[NDArray[np.int64]]:
-    """Rows that do not share a particle, colour by colour; those of one element have colours of their own."""
+    """Rows that do not share a particle, color by color; those of one element have colors of their own."""
     found = []
     for _, group, at in system.structure.rows.groups:
         for chosen in colors(group.points, system.structure.particles.nodes):

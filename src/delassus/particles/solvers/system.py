@@ -81,7 +81,7 @@ class System:
 
     @cached_property
     def JT(self) -> Any:
-        """Jᵀ, sparse."""
+        """The transposed Jacobian Jᵀ as a sparse matrix."""
         return self.J.T
 
     def apply_inertia(self, v: Array) -> Array:
@@ -158,7 +158,7 @@ def _largest(x: Array) -> Array:
 
 
 class RowSolution(NamedTuple):
-    """v⁺ (3 nodes,), impulses (m,), the error that is left, iterations, `Status`."""
+    """The solution of a step: v⁺ (3 nodes,), impulses (m,), remaining error, iterations, `Status`."""
 
     v: Array
     impulse: Array
@@ -168,7 +168,7 @@ class RowSolution(NamedTuple):
 
 
 def solve_status(error: float, tolerance: float) -> Status:
-    """How a solve ended."""
+    """The status of a solve with this error and tolerance."""
     if not np.isfinite(error):
         return Status.NOT_FINITE
     return Status.CONVERGED if error <= tolerance else Status.ITERATIONS

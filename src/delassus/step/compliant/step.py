@@ -52,6 +52,11 @@ class CompliantStep(Outcome):
             have added energy. Residuals are those of the rows with this share.
         system_velocity: (…, nv) the velocities that solve the system of the step, W v⁺ = c + Jᵀ λ, in the axes and
             inertias of its beginning, or of its middle; `v` where nothing turns.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> step = dl.stepping.compliant_step(loop, loop.model.posture("home"), zero, zero, time_step=1e-3)
+    >>> isinstance(step, dl.stepping.CompliantStep)
+    True
     """
 
     status_type: ClassVar = Status
@@ -131,6 +136,10 @@ def compliant_step(
             servo_target, driven, geometric_stiffness (elements); friction, torsional, rolling, restitution,
             contact_compliance (contact); normal, height (planes); limits, joint_friction (rows); method, tolerance,
             iterations, start (solver).
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> dl.stepping.compliant_step(loop, loop.model.posture("home"), zero, zero, time_step=1e-3).q.shape
+    (3,)
     """
     (options,) = _STEP.fill(shortcuts, options=options)
     asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))

@@ -39,7 +39,7 @@ _ZERO: Final = "$($E 0.0$)"
 _ONE: Final = "$($E 1.0$)"
 
 _WHOLE: Final = {"floor": "floor", "ceil": "ceil", "rint": "roundeven", "trunc": "trunc"}
-"""LLVM's names of the ways to round to a whole number."""
+"""LLVM's names of the ways to round to an integer."""
 
 DECLARATIONS: Final = """
 declare $T @llvm.fma.$N($T, $T, $T)
@@ -124,7 +124,7 @@ class ChunkText:
         return self.emit(f"bitcast $T {x} to $I")
 
     def bit(self, x: str, position: int) -> str:
-        """One of the bits that hold a float, as a truth value."""
+        """One of the bits that hold a float, as a boolean."""
         masked = self.emit(f"and $I {self.bits(x)}, $($W {1 << position}$)")
         return self.emit(f"icmp ne $I {masked}, $($W 0$)")
 
@@ -204,7 +204,7 @@ class ChunkText:
     def operand_name(self, value: int) -> str:
         """The name of a constant, or of a value of an earlier step, which is taken from its slot.
 
-        Truth values are 1.0 and 0.0 in slots.
+        Booleans are 1.0 and 0.0 in slots.
         """
         if value <= 0:
             name = constant(self.schedule.program.constants[-value])

@@ -51,7 +51,7 @@ def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, An
 def _with_rule(
     trace: Recording, tangent: Callable[..., Any], value: tuple[Any, list[Array]], primals: tuple[Any, list[Array]]
 ) -> list[Array | None]:
-    """The arrays of a value with a rule for their tangents; None for those that hold truth values."""
+    """The arrays of a value with a rule for their tangents; None for those that hold booleans."""
     floats = [x for x in value[1] if not x.truths]
     given = [x.astype(float) if x.truths else x for x in primals[1]]
     inner = Trace(trace)

@@ -1,6 +1,6 @@
 """Functions of elements on traced arrays: each element makes a value.
 
-Truth values are 1.0 and 0.0 in arithmetic, except among themselves, where NumPy's + and * are "or" and "and".
+Booleans are 1.0 and 0.0 in arithmetic, except among themselves, where NumPy's + and * are "or" and "and".
 """
 
 import math
@@ -42,7 +42,7 @@ def _compares(function: Any, maker: Callable[[Builder], Maker], prepare: Callabl
 
 
 def _of_truths(function: Any, maker: Callable[[Builder], Maker] | None) -> None:
-    """What a function of numbers does if all of its arguments are truth values; None if it is not defined."""
+    """What a function of numbers does if all of its arguments are booleans; None if it is not defined."""
     of_numbers = HANDLERS[function]
 
     def handler(*arguments: Any) -> Array:
@@ -51,7 +51,7 @@ def _of_truths(function: Any, maker: Callable[[Builder], Maker] | None) -> None:
             result: Array = of_numbers(*arrays)
             return result
         if maker is None:
-            raise TypeError(f"np.{function.__name__} of truth values is not defined: use ~ or ^, or x.astype(float).")
+            raise TypeError(f"np.{function.__name__} of booleans is not defined: use ~ or ^, or x.astype(float).")
         return arrays[0].origin.map(maker(arrays[0].origin.builder), *arrays, truths=True)
 
     handler.__qualname__ = of_numbers.__qualname__
@@ -61,7 +61,7 @@ def _of_truths(function: Any, maker: Callable[[Builder], Maker] | None) -> None:
 def _only_truths(*arguments: Any) -> list[Array]:
     arrays = lift(*arguments)
     if not all(a.truths for a in arrays):
-        raise TypeError("& | ^ ~ work on truth values, not on numbers: compare first, such as x != 0.")
+        raise TypeError("& | ^ ~ work on booleans, not on numbers: compare first, such as x != 0.")
     return arrays
 
 

@@ -86,7 +86,7 @@ class _Line:
         return found
 
     def _search_by_bisection(self, x: int) -> list[int]:
-        """The same by halving."""
+        """The columns of the last interval that starts at or below x, by bisection."""
         g, piece = self.g, ZERO
         step = 1 << (len(self.knots) - 2).bit_length()
         while step > 1:

@@ -36,7 +36,7 @@ def moves(function: Any) -> Handler:
 
 
 def _lift(trace: Recording, x: Any, kinds: set[bool]) -> Any:
-    """An array, or each array of a sequence, as a traced one; notes which kinds there are, truth values or not."""
+    """An array, or each array of a sequence, as a traced one; notes which kinds there are, booleans or not."""
     if isinstance(x, (list, tuple)):
         return [_lift(trace, e, kinds) for e in x]
     lifted = trace.lift(x)
@@ -139,7 +139,7 @@ def empty_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Any:
 
 @handles(np.full_like)
 def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
-    """One value in the shape of another array; plain if it is of another kind than floats and truth values."""
+    """One value in the shape of another array; plain if it is of another kind than floats and booleans."""
     array, value = lift(a, fill_value)
     shape = array.shape if shape is None else shape
     dtype = getattr(a, "dtype", array.dtype) if dtype is None else np.dtype(dtype)

@@ -1,6 +1,6 @@
 """Products of traced arrays: everything that is a sum of products, written out term by term.
 
-Among truth values alone, sums are "or" and products are "and", as in NumPy.
+Among booleans alone, sums are "or" and products are "and", as in NumPy.
 """
 
 import string
@@ -191,12 +191,17 @@ def _check_fit(name: str, x: Array, i: int, y: Array, j: int) -> None:
 def dot(a: Any, b: Any) -> Array:
     """NumPy's dot: over the last axis of `a` and the last but one of `b`."""
     x, y = lift(a, b)
+    if x.ndim and 1 <= y.ndim <= 2:
+        return matmul(x, y)
+    return _sum_over(x, -1, y, -2)
+
+
+def _sum_over(x: Array, i: int, y: Array, j: int) -> Array:
+    """Sum over an axis of each; numbers multiply."""
     if x.ndim == 0 or y.ndim == 0:
         result: Array = x * y
         return result
-    if y.ndim <= 2:
-        return matmul(x, y)
-    return tensordot(x, y, ([-1], [-2]))
+    return tensordot(x, y, ([i], [j]))
 
 
 @handles(np.tensordot)
@@ -220,10 +225,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
 def inner(a: Any, b: Any) -> Array:
     """Sum over the last axis of both."""
     x, y = lift(a, b)
-    if x.ndim == 0 or y.ndim == 0:
-        result: Array = x * y
-        return result
-    return tensordot(x, y, ([-1], [-1]))
+    return _sum_over(x, -1, y, -1)
 
 
 @handles(np.vdot)
