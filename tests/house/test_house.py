@@ -109,7 +109,7 @@ INNER = {
         *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
         *("articulated", "stages", "bodies", "compliant", "contact"),
     ],
-    "simulation": ["", "sensors", "replays"],
+    "simulation": ["bound", "", "sensors", "replays"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }

@@ -6,6 +6,7 @@ import pytest
 import delassus as dl
 from delassus.errors import BadArgument
 from delassus.simulation import Mark, State
+from refusals import refuses
 
 BALL = dl.Simulation(dl.load("quadruped"), touching="*_calf_1")
 HOME = BALL.model.posture("home")
@@ -188,3 +189,26 @@ def test_items_that_are_frozen_stay_so_in_a_small_batch():
     for _ in range(3):
         state = BALL.step(state, np.zeros((3, BALL.nu)))
     assert state.frozen.tolist() == [False, True, False]
+
+
+def test_a_bound_robot_steps_as_the_simulation_does():
+    state = LOG[5, 2]
+    robot = BALL.bind(state)
+    for k in range(20):
+        robot.control[:] = 0.1 * k
+        robot.step()
+        state = BALL.step(state, np.full(BALL.nu, 0.1 * k))
+    same(robot.state, state)
+    np.testing.assert_array_equal(robot.q, state.q)
+    assert (robot.time, robot.status) == (state.time, state.status)
+
+
+def test_the_arrays_of_a_bound_robot_are_not_written_to_by_others():
+    robot = BALL.bind(LOG[5, 2])
+    with pytest.raises(ValueError, match="read-only"):
+        robot.q[0] = 1.0
+
+
+def test_a_batch_cannot_be_bound():
+    with refuses("wrong-shape", "sim.step takes batches"):
+        BALL.bind(LOG[5])

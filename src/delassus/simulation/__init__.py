@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.simulation.bound.robot import BoundRobot
     from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import GroundContacts
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from delassus.step.marks import Mark
 
 __all__ = [
+    "BoundRobot",
     "ContactSelection",
     "Delayed",
     "Ground",
@@ -48,6 +50,7 @@ if not TYPE_CHECKING:
         {
             "step.actuators.actuator_forces": "actuator_forces",
             "step.actuators.servos": "motors position_servos velocity_servos with_lag",
+            "simulation.bound.robot": "BoundRobot",
             "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
             "simulation.inspection": "GroundContacts",

@@ -2,8 +2,8 @@
 
 One item runs on arrays that are bound to the kernel once and change in place, which takes a call of NumPy's machinery,
 several times the kernel's own time, out of every step; and in stretches of many periods, where nobody is asked in
-between. Small batches are bound for their first attempt (see `small_batch`); others go through the kernel's call, which
-uses threads.
+between. Small batches are bound for their first attempt (`bound.small_batch`); others go through the kernel's call,
+which uses threads.
 
 Every period is first solved with the reduced contact set and few iterations. Items for which this is not enough keep
 their state, and are collected for a second call with more iterations, or for one with the full contact set. What an
@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.host.retry import Attempt, Batch, Results, has_flag, retry
 from delassus.output.replay_record import RecordedPush
+from delassus.simulation.bound.small_batch import LARGEST, SmallBatch
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
 from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
-from delassus.simulation.small_batch import LARGEST, SmallBatch
 from delassus.simulation.state import State, is_alive
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.marks import Mark
@@ -119,6 +119,11 @@ class Runner:
         """(…, slots)."""
         return self._places[..., : self._sizes[1]]
 
+    @property
+    def own_control(self) -> Any:
+        """(nu,) the controls of the next period, in the arrays of one item that is bound."""
+        return self._own
+
     def step(self, k: int) -> None:
         """Make the k-th control period."""
         q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may write to theirs
@@ -127,14 +132,14 @@ class Runner:
         if self._tick is not None:
             if given:
                 self._own[:] = given[0]
-            self._advance()
+            self.advance()
             return
         if self._pushes is not None:
             self._push()
         self._call(given)
         self._count_period()
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         """One period of the bound arrays."""
         self._clock.fill(self.time)
         self.consistent = False
@@ -160,14 +165,19 @@ class Runner:
 
     def compile(self) -> None:
         """Compile all kernels that periods may need, so that none of them waits for a compiler."""
-        scenes = dict.fromkeys((self.sim.reduced_scene, self.sim.scene, self.sim.fallback(self.sim.scene)))
-        names, _ = self.packed(MAX_ITERATIONS)
-        if self._pushes is not None and isinstance(self._pushes, Push) and self._pushes.wrench:
-            scenes = {self.sim.pushed_scene(scene, tuple(self._pushes.wrench)): None for scene in scenes}
-            names = (*names, "wrench")
-        for scene in scenes:
-            inputs = self.control.kernel.optional_inputs(scene, names)
-            self.control.kernel.warm_up(scene, batch=self.q.size > self.q.shape[-1], inputs=inputs)
+        names, several = self.packed(MAX_ITERATIONS)[0], self.q.size > self.q.shape[-1]
+        wrench: tuple[str, ...] = ()
+        if isinstance(self._pushes, Push) and self._pushes.wrench:
+            names, wrench = (*names, "wrench"), tuple(self._pushes.wrench)
+        key = (id(self.control.kernel), names, several, wrench)
+        if key in self.sim.compiled:
+            return
+        scenes = {id(x): x for x in (self.sim.reduced_scene, self.sim.scene, self.sim.fallback(self.sim.scene))}
+        for scene in scenes.values():  # by identity: to compare large scenes takes longer than to step them
+            used = self.sim.pushed_scene(scene, wrench)
+            inputs = self.control.kernel.optional_inputs(used, names)
+            self.control.kernel.warm_up(used, batch=several, inputs=inputs)
+        self.sim.compiled[key] = self.control.kernel
 
     def compile_ahead(self, periods: int) -> None:
         """Compile all kernels if a run is long, or has several items."""
@@ -233,7 +243,7 @@ class Runner:
         self.time, self._first, self.made = state.time, state, 0
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
         self._own[:] = control
-        self._advance()
+        self.advance()
         return self.state()
 
     def state(self) -> State:
@@ -266,8 +276,13 @@ class Runner:
             numbers = np.zeros(lying.shape)
             before = (*self.moving, numbers, numbers, np.where(lying, NEEDS_FULL_SET, _NEW))
         elif self.small:
-            self._small = self._small or SmallBatch(self, *self._schedule[0][1:])
-            before = self._small.solve(self.moving, self.time, self.status, given)
+            if self._small is None:
+                _, scene, most = self._schedule[0]
+                names, shared = self.packed(most)
+                inputs = names, (np.array(self.sim.time_step), *shared)
+                controls = self.sim.nu if self.control.takes else None
+                self._small = SmallBatch(self.control.kernel, scene, self.moving, controls, inputs)
+            before = self._small.solve(self.moving, self.time, is_alive(self.status), given)
         found = before
         if found is None or _needs_more(found[-1]):
             attempts = [
