@@ -1,6 +1,6 @@
 """Capsules and boxes around shapes, for a broad phase: two shapes are no nearer than what contains them.
 
-Limbs of robots are long: balls around them overlap wherever two links are neighbours, capsules seldom. Capsules of flat
+Limbs of robots are long: balls around them overlap wherever two links are neighbors, capsules seldom. Capsules of flat
 hulls, boxes and short cylinders reach far beyond them, where boxes do not.
 """
 
@@ -72,7 +72,7 @@ def bounding_box(shape: Shape) -> BoundingBox:
 def box_distance(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> Any:
     """A lower bound [m] of the distance of two boxes: the largest gap along the normals of their six faces.
 
-    Boxes with rotations (3, 3), centres and half their sizes (3,); negative where they overlap along all of these.
+    Boxes with rotations (3, 3), centers and half their sizes (3,); negative where they overlap along all of these.
     """
     C, between = R1.T @ R2, p2 - p1
     across = np.abs(C)
@@ -98,7 +98,7 @@ def _along(points: Array, middle: Array, axis: Array, radii: Array | float = 0.0
     return BoundingCapsule(middle + 0.5 * (start + end) * axis, 0.5 * (end - start) * axis, radius)
 
 
-def moved(capsule: BoundingCapsule, R: Array, p: Array) -> BoundingCapsule:
+def transform_capsule(capsule: BoundingCapsule, R: Array, p: Array) -> BoundingCapsule:
     """A capsule in other axes, of which its own are turned by R (3, 3) and shifted by p (3,) [m]."""
     return BoundingCapsule(p + R @ capsule.center, R @ capsule.half, capsule.radius)
 

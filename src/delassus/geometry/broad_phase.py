@@ -4,7 +4,7 @@
     shapes      gaps of the capsules and of the boxes around two shapes, the larger one, in blocks of pairs of the same
                 two bodies; blocks of bodies that do not come near in the step are left out
 
-Bodies approach by no more than h (|v| + |ω| r) in a step of time h, with their relative motion (v, ω) about the centre
+Bodies approach by no more than h (|v| + |ω| r) in a step of time h, with their relative motion (v, ω) about the center
 of either of them, and its radius r. Bounds by the speeds of all joints between two bodies are several times that: a
 quadruped with quick legs looked at fifty pairs of shapes in eight states, where five are near.
 
@@ -31,8 +31,8 @@ from delassus.geometry.bounds import (
     bounding_box,
     bounding_capsule,
     box_distance,
-    moved,
     segment_distance,
+    transform_capsule,
 )
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
@@ -51,7 +51,7 @@ BLOCK: Final = 6
 
 
 class Movement(NamedTuple):
-    """How links move in a step of time [s]: motions (links + 1, 6) about a centre (3,), the world's last."""
+    """How links move in a step of time [s]: motions (links + 1, 6) about a center (3,), the world's last."""
 
     twists: Any
     center: Any
@@ -59,8 +59,8 @@ class Movement(NamedTuple):
 
 
 class WorldShapes(NamedTuple):
-    """Shapes in the world: rotations (n, 3, 3), centres (n, 3), bounding capsules center ± half, (n, 3) each, and
-    centres of bounding boxes (n, 3).
+    """Shapes in the world: rotations (n, 3, 3), centers (n, 3), bounding capsules center ± half, (n, 3) each, and
+    centers of bounding boxes (n, 3).
 
     Of pairs of bodies (n,): the gaps [m] of the capsules around them, and those below which shapes count as near.
     """
@@ -123,7 +123,9 @@ def pair_tables(classes: tuple[PairClass, ...]) -> PairTables:
 
 def _capsule_of(shapes: Sequence[Shape]) -> BoundingCapsule:
     """The capsule around shapes of one body, in the axes of its joint."""
-    return around([moved(bounding_capsule(s), s.geometry.placement.R, s.geometry.placement.p) for s in shapes])
+    return around(
+        [transform_capsule(bounding_capsule(s), s.geometry.placement.R, s.geometry.placement.p) for s in shapes]
+    )
 
 
 def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Movement | None = None) -> WorldShapes:
@@ -153,7 +155,7 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
     columns.append(numpy.stack([bounding_box(shape).center for shape in tables.shapes]))
     R_shapes, p_shapes, centers, halves, boxes = map_stacks(place_shape, *columns)
     joints = [tree.place(joint, HERE) for joint, _ in tables.bodies]
-    capsules = [moved(c, x.R, x.p) for (_, c), (_, x) in zip(tables.bodies, joints, strict=True)]
+    capsules = [transform_capsule(c, x.R, x.p) for (_, c), (_, x) in zip(tables.bodies, joints, strict=True)]
     center, half = map_stacks(place_body, numpy.array([number(link) for link, _ in joints]), *_ends(capsules))
     pairs = tables.body_pairs.astype(int)
     radii = numpy.array([c.radius for c in capsules])
@@ -161,7 +163,7 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
     links = numpy.array([number(link) for link, _ in joints])[pairs]
 
     def approach(twist: Any, place: Any, extent: Any) -> Any:
-        """The largest speed [m/s] of points around a place, of a body with a motion about the centre of all motions."""
+        """The largest speed [m/s] of points around a place, of a body with a motion about the center of all motions."""
         at_place = twist[:3] + np.cross(twist[3:], place - moving.center)  # type: ignore[union-attr]
         return np.sqrt(at_place @ at_place) + np.sqrt(twist[3:] @ twist[3:]) * extent
 

@@ -55,6 +55,9 @@ _MANY: Final = 0.05
 _VECTORS: Final = frozenset({"q", "v", "rows", "places", "control", "normal", PARAMETERS})
 """Inputs of the kernel that have one axis for one item."""
 
+_SECTIONS: Final = ("impulse", "contact", "activation", "tally")
+"""Parts of a state that arrays of rows and contacts are made of."""
+
 _LONG: Final = 200
 """Control periods from which on all kernels of a run are compiled before the first of them."""
 
@@ -87,7 +90,7 @@ class Runner:
         self.small = same and bound and pushes is None and state.q.ndim == 2 and 0 < len(state.q) <= LARGEST
         self._small: SmallBatch | None = None
         self._bound_rescues: dict[int, Callable[[], None]] = {}
-        self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
+        self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na, sim.scene.tally_size)
         self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
         self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
@@ -106,17 +109,23 @@ class Runner:
 
     @property
     def impulse(self) -> Any:
-        """(…, m)."""
+        """The impulses (…, m) [N·s] of the last step."""
         return self._rows[..., : self._sizes[0]]
 
     @property
     def activation(self) -> Any:
-        """(…, na)."""
+        """The activations (…, na) of the actuators."""
         return self._rows[..., self._sizes[0] : self._sizes[0] + self._sizes[2]]
 
     @property
+    def tally(self) -> Any:
+        """(…, 3 tracked)."""
+        first = self._sizes[0] + self._sizes[2]
+        return self._rows[..., first : first + self._sizes[3]]
+
+    @property
     def contact(self) -> Any:
-        """(…, slots)."""
+        """The candidates (…, slots) of the contacts of the last step."""
         return self._places[..., : self._sizes[1]]
 
     @property
@@ -190,7 +199,7 @@ class Runner:
         reduced, full = self.sim.reduced_scene, self.sim.scene
         if reduced.method != ARTICULATED:
             return ((NEEDS_FULL_SET, full),)
-        return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
+        return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
 
     def _look_again(self) -> None:
         """Handle flags: a step that needs the full contact set, or an item that ends here."""
@@ -227,7 +236,7 @@ class Runner:
             and control.shape == (*self.q.shape[:-1], self.sim.nu)
             and state.q.shape == self.q.shape
             and state.v.shape == self.v.shape
-            and (state.impulse.shape[-1], state.contact.shape[-1], state.activation.shape[-1]) == self._sizes
+            and tuple(getattr(state, name).shape[-1] for name in _SECTIONS) == self._sizes
         )
 
     def once(self, state: State, control: Any) -> State:
@@ -239,7 +248,8 @@ class Runner:
             self._count_period()
             return self._state_of(self.q, self.v, self._rows, self._places, self.residual)
         self.q[:], self.v[:] = state.q, state.v
-        self.impulse[:], self.contact[:], self.activation[:] = state.impulse, state.contact, state.activation
+        for name in _SECTIONS:
+            getattr(self, name)[:] = getattr(state, name)
         self.time, self._first, self.made = state.time, state, 0
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
         self._own[:] = control
@@ -253,7 +263,7 @@ class Runner:
 
     def _state_of(self, q: Any, v: Any, rows: Any, places: Any, residual: Any) -> State:
         """The present state in some arrays."""
-        m, slots, na = self._sizes
+        m, slots, na, tallies = self._sizes
         first = self._first
         return State.unchecked(
             q=q,
@@ -266,6 +276,7 @@ class Runner:
             count=first.count + self.made,
             seed=first.seed,
             activation=rows[..., m : m + na],
+            tally=rows[..., m + na : m + na + tallies],
             stream=first.stream,
             parameters=first.parameters,
         )
@@ -304,12 +315,16 @@ class Runner:
                 (NEEDS_ITERATIONS, reduced, MAX_ITERATIONS),
                 (NEEDS_FULL_SET, full, MAX_ITERATIONS),
             )
-        return (  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
+        # What it leaves unsolved is little: one kernel by the matrix, of the full set, serves all of it. Items of the
+        # reduced set go there at once: inside the recursion, the full set solved next to none of them.
+        rescue = (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)
+        return (
             (_NEW, reduced, _QUICKLY_BY_TREE),
             (NEEDS_ITERATIONS, reduced, LONGER),
+            rescue,
             (NEEDS_FULL_SET, full, _QUICKLY_BY_TREE),
             (NEEDS_ITERATIONS, full, LONGER),
-            (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS),
+            rescue,
         )
 
     def _needs_full_set(self) -> NDArray[np.bool_] | None:
@@ -403,6 +418,8 @@ class Runner:
     def packed(self, patience: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         """The optional inputs of the kernel: their names, and the arrays to be bound."""
         given = {**structures(self.sim.ground.inputs), "limits": SolverLimits(self.sim.tolerance, patience)}
+        if self.sim.nparameters:
+            given[PARAMETERS] = self._first.parameters
         names, numbers = self.control.kernel.pack(self.sim.scene, **given)
         return names, tuple(np.array(x) for x in numbers)
 
