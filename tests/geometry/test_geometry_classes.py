@@ -126,7 +126,7 @@ def test_boxes_along_the_same_axes_are_as_far_apart_as_their_faces():
 def bounds_before(scene, q, v, time_step):
     """Bounds of the gaps of all pairs, less the gap below which they are near; two bodies each."""
     tables, kinematics = pair_tables(scene.pair_classes), compute_kinematics(scene, q)
-    placed = place_shapes(tables, kinematics.tree, kinematics.poses, link_movement(kinematics, v, time_step))
+    placed = place_shapes(tables, kinematics.tree, kinematics.poses, link_movement(scene, kinematics, v, time_step))
     return pair_bounds(tables, 0, scene.pair_classes[0], placed).reshape(-1)
 
 

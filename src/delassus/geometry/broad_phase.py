@@ -51,11 +51,13 @@ BLOCK: Final = 6
 
 
 class Movement(NamedTuple):
-    """How links move in a step of time [s]: motions (links + 1, 6) about a center (3,), the world's last."""
+    """How links move in a step of time [s]: motions (links + 1, 6) about a center (3,), the world's last; None if they
+    stand still. They may approach by a margin [m] besides."""
 
     twists: Any
     center: Any
     time_step: Any
+    margin: float = 0.0
 
 
 class WorldShapes(NamedTuple):
@@ -169,8 +171,8 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
 
     def body_gap(pair: Any, radius: Any, link: Any, extent: Any) -> tuple[Any, Any]:
         gap = _capsule_gap(center, half, pair[0], pair[1], radius)
-        if moving is None:
-            return gap, np.array(NEAR)
+        if moving is None or moving.twists is None:
+            return gap, np.array(NEAR + 2.0 * (0.0 if moving is None else moving.margin))
         twist = np.take(moving.twists, link[0], axis=0) - np.take(moving.twists, link[1], axis=0)
         speeds = [approach(twist, np.take(center, pair[k], axis=0), extent[k]) for k in range(2)]
         return gap, NEAR + 2.0 * moving.time_step * np.minimum(*speeds)

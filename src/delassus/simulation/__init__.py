@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from delassus.simulation.bound.robot import BoundRobot
     from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
-    from delassus.simulation.inspection import GroundContacts
+    from delassus.simulation.inspection import Accelerations, GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
     from delassus.simulation.pushes import Push
     from delassus.simulation.scenery import ground_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from delassus.step.marks import Mark
 
 __all__ = [
+    "Accelerations",
     "BoundRobot",
     "ContactSelection",
     "Delayed",
@@ -53,7 +54,7 @@ if not TYPE_CHECKING:
             "simulation.bound.robot": "BoundRobot",
             "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
-            "simulation.inspection": "GroundContacts",
+            "simulation.inspection": "Accelerations GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
             "simulation.scenery": "ground_of",
             "simulation.pushes": "Push",

@@ -114,7 +114,7 @@ def _slot_forces(now: Readout, signs: numpy.ndarray[Any, Any], points: bool = Fa
         axes = contact_axes(now.ground.normal)
         return [(axes @ force, own[k], None) for k, force in enumerate(forces)]
     kinematics = compute_kinematics(scene, now.q)
-    moving = link_movement(kinematics, now.v, now.time_step)
+    moving = link_movement(scene, kinematics, now.v, now.time_step)
     found, slots = find_candidates(scene, kinematics, now.ground, moving), []
     for k, force in enumerate(forces):
         here = np.where(found.number == now.contact[k], 1.0, 0.0)
