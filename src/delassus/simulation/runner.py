@@ -119,7 +119,7 @@ class Runner:
 
     @property
     def tally(self) -> Any:
-        """(…, 3 tracked)."""
+        """The tallies (…, 3 tracked) of contacts."""
         first = self._sizes[0] + self._sizes[2]
         return self._rows[..., first : first + self._sizes[3]]
 

@@ -122,7 +122,7 @@ def begin_learning(envs: Environments, options: PPO) -> Learner:
 
 
 def iterate(envs: Environments, learner: Learner, options: PPO, difficulty: float = 1.0) -> tuple[Learner, Report]:
-    """One iteration."""
+    """Run one iteration of the learner."""
     environment, rollout, normalizer, report = collect(envs, learner, options, difficulty)
     learner, statistics = learn(network_for(envs, options), learner, rollout, options)
     after = replace(learner, normalizer=normalizer, environment=environment, iteration=learner.iteration + 1)
