@@ -142,8 +142,10 @@ class Runner:
     def _rescues(self) -> tuple[tuple[float, Scene], ...]:
         """With which scene an item is solved again that has a flag, one after the other."""
         reduced, full = self.sim.reduced_scene, self.sim.scene
-        if reduced.method != ARTICULATED:
+        if reduced.fallback is None:
             return ((NEEDS_FULL_SET, full),)
+        if reduced is full:
+            return ((NEEDS_ITERATIONS, self.sim.fallback(full)),)
         return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
 
     def _look_again(self) -> None:
@@ -152,7 +154,7 @@ class Runner:
             if self.status.item() == flag:
                 tick = self._bound_rescues.get(id(scene))
                 if tick is None:
-                    most = LONGER if scene.method == ARTICULATED else MAX_ITERATIONS
+                    most = LONGER if scene.fallback else MAX_ITERATIONS
                     tick = self._bound_rescues[id(scene)] = self._bound(scene, most)
                 tick()
         if int(self.status) & _FROZEN:
@@ -202,7 +204,9 @@ class Runner:
         by_tree = reduced.method == ARTICULATED
         quickly = _QUICKLY_BY_TREE if by_tree else QUICKLY
         schedule = [(_NEW, reduced, quickly), (NEEDS_ITERATIONS, reduced, LONGER)]
-        if by_tree:  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
+        if reduced.fallback and reduced is full:
+            schedule += [(NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)]
+        elif by_tree:  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
             schedule += [
                 (NEEDS_FULL_SET, full, quickly),
                 (NEEDS_ITERATIONS, full, LONGER),
@@ -269,7 +273,7 @@ class Runner:
         self._given, self._step = np.zeros(self.sim.scene.control_size), np.array(self.sim.time_step)
         self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
-        most = LONGER if self.sim.reduced_scene.method == ARTICULATED else MAX_ITERATIONS
+        most = LONGER if self.sim.reduced_scene.fallback else MAX_ITERATIONS
         return self._bound(self.sim.reduced_scene, most)
 
     def _bound(self, scene: Scene, patience: float) -> Callable[[], None]:

@@ -43,6 +43,9 @@ from delassus.step.sources.spot import Plane, Spot, spots_of
 CONTACTS: Final = 8
 """Slots for contacts of shapes by default."""
 
+FALLBACKS: Final = {"articulated": "auto", "sweeps": "newton"}
+"""Methods of steps that leave some states unsolved, and those that solve these."""
+
 
 @dataclass(frozen=True)
 class Scene(OfModel):
@@ -101,6 +104,11 @@ class Scene(OfModel):
     def model(self) -> Any:  # type: ignore[override]
         """The robot."""
         return self.mechanism.model
+
+    @property
+    def fallback(self) -> str | None:
+        """The method of steps that its own one leaves unsolved; None if there is none."""
+        return FALLBACKS.get(self.method)
 
     # --- contact points -----------------------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 
 from delassus.compiler.graph.program import Loop
 
-LARGEST_FRAME: Final = 128 * 1024
-"""Slots: one megabyte for one state."""
+LARGEST_FRAME: Final = 512 * 1024
+"""Slots: four megabytes for one state."""
 
 
 @dataclass(frozen=True)

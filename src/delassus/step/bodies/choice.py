@@ -26,7 +26,7 @@ def choose_loops(scene: Scene) -> Scene:
 
 def with_loops(scene: Scene) -> Scene:
     """The scene with steps by loops; its bodies are free ones."""
-    return replace(scene, many_bodies=tables_of(scene).slots)
+    return replace(scene, many_bodies=tables_of(scene).slots, method=SWEEPS)
 
 
 def reason_against_loops(scene: Scene) -> str | None:

@@ -341,7 +341,7 @@ def take_period(
             scene.substeps,
         ).result
     state = last.state
-    too_few = last.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.method == ARTICULATED))
+    too_few = last.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.fallback is not None))
     finite = np.isfinite(np.sum(state.q) + np.sum(state.v) + np.sum(state.impulse))
     if scene.na:
         finite = finite & np.isfinite(np.sum(state.activation))
