@@ -206,7 +206,9 @@ class Runner:
         schedule = [(_NEW, reduced, quickly), (NEEDS_ITERATIONS, reduced, LONGER)]
         if reduced.fallback and reduced is full:
             schedule += [(NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)]
-        elif by_tree:  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
+        elif (
+            by_tree
+        ):  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
             schedule += [
                 (NEEDS_FULL_SET, full, quickly),
                 (NEEDS_ITERATIONS, full, LONGER),

@@ -86,8 +86,11 @@ class _Edges(NamedTuple):
 
 @pair("box", "box", points=PLACES)
 def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
-    """Where a box touches another one; normals point to the first. Places that do not touch have the gap `absent` [m],
-    by default one that is farther than both boxes are large, and boxes beside each other touch with the nearest corner."""
+    """Where a box touches another one; normals point to the first.
+
+    Places that do not touch have the gap `absent` [m], by default one that is farther than both boxes are large; then
+    boxes beside each other touch with the nearest corner.
+    """
     (R1, p1, size), (R2, p2, other_size) = one, other
     h1, h2 = 0.5 * lengths(size), 0.5 * lengths(other_size)
     thin = np.minimum(np.min(h1), np.min(h2))
@@ -108,7 +111,9 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     incident = _Face(*(np.where(by_first, a, b) for a, b in zip(*above, strict=True)))
     towards = np.where(rounded, between, np.where(by_first, -1.0, 1.0) * reference.n)
     normal = np.where(crossing, edges.n, towards)
-    corners = _polygon(reference, incident, small, np.where(rounded, 2.0 * _ROUND * thin, 0.0), (rounded, between, flat))
+    corners = _polygon(
+        reference, incident, small, np.where(rounded, 2.0 * _ROUND * thin, 0.0), (rounded, between, flat)
+    )
     active = np.stack([there & ~crossing for there, _, _ in corners])
     points = np.stack([point for _, _, point in corners])
     gaps = np.stack([np.where(there, gap, far) for there, gap, _ in corners])
@@ -131,8 +136,8 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
 
 
 def _nearest_corner(one: Placed, other: Placed, known: Separation) -> Separation:
-    """How far apart boxes are that are beside each other, where a corner of one may be nearest to a corner or an edge of
-    the other; if none is nearer, what is known."""
+    """How far apart boxes are that are beside each other: a corner of one may be nearest to a corner or an edge of the
+    other; if none is nearer, what is known."""
 
     def from_corners(own: Placed, box: Placed) -> tuple[Any, Any, Any]:
         """The least distance of corners of the one from the other, the corner, and its nearest point of the box."""

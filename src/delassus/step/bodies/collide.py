@@ -1,6 +1,6 @@
 """Contacts of many bodies: broad phase, narrow phase, and the few candidates that are solved for.
 
-    broad phase     of all pairs of a class those whose bounding boxes in the world's axes come near within the step
+    broad phase     of all pairs of a class those whose bounding boxes and balls come near within the step
     narrow phase    the functions of the table of pairs, on shapes that are gathered by their numbers
     slots           of all points those that may touch within the step, in the order of their candidates
 
@@ -57,14 +57,16 @@ class Slots(NamedTuple):
 
 
 class PlacedShapes(NamedTuple):
-    """All shapes in the world: rotations, how far (shapes,) [m] their points may move in the step, their numbers, and
-    centres and halves (shapes, 3) of boxes around them in the world's axes, with that distance."""
+    """All shapes in the world: rotations, how far (shapes,) [m] their points may move in the step, their numbers,
+    centres (shapes, 3), and around these halves (shapes, 3) of boxes in the world's axes and radii (shapes,) of balls,
+    with that distance."""
 
     R: Any
     reach: Any
     number: Any
     p: Any
     half: Any
+    bound: Any
 
 
 class Points(NamedTuple):
@@ -83,8 +85,8 @@ def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
     def placed(k: Any) -> tuple[Any, ...]:
         R, p = place_shape(shapes, poses, k)
         near = np.take(reach, np.take(shapes.body, k))
-        half = np.abs(R) @ np.take(shapes.core, k, axis=0) + np.take(shapes.radius, k) + near
-        return R, near, k, p, half
+        core, further = np.take(shapes.core, k, axis=0), np.take(shapes.radius, k) + near
+        return R, near, k, p, np.abs(R) @ core + further, np.sqrt(core @ core) + further
 
     return PlacedShapes(*map_items(placed, numbers_to(shapes.n | 1)))
 
@@ -244,14 +246,16 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
 
     def meet(row: Any, _: Any) -> tuple[Any, Any]:
         own = np.take(owners, row)
-        c, e = np.take(shapes.p, own, axis=0), np.take(shapes.half, own, axis=0)
+        c, e, r = np.take(shapes.p, own, axis=0), np.take(shapes.half, own, axis=0), np.take(shapes.bound, own)
 
-        def test(k: Any, p: Any, half: Any) -> Any:
-            near = np.max(np.abs(c - p) - e - half) <= tables.margin
+        def test(k: Any, p: Any, half: Any, radius: Any) -> Any:
+            way = c - p
+            bounds = r + radius + tables.margin
+            near = (np.max(np.abs(way) - e - half) <= tables.margin) & (way @ way <= bounds * bounds)
             known = np.take(number.reshape(-1), row * float(columns) + k) > -0.5
             return np.where(near & known, np.take(weight, k), 0.0)
 
-        bits = map_items(test, shapes.number, shapes.p, shapes.half)
+        bits = map_items(test, shapes.number, shapes.p, shapes.half, shapes.bound)
         return row + 1.0, np.stack([np.sum(bits[k : k + _BITS]) for k in range(0, columns, _BITS)])
 
     _, masks = scan(meet, np.array(0.0), length=len(owners))

@@ -90,7 +90,9 @@ def candidate_part(number: int, items: int, points: int) -> Kernel[..., Any]:
 def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """As `candidate_geometry`, by loops over shapes and pairs, some thousand of a class in a call."""
     tables = tables_of(scene)
-    sizes = [(len(own.shapes), own.points) for own in tables.ground] + [(own.n, sum(own.points)) for own in tables.pairs]
+    sizes = [(len(own.shapes), own.points) for own in tables.ground] + [
+        (own.n, sum(own.points)) for own in tables.pairs
+    ]
     parts: list[tuple[Floats, ...]] = []
     for number, (count, points) in enumerate(sizes):
         items = min(count, max(PART // points, 1))

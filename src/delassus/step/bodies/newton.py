@@ -25,7 +25,7 @@ from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.articulated.contact_steps import contact_step, project
 from delassus.step.bodies.motion import Masses, numbers_to
-from delassus.step.bodies.rows import ContactRows, SweepRows, push_all, read, residual_of
+from delassus.step.bodies.rows import ContactRows, SweepRows, push, read, residual_of
 from delassus.step.stages.solve import WANTED, Solved
 from delassus.step.stages.types import SolverLimits
 
@@ -220,10 +220,9 @@ def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsi
     def product(v: Any) -> Any:
         """(M + Jᵀ C J) v, of the symmetric part of C."""
 
-        def visit(carry: Any, item: Any) -> tuple[Any, None]:
+        def visit(carry: Any, item: SweepRows) -> tuple[Any, None]:
             force, k = carry
-            row, C = item
-            own = np.where(k < count, 1.0, 0.0) * C
+            row, own = item.rows, np.where(k < count, 1.0, 0.0) * np.take(slopes, k, axis=0)
             u = read(row, v)
             f = np.concatenate([own[:2, :2] @ u[:2], np.stack([own[2, 2] * u[2]])])
             push, arms = row.axes @ f, (row.arm1, row.arm2)
@@ -235,7 +234,7 @@ def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsi
             return np.concatenate([np.take(masses.mass, k) * own[:3], np.take(masses.inertia, k, axis=0) @ own[3:]])
 
         carry = (map_items(inertial, numbers), np.array(0.0))
-        (force, _), _ = scan_first(count, visit, carry, (contacts.rows, slopes))
+        (force, _), _ = scan_first(count, visit, carry, contacts)
         return map_items(lambda k: np.where(k < float(bodies) - 1.0, np.take(force, k, axis=0), 0.0), numbers)
 
     def precondition(r: Any) -> Any:
@@ -259,9 +258,11 @@ def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsi
     first = _Linear(still, r, p, square, np.array(0.0))
     dv = while_loop(lambda now: (now.square > enough) & (now.count < most), iterate, first, UNBOUNDED).dv
 
-    def changed(k: Any, item: Any) -> tuple[Any, Any]:
-        row, own, C = item
-        return k + 1.0, np.where(k < count, 1.0, 0.0) * (own - C @ read(row, dv))
+    def changed(carry: Any, item: SweepRows) -> tuple[Any, Any]:
+        motion, k = carry
+        own = np.take(alone, k, axis=0) - np.take(slopes, k, axis=0) @ read(item.rows, dv)
+        own = np.where(k < count, 1.0, 0.0) * own
+        return (push(item.rows, motion, own), k + 1.0), own
 
-    _, change = scan_first(count, changed, np.array(0.0), (contacts.rows, alone, slopes))
-    return change, push_all(count, contacts.rows, still, change)
+    (motion, _), change = scan_first(count, changed, (still, np.array(0.0)), contacts)
+    return change, motion
