@@ -67,7 +67,7 @@ class _Reader:
                     Revolute(tuple(axis.tolist())),
                     joint,
                     placement * between,
-                    _inertia(self.links[child]).moved(inside),
+                    _inertia(self.links[child]).transform(inside),
                 )
             )
             self.frames.append(Frame(child, len(self.joints) - 1, inside, role="link"))
@@ -99,4 +99,4 @@ def _inertia(link: Element) -> dl.model.Inertia:
         float(inertial.findtext(f"inertia/i{k}", "0")) for k in ("xx", "yy", "zz", "xy", "xz", "yz")
     )
     moments = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return dl.model.Inertia.of(float(inertial.findtext("mass", "0")), rotational=moments).moved(_pose(inertial))
+    return dl.model.Inertia.of(float(inertial.findtext("mass", "0")), rotational=moments).transform(_pose(inertial))

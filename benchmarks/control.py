@@ -27,17 +27,17 @@ BATCH: Final = 1024
 MOTORS: Final = [f"*_{joint}_joint" for joint in ("hip_yaw", "hip_roll", "thigh", "crank", "ankle", "foot")]
 
 
-def robots() -> dict[str, tuple[dl.control.Actuated, Any]]:
+def robots() -> dict[str, tuple[dl.control.ActuatedMechanism, Any]]:
     """Mechanisms with actuators, and a configuration."""
     rng = np.random.default_rng(0)
-    found: dict[str, tuple[dl.control.Actuated, Any]] = {}
+    found: dict[str, tuple[dl.control.ActuatedMechanism, Any]] = {}
     for name, rows in (("Solo12", "F3×4"), ("Talos", "F6×2"), ("Talos", "F3×8")):
         held = mechanism(name, rows)
-        found[f"{name}, {rows}"] = dl.control.Actuated(held), held.random_configuration(rng)
+        found[f"{name}, {rows}"] = dl.control.ActuatedMechanism(held), held.random_configuration(rng)
     biped = dl.Mechanism(dl.load("biped"), [dl.Weld("left_sole"), dl.Weld("right_sole")])
     delta = dl.Mechanism(dl.load("delta"))
-    found["biped with closed knees"] = dl.control.Actuated(biped, MOTORS), biped.posture("home")
-    found["delta robot"] = dl.control.Actuated(delta, "arm?_joint"), delta.posture("home")
+    found["biped with closed knees"] = dl.control.ActuatedMechanism(biped, MOTORS), biped.posture("home")
+    found["delta robot"] = dl.control.ActuatedMechanism(delta, "arm?_joint"), delta.posture("home")
     return found
 
 
@@ -58,7 +58,7 @@ def lstsq(B: Any, J: Any, b: Any) -> tuple[Any, Any]:
     return x[: B.shape[1]], x[B.shape[1] :]
 
 
-def row(name: str, robot: dl.control.Actuated, q: Any) -> str:
+def row(name: str, robot: dl.control.ActuatedMechanism, q: Any) -> str:
     """A row of the table."""
     rng = np.random.default_rng(1)
     n = robot.nv

@@ -33,7 +33,7 @@ def cloth(unknowns: int) -> P.Particles:
 def moving(system: P.Particles, **options: Any) -> tuple[P.Stepper, Any]:
     """A stepper, and a state after a step; forces that turn are explicit, as the matrix of W then is the simplest."""
     stepper = P.Stepper(system, STEP, geometric_stiffness=False, **options)
-    return stepper, stepper.step(P.start_of(system)).state
+    return stepper, stepper.step(P.initial_state(system)).state
 
 
 class Going:

@@ -24,7 +24,7 @@ matplotlib.rcParams.update({"font.size": 10, "svg.hashsalt": "delassus", "axes.e
 
 def cart_pole() -> dl.control.Regulator:
     """A motor at the cart alone; the pole stands at zero."""
-    robot = dl.control.Actuated(dl.load("cart_pole"), "cart*")
+    robot = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
     return dl.control.lqr(dl.control.linearize(robot, np.zeros(2)), state_cost=[10.0, 10.0, 1.0, 1.0], torque_cost=0.03)
 
 
@@ -32,7 +32,7 @@ def biped() -> dl.control.Regulator:
     """Two soles on the ground, six motors a leg; the knees are driven from the hip through closed loops."""
     loop = dl.Mechanism(dl.load("biped"), [dl.Weld("left_sole"), dl.Weld("right_sole")])
     motors = [f"*_{joint}_joint" for joint in ("hip_yaw", "hip_roll", "thigh", "crank", "ankle", "foot")]
-    robot, home = dl.control.Actuated(loop, motors), loop.posture("home")
+    robot, home = dl.control.ActuatedMechanism(loop, motors), loop.posture("home")
     rest = dl.control.gravity_compensation(robot, home)
     linear = dl.control.linearize(robot, home, torque=rest.torque)
     return dl.control.lqr(linear, state_cost=np.repeat([50.0, 1.0], linear.freedoms), torque_cost=0.02)

@@ -73,7 +73,7 @@ def reached() -> None:
     for number in numbers:
         spring = P.Elements(P.stretch, [[0, 1]], [[1.0]], h**2 / (number * m))
         system = P.Particles([[0.0, 0, 0], [0, 0, -1.0]], m, spring, pins=[0])
-        left.append(-P.particle_step(system, P.start_of(system), time_step=h, tolerance=1e-14).state.v[1, 2])
+        left.append(-P.particle_step(system, P.initial_state(system), time_step=h, tolerance=1e-14).state.v[1, 2])
     axes[1].loglog(numbers, left, "o", color="#4570a0", label="a step")
     axes[1].loglog(numbers, 9.81 * h / (1.0 + numbers), color="#d97b45", label="g h/(1 + kh²/m)")
     axes[1].set(xlabel="kh²/m", ylabel="speed after a step [m/s]", title="from soft to rigid")

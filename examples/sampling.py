@@ -68,7 +68,7 @@ def acrobot(samples: int = 512) -> dl.control.Sampling:
     """A motor of 10 N·m at the elbow; it hangs at zero. What is left to pay at the end is that of linear feedback."""
     robot, top = dl.load("double_pendulum"), np.array([np.pi, 0.0])
     sim = dl.Simulation(robot, time_step=0.01, substeps=2, max_contacts=0, actuators=motors(robot, "lower*"))
-    linear = dl.control.linearize(dl.control.Actuated(robot, "lower*"), top)
+    linear = dl.control.linearize(dl.control.ActuatedMechanism(robot, "lower*"), top)
     regulator = dl.control.lqr(linear, state_cost=[1.0, 1.0, 0.05, 0.05], torque_cost=0.01)
     cos, sin, arctan2 = dl.numpy.cos, dl.numpy.sin, dl.numpy.arctan2
 

@@ -82,7 +82,9 @@ def cosine(center, size):
 def delta() -> Tracking:
     """Three motors, eighteen joints that are carried along."""
     loop = dl.Mechanism(dl.load("delta"))
-    tasks = dl.control.Tasks(dl.control.Actuated(loop, "arm?_joint"), dl.control.FrameTask("tool", rows="x y z"))
+    tasks = dl.control.Tasks(
+        dl.control.ActuatedMechanism(loop, "arm?_joint"), dl.control.FrameTask("tool", rows="x y z")
+    )
     home = loop.posture("home")
     center = dl.control.task_error(tasks, home, np.zeros(3))
     start = dl.control.inverse_kinematics(tasks, home, center + np.array([0.01, -0.01, 0.01])).q
@@ -92,7 +94,7 @@ def delta() -> Tracking:
 def four_bar() -> Tracking:
     """One motor at the crank; the rocker is what is asked for."""
     loop = dl.Mechanism(dl.load("four_bar"))
-    tasks = dl.control.Tasks(dl.control.Actuated(loop, "crank*"), dl.control.PostureTask("rocker*"))
+    tasks = dl.control.Tasks(dl.control.ActuatedMechanism(loop, "crank*"), dl.control.PostureTask("rocker*"))
     home = loop.posture("home")
     return Tracking("four-bar, rocker", tasks, cosine(-2.1, 0.3), home, "rad")  # it can go from -2.63 to -1.57
 

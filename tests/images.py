@@ -26,7 +26,7 @@ from delassus.model.joints import (
     Spherical,
     Translation,
     Universal,
-    aligned,
+    rotation_to_axis,
 )
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Frame, Joint
@@ -121,7 +121,7 @@ def _mirrored_kind(kind: JointKind, P: Any) -> tuple[JointKind, Any, Any]:
             return Universal(_direction(-P, first), _direction(-P, second)), np.eye(2), np.eye(2)
         case Planar(normal):
             image = Planar(_direction(P, normal))
-            across = (aligned(image.normal).T @ P @ aligned(normal))[:2, :2]
+            across = (rotation_to_axis(image.normal).T @ P @ rotation_to_axis(normal))[:2, :2]
             return image, block_diag(across, -one), block_diag(across, -one)
         case Translation():
             return kind, P, P
@@ -208,7 +208,7 @@ def split(model: Model, k: int, rng: np.random.Generator, rotation: Any) -> Imag
     joints = [
         *model.joints[:k],
         replace(model.joints[k], inertia=parts[0]),
-        replace(between, parent=k, inertia=parts[1].moved(back)),
+        replace(between, parent=k, inertia=parts[1].transform(back)),
         *model.joints[k + 1 :],
     ]
 

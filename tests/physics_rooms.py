@@ -164,7 +164,7 @@ def _roll_particles(model, q, v, h, steps, physics) -> Rollout:
     for item in np.ndindex(batch):
         obstacles = [P.Plane(tuple(normal[item]))] if physics.on_ground else []
         system = _as_particles(model, q[item], {"obstacles": obstacles, "friction": float(friction[item])})
-        state = P.start_of(system, v=_velocities_of(model, q[item], v[item]))
+        state = P.initial_state(system, v=_velocities_of(model, q[item], v[item]))
         options = {"contact_tolerance": 1e-9} | physics.options
         runs.append(_states_of(model, P.simulate_particles(system, state, time_step=h, steps=steps, **options)))
     q, v = (np.stack(x, 1).reshape(steps + 1, *batch, -1) for x in zip(*runs, strict=True))

@@ -175,8 +175,8 @@ class Units:
     def _equality(self, model: Model, equality: Equality) -> Equality:
         if not isinstance(equality, JointCoupling):
             return equality
-        y = self._coordinate(model.joint(equality.joint1))
-        x = self._coordinate(model.joint(equality.joint2)) if equality.joint2 else 1.0
+        y = self._coordinate(model.joint(equality.follower))
+        x = self._coordinate(model.joint(equality.leader)) if equality.leader else 1.0
         return replace(
             equality,
             coefficients=self._polynomial(equality.coefficients, y, x),

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from delassus.errors import DelassusError as DelassusError
 from delassus.errors import DelassusWarning as DelassusWarning
-from delassus.lazy import imported as _imported
+from delassus.lazy import import_untraced as _imported
 
 if TYPE_CHECKING:
     from delassus import (
@@ -133,7 +133,7 @@ OWN_NAMES: Final = ("particles",)
 
 _OF_COMPILER: Final = ("clear_kernels", "kernel", "kernel_memory", "threads")
 
-_RENAMED: Final = {"QuadraticProgramme": "control"}
+_RENAMED: Final = dict.fromkeys(("Actuated", "ProgrammeSolution", "ProgrammeStatus", "QuadraticProgramme"), "control")
 """Old names, which still work and warn, and their namespaces."""
 
 if not TYPE_CHECKING:

@@ -19,14 +19,14 @@ from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.kernel import Kernel, check_kernel, kernel_behind
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import BadArgument, DelassusError
-from delassus.model.equality import described
+from delassus.model.equality import describe_equality
 from delassus.model.model import Model
+from delassus.model.readers.documents.xml import MAX_BYTES
 from delassus.model.readers.load import load
 from delassus.model.readers.urdf import MimicMode, Root
-from delassus.model.readers.xml import MAX_BYTES
 from delassus.model.reports.comparison import compare
 from delassus.model.reports.mass_report import mass_report
-from delassus.terminal import App, aligned, console, shown
+from delassus.terminal import App, console, escape_text, format_table
 
 app = App(add_completion=False, no_args_is_help=True, help="Constrained robot dynamics, compiled.")
 
@@ -51,7 +51,7 @@ def info(
         model = _load(source, root, mimic)
         other = None if against is None else _load(against, root, mimic)
     except (DelassusError, ValueError) as error:
-        raise _failed(error) from None
+        raise _report_failure(error) from None
     if other is not None:
         _print_differences(screen, model, other)
         return
@@ -62,9 +62,9 @@ def info(
     _print_table(screen, tables.mass_table(report) if report else [])
     screen.print()
     for constraint in model.constraints:
-        screen.print(f"constraint  {shown(described(constraint))}", highlight=False, soft_wrap=True)
+        screen.print(f"constraint  {escape_text(describe_equality(constraint))}", highlight=False, soft_wrap=True)
     for line in tables.closures(model):
-        screen.print(shown(line), highlight=False, soft_wrap=True)
+        screen.print(escape_text(line), highlight=False, soft_wrap=True)
     mimics = len(model.joints) - len(model.independent)
     screen.print(
         f"{len(model.joints)} joints ({mimics} mimic others), nq {model.nq}, nv {model.nv}, {model.nframes} frames, "
@@ -92,14 +92,16 @@ def _load(source: str, root: Root, mimic: MimicMode) -> Model:
 def _print_table(screen: Console, lines: list[str]) -> None:
     """Print a table after an empty line, its titles first; nothing if there is nothing but titles."""
     for k, line in enumerate(lines if len(lines) > 1 else ()):
-        screen.print(f"\n[bold]{shown(line)}[/]" if k == 0 else shown(line), highlight=False, soft_wrap=True)
+        screen.print(
+            f"\n[bold]{escape_text(line)}[/]" if k == 0 else escape_text(line), highlight=False, soft_wrap=True
+        )
 
 
 def _print_differences(screen: Console, model: Model, other: Model) -> None:
     """Print what differs between two robots; exit code 1 if anything does, as with diff."""
     differences = compare(model, other)
     for difference in differences:
-        screen.print(shown(str(difference)), highlight=False, soft_wrap=True)
+        screen.print(escape_text(str(difference)), highlight=False, soft_wrap=True)
     screen.print(f"{len(differences)} differences" if differences else "no differences")
     if differences:
         raise typer.Exit(1)
@@ -108,12 +110,12 @@ def _print_differences(screen: Console, model: Model, other: Model) -> None:
 def _warn(warnings: Iterable[str]) -> None:
     screen = console(stderr=True)
     for warning in warnings:
-        screen.print(f"[yellow]warning[/]  {shown(warning)}", highlight=False, soft_wrap=True)
+        screen.print(f"[yellow]warning[/]  {escape_text(warning)}", highlight=False, soft_wrap=True)
 
 
-def _failed(error: Exception) -> typer.Exit:
+def _report_failure(error: Exception) -> typer.Exit:
     """Print an error; the result is to be raised."""
-    console(stderr=True).print(f"[bold red]error[/]  {shown(str(error))}", highlight=False, soft_wrap=True)
+    console(stderr=True).print(f"[bold red]error[/]  {escape_text(str(error))}", highlight=False, soft_wrap=True)
     return typer.Exit(1)
 
 
@@ -145,10 +147,10 @@ def export(
         given = _mechanism(kernel, model) if kernel.takes is Mechanism else model
         files = export_c(kernel, given, out, name=name, fma=fma, dtype=dtype, inputs=inputs or (), **options)
     except (DelassusError, ValueError, TypeError, OSError) as error:
-        raise _failed(error) from None
+        raise _report_failure(error) from None
     _warn(model.warnings)
     for file in files:
-        screen.print(f"[bold green]wrote[/]  {shown(str(file))}", highlight=False, soft_wrap=True)
+        screen.print(f"[bold green]wrote[/]  {escape_text(str(file))}", highlight=False, soft_wrap=True)
     sources = " ".join(file.name for file in files if file.suffix == ".c")
     screen.print(
         f"check there: cc -std=c99 -O2 -ffp-contract=off {sources} -lm && ./a.out", highlight=False, soft_wrap=True
@@ -219,14 +221,14 @@ def compare_engines(
         if plot is not None:
             plot_comparison(result, plot)
     except (DelassusError, ValueError, OSError, ImportError) as error:
-        raise _failed(error) from None
+        raise _report_failure(error) from None
     rows = [(i.name, "agrees" if i.agrees else "differs", f"{i.difference:.2g}", i.remark) for i in result.ingredients]
-    _print_table(screen, aligned(("at MuJoCo's states", "", "by", ""), rows))
+    _print_table(screen, format_table(("at MuJoCo's states", "", "by", ""), rows))
     screen.print()
     if result.parted_at is None:
         screen.print(f"the motions agree to 1 mm and 1 mrad for {seconds:g} s", soft_wrap=True)
     else:
-        screen.print(f"the motions part after {result.parted_at:g} s, joint {shown(result.parted_joint)} first")
+        screen.print(f"the motions part after {result.parted_at:g} s, joint {escape_text(result.parted_joint)} first")
 
 
 @app.command()
@@ -236,13 +238,13 @@ def doctor() -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     try:
         for label, value in checks.facts().items():
-            table.add_row(label, shown(value))
+            table.add_row(label, escape_text(value))
         screen.print(table)
         problem = checks.problem()
     except DelassusError as error:
-        raise _failed(error) from None
+        raise _report_failure(error) from None
     if problem:
-        screen.print(f"[bold red]problem[/]  {shown(problem)}", highlight=False, soft_wrap=True)
+        screen.print(f"[bold red]problem[/]  {escape_text(problem)}", highlight=False, soft_wrap=True)
         raise typer.Exit(1)
     screen.print(
         "[bold green]ok[/]  a kernel was compiled and gives the interpreter's bits, one state and a batch",

@@ -28,10 +28,10 @@ class DelassusError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Python would call the constructor with `args`, the message, of which subclasses take more and other things.
-        return _restored, (type(self), self.args, vars(self))
+        return _restore_error, (type(self), self.args, vars(self))
 
 
-def _restored(kind: type[DelassusError], args: tuple[object, ...], data: dict[str, object]) -> DelassusError:
+def _restore_error(kind: type[DelassusError], args: tuple[object, ...], data: dict[str, object]) -> DelassusError:
     """An error of a kind with these arguments and attributes, made without its constructor."""
     base: Any = kind.__base__  # the one that lays out memory: an OSError cannot be made as a ValueError
     error: DelassusError = base.__new__(kind, *args)
@@ -53,7 +53,7 @@ class OutOfRange(BadArgument):
 
 
 class NotANumber(BadArgument):
-    """A text, None, truth value, complex number or the like where real numbers are needed."""
+    """A text, None, boolean, complex number or the like where real numbers are needed."""
 
     code = "not-a-number"
 

@@ -16,17 +16,17 @@ from delassus.model.model import Model
 from delassus.model.parts import WORLD, WORLD_FRAME, Joint
 from delassus.model.reports.mass_report import MassReport
 from delassus.spatial.quaternions import quaternion_from_rotation
-from delassus.terminal import aligned, shown
+from delassus.terminal import escape_text, format_table
 
 
 def robot_table() -> list[str]:
     """The robots that come with the package."""
-    return aligned(("robot", "what it is"), robots().items())
+    return format_table(("robot", "what it is"), robots().items())
 
 
 def tree(model: Model) -> Tree:
     """The joints as a tree, each with its kind, coordinates, mass and limits."""
-    branches = {WORLD: Tree(f"[bold]{shown(model.name)}[/]")}
+    branches = {WORLD: Tree(f"[bold]{escape_text(model.name)}[/]")}
     for i, joint in enumerate(model.joints):
         branches[i] = branches[joint.parent].add(_line(model, i, joint), highlight=False)
     return branches[WORLD]
@@ -40,7 +40,9 @@ def _line(model: Model, i: int, joint: Joint) -> str:
     if joint.mimic:
         dofs = f"{joint.mimic.ratio:g}·{model.joints[joint.mimic.source].name} + {joint.mimic.offset:g}"
     limits = f"  [{joint.lower[0]:.3g}, {joint.upper[0]:.3g}]" if joint.lower and joint.upper else ""
-    return f"{shown(joint.name)}  [dim]{kind}{about}  {shown(dofs + limits)}  {joint.inertia.mass:.4g} kg[/]"
+    return (
+        f"{escape_text(joint.name)}  [dim]{kind}{about}  {escape_text(dofs + limits)}  {joint.inertia.mass:.4g} kg[/]"
+    )
 
 
 def joint_table(model: Model) -> list[str]:
@@ -52,7 +54,7 @@ def joint_table(model: Model) -> list[str]:
         follows = f"mimics {model.joints[joint.mimic.source].name}" if joint.mimic else ""
         rows.append((joint.name, q, v, *map(_limits, limits), follows))
     titles = ("joint", "q", "v", "lower [rad, m]", "upper", "speed [rad/s, m/s]", "effort [N·m, N]", "")
-    return aligned(titles, rows)
+    return format_table(titles, rows)
 
 
 def frame_table(model: Model) -> list[str]:
@@ -62,22 +64,22 @@ def frame_table(model: Model) -> list[str]:
         on = WORLD_FRAME.name if frame.joint == WORLD else model.joints[frame.joint].name
         turned = quaternion_from_rotation(frame.placement.R)
         rows.append((frame.name, frame.role, on, _numbers(frame.placement.p), _numbers(turned)))
-    return aligned(("frame", "role", "on the body of", "at [m]", "turned, x y z w"), rows)
+    return format_table(("frame", "role", "on the body of", "at [m]", "turned, x y z w"), rows)
 
 
 def posture_table(model: Model) -> list[str]:
     """The configurations that the robot comes with."""
-    return aligned(("posture", "q"), [(posture.name, _numbers(posture.q)) for posture in model.postures])
+    return format_table(("posture", "q"), [(posture.name, _numbers(posture.q)) for posture in model.postures])
 
 
 def mass_table(report: MassReport) -> list[str]:
-    """Masses, centres and moments of the moving bodies."""
+    """Masses, centers and moments of the moving bodies."""
     rows = [
         (body.joint, f"{body.mass:.6g}", _numbers(body.com), _numbers(body.moments), _numbers(body.radii))
         for body in report.bodies
     ]
-    titles = ("body of", "mass [kg]", "centre [m]", "principal moments [kg·m²]", "radii of gyration [m]")
-    return aligned(titles, rows)
+    titles = ("body of", "mass [kg]", "center [m]", "principal moments [kg·m²]", "radii of gyration [m]")
+    return format_table(titles, rows)
 
 
 def closures(model: Model) -> list[str]:

@@ -25,12 +25,12 @@ def lazily(
 
     def __getattr__(name: str) -> Any:
         if name in old:
-            warn(f"{package}.{name} is called {old[name]} now.", DeprecationWarning)
+            warn(f"{package}.{name} was renamed: use {old[name]}.", DeprecationWarning)
             return getattr(sys.modules[package], old[name])
         if name in homes:
-            found = getattr(imported(f"delassus.{homes[name]}"), name)
+            found = getattr(import_untraced(f"delassus.{homes[name]}"), name)
         elif name in modules:
-            found = imported(f"delassus.{modules[name]}")
+            found = import_untraced(f"delassus.{modules[name]}")
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         setattr(sys.modules[package], name, found)
@@ -39,8 +39,8 @@ def lazily(
     return __getattr__, lambda: listed
 
 
-def imported(module: str) -> Any:
+def import_untraced(module: str) -> Any:
     """A module, imported with plain numbers, even if a kernel that is being traced is the first to ask for it."""
     trace = sys.modules.get("delassus.compiler.tracing.trace")
-    with getattr(trace, "untraced", nullcontext)():  # nobody traces while that module is not there, or half imported
+    with getattr(trace, "suspend_trace", nullcontext)():  # no trace before that module is imported
         return import_module(module)

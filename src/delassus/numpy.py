@@ -7,10 +7,10 @@ arithmetic      + - * / @ **, add, subtract, multiply, divide, negative, positiv
                 (fixed integer and half-integer exponents are the cheap ones), square, reciprocal, sqrt, absolute,
                 fabs, clip, deg2rad, radians, rad2deg, degrees, interp
 elementary      {elementary}
-whole numbers   // %, floor, ceil, rint, trunc, mod
+integers   // %, floor, ceil, rint, trunc, mod
 orders          sort, argsort, argmin, argmax
 positions       take, add_at (not of NumPy: a copy with values added at rows, as np.add.at does in place)
-truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
+booleans    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
                 logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
                 isinf, where, any, all
 sums, products  sum, prod, mean, min, max, trace, dot, vdot, inner, outer, kron, cross, matmul, matvec, vecmat,
@@ -93,7 +93,7 @@ def array(x: Any, dtype: Any = None) -> Any:
 
 
 def asarray(x: Any, dtype: Any = None) -> Any:
-    """The same as an array: plain numbers stay plain, a nest of lists with traced values is stacked."""
+    """Convert to an array: plain numbers stay plain, nested lists with traced values are stacked."""
     trace = _trace_of(x)
     if trace is None:
         return _np.asarray(x, dtype)

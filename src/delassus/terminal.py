@@ -16,7 +16,7 @@ from rich.markup import escape
 _LEAST = {"COLUMNS": 20, "LINES": 1}  # what a terminal has; less is said where there is none
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """A text as part of what a console prints: brackets are no markup, and what cannot be printed is escaped.
 
     Names come from files, and a terminal obeys the control characters in them.
@@ -28,7 +28,7 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def aligned(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def format_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """A table as lines, the titles first: columns are as wide as they need to be, and no line is cut or broken."""
     cells = [list(map(_printable, row)) for row in (titles, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]

@@ -23,7 +23,7 @@ def slow(x):
 
 
 def both(x):
-    """Values, a function, several arrays, truth values, and what lies around."""
+    """Values, a function, several arrays, booleans, and what lies around."""
     one = cond(x[0] > 0.0, slow, x - 1.0, x)
     two = cond(x[1] > x[2], lambda y: slow(y) * x[0], lambda y: y * y, one)
     three, (four, truth) = cond(

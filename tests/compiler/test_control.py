@@ -13,7 +13,7 @@ from delassus.compiler import grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
 from delassus.compiler.backends.frame import Table
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.backends.llvm.loop_step import widened
+from delassus.compiler.backends.llvm.loop_step import loop_widths
 from delassus.compiler.backends.steps import LoopStep
 from delassus.compiler.graph.program import Program
 from delassus.compiler.tracing.flow.bodies import LoopError
@@ -182,7 +182,7 @@ def test_rounds_that_run_side_by_side_have_the_bits_of_the_interpreter(lanes, co
     kernel = dl.kernel(f"(3,{count}),()->({count}),({count}),({count}),({count})")(f)
     plan = check(kernel, lanes, numbers(19, 3, count), numbers(19), chunk=20)
     (step,) = [step for step in plan.steps if isinstance(step, LoopStep)]
-    assert (widened(step, HOST.with_lanes(lanes)) is None) == (lanes == 1)
+    assert (loop_widths(step, HOST.with_lanes(lanes)) is None) == (lanes == 1)
 
 
 def test_what_is_kept_may_fill_places_that_get_their_values_later():
@@ -384,9 +384,9 @@ def refused(function, error, text):
     [
         (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x), "no bound"),
         (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=0), "bound is 0; it must be at least 1"),
-        (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=2.5), "whole number .* not 2.5"),
+        (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=2.5), "integer .* not 2.5"),
         (lambda x: scan(lambda c, i: (c[:2], None), x, length=2)[0], r"shape \(3,\) before and \(2,\) after"),
-        (lambda x: scan(lambda c, i: (c > 0.0, None), x, length=2)[0], "numbers before and truth values after"),
+        (lambda x: scan(lambda c, i: (c > 0.0, None), x, length=2)[0], "numbers before and booleans after"),
         (
             lambda x: scan(lambda c, i: ((c, c), None), x, length=2)[0],
             "got one array to carry, and returned a tuple of 2",
@@ -403,9 +403,7 @@ def test_a_loop_that_cannot_be_is_refused_with_a_sentence(function, text):
 
 
 def test_a_condition_is_one_truth_value():
-    refused(
-        lambda x: while_loop(lambda c: c > 0.0, lambda c: c, x, bound=3), LoopError, r"truth values of shape \(3,\)"
-    )
+    refused(lambda x: while_loop(lambda c: c > 0.0, lambda c: c, x, bound=3), LoopError, r"booleans of shape \(3,\)")
 
 
 def test_a_counter_is_no_index():

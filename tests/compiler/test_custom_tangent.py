@@ -102,7 +102,7 @@ def test_the_cost_of_a_tangent_does_not_depend_on_the_iterations():
         1e-6,
     )
     np.testing.assert_allclose(kernel(None, 0.5, 1.0), (plain(0.5 + h) - plain(0.5 - h)) / (2 * h), rtol=1e-8)
-    assert [loop.carried for loop in lower(kernel.program(None), True).loops] == [1]  # no tangent is carried
+    assert [loop.carry_count for loop in lower(kernel.program(None), True).loops] == [1]  # no tangent is carried
 
 
 def test_it_is_part_of_loops_that_are_differentiated():

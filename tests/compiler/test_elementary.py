@@ -66,7 +66,7 @@ ARGUMENTS = {
     "multiples of pi/2": multiples_of_half_pi,
     "any magnitude": lambda: random(-1.0, 1.0) * 10.0 ** random(-300.0, 6.0),
     "tiny": lambda: numpy.array([sys.float_info.min, -sys.float_info.min, 1e-300, 1e-160, -1e-9, 1e-8, 2.0**-27]),
-    "whole numbers": lambda: numpy.concatenate([numpy.arange(-500.0, 501.0), [1e6, -1e6, 2.0**19]]),
+    "integers": lambda: numpy.concatenate([numpy.arange(-500.0, 501.0), [1e6, -1e6, 2.0**19]]),
 }
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.model.generators import random_tree
 from refusals import refuses
 
@@ -17,7 +17,7 @@ Q, V, TAU = 0.3 * np.random.default_rng(0).normal(size=(3, TREE.nv))
 
 def inside(function, *arrays, shape=(3,)):
     """What a function of one state gives when it is traced, and then evaluated without compiling."""
-    return Recorded.of("inside", function, {f"x{k}": x.shape for k, x in enumerate(arrays)}, shape)(*arrays)[0]
+    return RecordedFunction.of("inside", function, {f"x{k}": x.shape for k, x in enumerate(arrays)}, shape)(*arrays)[0]
 
 
 @pytest.mark.parametrize("mechanism", [HELD, FREE], ids=["held", "free"])

@@ -616,8 +616,8 @@ def test_after_an_exception_in_the_compiler_the_next_call_works(error, monkeypat
 
 
 def test_a_kernel_too_large_to_hold_its_values_is_refused():
-    f = dl.kernel("(150000)->()")(lambda model, x: dnp.sum(x))
-    with refuses("kernel-too-large", "150001"):
+    f = dl.kernel("(600000)->()")(lambda model, x: dnp.sum(x))
+    with refuses("kernel-too-large", "600001"):
         f.specialize(None)
 
 

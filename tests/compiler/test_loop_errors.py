@@ -331,7 +331,7 @@ def test_rows_that_have_no_derivative_in_the_neutral_configuration_are_solved_el
 
 TIES = {
     "coupling": COUPLED,
-    "coupling of neighbours": dl.Mechanism(TREE, dl.Coupling("crank_joint", "coupler_joint")),
+    "coupling of neighbors": dl.Mechanism(TREE, dl.Coupling("crank_joint", "coupler_joint")),
     "function": dl.Mechanism(TREE, dl.Implicit(lambda _k, q: q[:1] * q[2], rows=1)),
 }
 

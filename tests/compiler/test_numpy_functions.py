@@ -51,7 +51,7 @@ def assert_traced_agrees(function, shapes, module=delassus.numpy, rtol=1e-12):
     )
     for got, kind, e in zip(evaluate(program, *arrays), kinds, expected, strict=True):
         numpy.testing.assert_allclose(got, e.astype(float), rtol=rtol, atol=1e-13)
-        assert (kind == numpy.bool_) == (e.dtype == numpy.bool_), "truth values in one, numbers in the other"
+        assert (kind == numpy.bool_) == (e.dtype == numpy.bool_), "booleans in one, numbers in the other"
 
 
 CASES = [
@@ -145,7 +145,7 @@ CASES = [
     ("radians", lambda np, x: np.radians(x), (3,)),
     ("rad2deg", lambda np, x: np.rad2deg(x), (3,)),
     ("degrees", lambda np, x: np.degrees(x), (3,)),
-    # --- truth values -------------------------------------------------------------------------------------------
+    # --- booleans -------------------------------------------------------------------------------------------
     ("less", lambda np, x, y: np.less(x, y), TIES, OTHER),
     ("less_equal", lambda np, x, y: np.less_equal(x, y), TIES, OTHER),
     ("greater", lambda np, x, y: np.greater(x, y), TIES, OTHER),
@@ -615,14 +615,14 @@ CREATION = [
     ("full", lambda np, x: assign(a := np.full((2, 3), 7.0), 1, x) or a),
     ("full of traced values", lambda np, x: np.full((2, 3), x)),
     ("full of one traced value", lambda np, x: np.full(4, x[0])),
-    ("full of truth values", lambda np, x: np.full(4, x[0] > 0)),
+    ("full of booleans", lambda np, x: np.full(4, x[0] > 0)),
     ("eye", lambda np, x: assign(a := np.eye(3, 4, 1), (1, slice(0, 3)), x) or a),
     ("identity", lambda np, x: assign(a := np.identity(3), 2, x) or a),
     ("array of plain numbers", lambda np, x: assign(a := np.array([1.0, 2.0, 3.0]), 0, x[0]) or a),
     ("array of a nest", lambda np, x: np.array([[x[0], 1.0, 2], [x[1] * 2, True, x[2]], x, [1, 2, 3]])),
     ("array of arrays and lists", lambda np, x: np.array([x, [1.0, 2.0, x[0]], (4, 5, 6)])),
-    ("array of truth values", lambda np, x: np.array([x[0] > 0, x[1] > 0, True])),
-    ("array of truth values and numbers", lambda np, x: np.array([x[0] > 0, x[1], True])[0] * 3.0),
+    ("array of booleans", lambda np, x: np.array([x[0] > 0, x[1] > 0, True])),
+    ("array of booleans and numbers", lambda np, x: np.array([x[0] > 0, x[1], True])[0] * 3.0),
     ("array with dtype", lambda np, x: np.array([x[0] > 0, x[1] > 0], dtype=float) * 2.0),
     ("array of a scalar", lambda np, x: np.array(x[0])),
     ("asarray", lambda np, x: np.asarray([x[0], 3, x[1]])),

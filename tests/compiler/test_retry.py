@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from delassus.compiler.host.retry import Attempt, Batch, flagged, retry, select_where
+from delassus.compiler.host.retry import Attempt, Batch, has_flag, retry, select_where
 
 
 class Halving:
@@ -20,7 +20,7 @@ class Halving:
 
 def schedule(*steps):
     attempts = [Halving(n) for n in steps]
-    return attempts, [Attempt(attempt, flagged(1.0)) for attempt in attempts]
+    return attempts, [Attempt(attempt, has_flag(1.0)) for attempt in attempts]
 
 
 def batch(x, size=1.0):
@@ -64,7 +64,7 @@ def test_an_attempt_knows_the_results_so_far_and_says_what_is_kept():
     def closer(inputs, previous):
         return -previous[0], previous[1] * 0.0
 
-    attempts = [*schedule(1)[1], Attempt(closer, flagged(1.0), lambda old, new: select_where(old[0] > 2.0, new, old))]
+    attempts = [*schedule(1)[1], Attempt(closer, has_flag(1.0), lambda old, new: select_where(old[0] > 2.0, new, old))]
     x, flag = retry(attempts, batch([1.0, 3.0, 5.0]))
     np.testing.assert_array_equal(x, [0.0, 2.0, -4.0])
     np.testing.assert_array_equal(flag, [0.0, 1.0, 0.0])
@@ -90,7 +90,7 @@ def test_an_attempt_that_fails_leaves_given_arrays_as_they_are():
 
     out = (np.full(2, 5.0), np.full(2, 5.0))
     with pytest.raises(ArithmeticError):
-        retry([*schedule(1)[1], Attempt(fail, flagged(1.0))], batch([1.0, 3.0]), out=out)
+        retry([*schedule(1)[1], Attempt(fail, has_flag(1.0))], batch([1.0, 3.0]), out=out)
     np.testing.assert_array_equal(out, 5.0)
 
 

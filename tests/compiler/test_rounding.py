@@ -1,4 +1,4 @@
-"""Whole numbers: rounding, remainders and whole quotients have NumPy's values, and the same bits everywhere."""
+"""Integers: rounding, remainders and whole quotients have NumPy's values, and the same bits everywhere."""
 
 import math
 from dataclasses import replace
@@ -48,7 +48,7 @@ def pairs(dtype=float):
     limit, most = (900, 60) if dtype is float else (100, 30)
     b = rng.choice([-1.0, 1.0], 4000) * 2.0 ** rng.uniform(-limit, limit, 4000)
     a = b * rng.choice([-1.0, 1.0], 4000) * 2.0 ** rng.uniform(-2, most, 4000)
-    near = b[:2000] * np.rint(2.0 ** rng.uniform(0, 40, 2000))  # the quotient is rounded to a whole number
+    near = b[:2000] * np.rint(2.0 ** rng.uniform(0, 40, 2000))  # the quotient is rounded to an integer
     with np.errstate(over="ignore"):
         return np.concatenate([corners, [a, b], [near, b[:2000]]], axis=1).astype(dtype)
 

@@ -329,7 +329,7 @@ def test_an_index_out_of_bounds_is_an_index_error(key):
     ],
 )
 def test_arithmetic_that_is_not_defined_for_truth_values_is_refused(name, function):
-    refused(function, TypeError, f"{name} of truth values is not defined")
+    refused(function, TypeError, f"{name} of booleans is not defined")
 
 
 @pytest.mark.parametrize(
@@ -338,12 +338,12 @@ def test_arithmetic_that_is_not_defined_for_truth_values_is_refused(name, functi
     ids=["float & truth", "truth | int", "~float", "ints ^ truth"],
 )
 def test_bits_of_numbers_are_refused(function):
-    refused(function, TypeError, "work on truth values, not on numbers")
+    refused(function, TypeError, "work on booleans, not on numbers")
 
 
 @pytest.mark.parametrize("function", [lambda x: (x > 0).__iadd__(1.0), lambda x: np.add(x, 1.0, out=x > 0)])
 def test_numbers_are_not_added_into_truth_values(function):
-    refused(function, TypeError, "np.add cannot write numbers into an array of truth values")
+    refused(function, TypeError, "np.add cannot write numbers into an array of booleans")
 
 
 @pytest.mark.parametrize(

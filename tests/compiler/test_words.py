@@ -1,4 +1,4 @@
-"""Words, whole numbers of 32 bits: NumPy's uint32, the same bits everywhere, and Philox written with them."""
+"""Words, integers of 32 bits: NumPy's uint32, the same bits everywhere, and Philox written with them."""
 
 import numpy as np
 import pytest

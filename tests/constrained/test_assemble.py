@@ -224,9 +224,9 @@ def test_a_free_body_is_welded_to_its_target_from_the_other_side():
 def test_heavy_parts_move_less_than_light_ones():
     two = two_bodies(99.0, 1.0)
     q0 = two.neutral()
-    q0[7] = 1.0  # a metre apart along x
+    q0[7] = 1.0  # a meter apart along x
     found = dl.assemble(dl.Mechanism(two, dl.Point("a", "b")), q0)
-    np.testing.assert_allclose(found.q[[0, 7]], 0.01, atol=1e-9)  # their common centre of mass
+    np.testing.assert_allclose(found.q[[0, 7]], 0.01, atol=1e-9)  # their common center of mass
 
 
 def test_rows_without_a_reference_are_held():

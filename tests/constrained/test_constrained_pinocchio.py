@@ -1,6 +1,6 @@
 """Constrained dynamics against Pinocchio: the same equations, signs, frames and proximal parameter.
 
-`pin.constraintDynamics` is the sparse factorisation of `prox_ltl`, its `data.lambda_c` is our force: on the robot, in
+`pin.constraintDynamics` is the sparse factorization of `prox_ltl`, its `data.lambda_c` is our force: on the robot, in
 the contact's LOCAL axes, linear part first. `settings.mu` is our `proximal`, the small number on the diagonal (in
 `lcaba` too, which inverts it): never a penalty.
 """

@@ -1,4 +1,4 @@
-"""Projection with the constraints linearised elsewhere than at the estimate: S. Savin's lecture 5, eq. 15 to 20.
+"""Projection with the constraints linearized elsewhere than at the estimate: S. Savin's lecture 5, eq. 15 to 20.
 
 q = (I - N N⁺) (q₀ - F⁺ g₀) + N N⁺ q_e,      F = ∂g/∂q and g₀ = g in q₀, N the null space of F.
 """
@@ -16,7 +16,7 @@ both = pytest.mark.parametrize("method", ["mass", "svd"])
 
 
 def nearby(mechanism, count=5, sizes=(0.05, 0.02), seed=1):
-    """Linearisation points q₀, estimates q_e and velocities, none of which meets the constraints."""
+    """Linearization points q₀, estimates q_e and velocities, none of which meets the constraints."""
     model, rng = mechanism.model, np.random.default_rng(seed)
     home = model.posture("home")
     q0, q = (dl.integrate(model, home, size * rng.normal(size=(count, model.nv))) for size in sizes)

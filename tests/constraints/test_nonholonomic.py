@@ -16,7 +16,7 @@ from mechanisms import PROXIMAL
 from refusals import refuses
 
 MASS, TURN, AHEAD = 2.0, 0.3, 0.4
-"""Mass [kg], moment of inertia about the centre of mass [kg·m²] and how far that is before the blade [m]."""
+"""Mass [kg], moment of inertia about the center of mass [kg·m²] and how far that is before the blade [m]."""
 
 
 def sled(ahead: float, slope: float = 0.0) -> Model:
@@ -104,9 +104,9 @@ ROLLING = dl.Mechanism(DISK, dl.Nonholonomic(rolling, rows=3))
 
 
 def steady(lean, precession):
-    """Configuration, velocity and acceleration of the centre of a disk that rolls round a circle.
+    """Configuration, velocity and acceleration of the center of a disk that rolls round a circle.
 
-    With e₁ along the path, e₂ up the disk and e₃ its axis, ω = Ω sin θ e₂ + ω₃ e₃ and moments about the centre say
+    With e₁ along the path, e₂ up the disk and e₃ its axis, ω = Ω sin θ e₂ + ω₃ e₃ and moments about the center say
     Ω sin θ ω₃ (I₃ + m r²) - I₁ Ω² sin θ cos θ + m g r cos θ = 0.
     """
     s, c = np.sin(lean), np.cos(lean)

@@ -108,7 +108,7 @@ LENGTHS = FOUR_BAR.parametric("inertia", "frame:coupler_end")
 
 
 def lengths(count):
-    """Four-bars whose couplers end elsewhere, by up to a centimetre, and whose crank is heavier."""
+    """Four-bars whose couplers end elsewhere, by up to a centimeter, and whose crank is heavier."""
     rng = np.random.default_rng(0)
     p = np.tile(LENGTHS.parameters(), (count, 1))
     p[:, LENGTHS.slices["frame:coupler_end"].start] += rng.uniform(-0.01, 0.01, count)

@@ -80,7 +80,7 @@ def asked(name):
     """A robot with actuators, a state that meets the constraints, an acceleration that does, and the dense system."""
     make, actuation = ROBOTS[name]
     mechanism, q = make()
-    robot = C.Actuated(mechanism, actuation)
+    robot = C.ActuatedMechanism(mechanism, actuation)
     rng = np.random.default_rng(5)
     J = dl.constraint_jacobian.python(mechanism, q)
     v = rng.normal(size=robot.nv)
@@ -197,7 +197,7 @@ def test_loops_balance_by_the_matrices_of_pinocchio(name):
     mechanism = dl.Mechanism(dl.load(name))
     rng = np.random.default_rng(0)
     J = loop_oracles.jacobian(to_pinocchio(linkage.model), linkage.loops, dl.q_to_pinocchio(linkage.model, linkage.q))
-    robot = C.Actuated(mechanism, scipy.linalg.null_space(J, rcond=1e-9))  # as many motors as freedoms
+    robot = C.ActuatedMechanism(mechanism, scipy.linalg.null_space(J, rcond=1e-9))  # as many motors as freedoms
     system = loop_oracles.dense(
         linkage.model, linkage.loops, linkage.q, np.zeros(robot.nv), robot.B @ rng.normal(size=robot.nu)
     )
@@ -212,8 +212,8 @@ def test_loops_balance_by_the_matrices_of_pinocchio(name):
 
 
 def test_the_nearest_torques_come_nearest_in_the_metric_of_the_mass():
-    robot = C.Actuated(dl.load("cart_pole"), ["*"])
-    cart = C.Actuated(robot.mechanism, robot.B[:, :1])
+    robot = C.ActuatedMechanism(dl.load("cart_pole"), ["*"])
+    cart = C.ActuatedMechanism(robot.mechanism, robot.B[:, :1])
     q, v, a = np.array([0.0, 0.4]), np.array([0.3, -0.7]), np.array([1.0, -2.0])
     found = inverse.python(cart, q, v, a)
     M, c = dl.crba.python(cart.model, q), dl.bias_torques.python(cart.model, q, v)
@@ -240,21 +240,21 @@ def test_torques_of_an_acceleration_that_breaks_the_constraints_are_those_of_the
 
 def test_a_robot_without_actuators_is_held_by_its_constraints_alone():
     mechanism, q = closed("four_bar")
-    found = inverse.python(C.Actuated(mechanism, np.zeros((3, 0))), q, np.zeros(3), np.zeros(3))
+    found = inverse.python(C.ActuatedMechanism(mechanism, np.zeros((3, 0))), q, np.zeros(3), np.zeros(3))
     assert found.torque.shape == (0,) and found.statuses is Status.NEAREST
 
 
 def test_a_model_without_constraints_needs_what_rnea_says():
     arm = dl.load("arm7")
     q, v, a = np.random.default_rng(0).normal(size=(3, 7))
-    found = inverse.python(C.Actuated(arm), q, v, a)
+    found = inverse.python(C.ActuatedMechanism(arm), q, v, a)
     np.testing.assert_allclose(found.torque, dl.rnea.python(arm, q, v, a), atol=1e-12)
     assert found.force.shape == (0,) and found.statuses is Status.REALISED
 
 
 def test_redundant_actuators_share_by_their_weights():
     pendulum = dl.load("pendulum")
-    pair = C.Actuated(pendulum, [[1.0, 2.0]])
+    pair = C.ActuatedMechanism(pendulum, [[1.0, 2.0]])
     found = inverse.python(pair, [0.5], [0.0], [0.0], torque_weight=[1.0, 3.0])
     needed = dl.gravity_torques.python(pendulum, [0.5])[0]
     share = np.array([1.0, 2.0 / 3.0])  # W⁻¹ Bᵀ
@@ -267,7 +267,7 @@ def test_rows_that_give_way_have_the_force_that_the_motion_tells():
     rng = np.random.default_rng(2)
     q, v, tau = rng.normal(size=(3, 2))
     a, force = dl.kkt(soft, q, v, tau)
-    found = inverse.python(C.Actuated(soft), q, v, a)
+    found = inverse.python(C.ActuatedMechanism(soft), q, v, a)
     np.testing.assert_allclose(found.force, force, atol=1e-10)
     np.testing.assert_allclose(found.torque, tau, atol=1e-10)
     assert found.statuses is Status.REALISED
@@ -278,7 +278,7 @@ def test_rows_that_are_switched_off_have_no_force():
     mask = np.repeat([1.0, 0.0, 1.0, 1.0], 3)
     found = inverse.python(robot, q, v, np.zeros(robot.nv), mask=mask)
     feet = dl.Mechanism(robot.model, [c for k, c in enumerate(robot.mechanism.constraints) if k != 1])
-    fewer = inverse.python(C.Actuated(feet), q, v, np.zeros(robot.nv))
+    fewer = inverse.python(C.ActuatedMechanism(feet), q, v, np.zeros(robot.nv))
     assert not np.any(found.force[3:6])
     np.testing.assert_allclose(found.torque, fewer.torque, atol=1e-10)
 
@@ -344,7 +344,7 @@ def test_nothing_depends_on_units(name):
     robot, q, v, a, _ = asked(name)
     units = Units(length=2.0**10, mass=2.0**-3, time=2.0**2)
     model = robot.model
-    scaled = C.Actuated(units.mechanism(robot.mechanism), robot.B)
+    scaled = C.ActuatedMechanism(units.mechanism(robot.mechanism), robot.B)
     found = inverse.python(scaled, units.q(model) * q, units.v(model) * v, units.a(model) * a)
     expected = solved(name)
     np.testing.assert_allclose(found.torque, units.energy * expected.torque, rtol=1e-9)
@@ -356,7 +356,7 @@ def test_the_order_of_constraints_and_actuators_does_not_matter():
     robot, q, v, a, _ = asked("solo")
     order = np.random.default_rng(4).permutation(robot.nu)
     turned = dl.Mechanism(robot.model, robot.mechanism.constraints[::-1])
-    found = inverse.python(C.Actuated(turned, robot.B[:, order]), q, v, a)
+    found = inverse.python(C.ActuatedMechanism(turned, robot.B[:, order]), q, v, a)
     np.testing.assert_allclose(found.torque, solved("solo").torque[order], atol=1e-10)
     np.testing.assert_allclose(found.force.reshape(4, 3)[::-1].ravel(), solved("solo").force, atol=1e-10)
 
@@ -366,7 +366,7 @@ def test_a_mirror_image_has_the_torques_that_the_mirror_shows(name):
     robot, q, v, a, _ = asked(name)
     image = mirror(robot.model, np.array([0.0, 1.0, 0.0]))
     mechanism, W = image.mechanism(robot.mechanism)
-    found = inverse.python(C.Actuated(mechanism, image.V @ robot.B), image.Q @ q, image.V @ v, image.V @ a)
+    found = inverse.python(C.ActuatedMechanism(mechanism, image.V @ robot.B), image.Q @ q, image.V @ v, image.V @ a)
     size = np.max(abs(solved(name).force))
     np.testing.assert_allclose(found.torque, solved(name).torque, atol=1e-9 * size)
     np.testing.assert_allclose(found.force, W @ solved(name).force, atol=1e-7 * size)
@@ -376,7 +376,7 @@ def test_the_order_of_joints_does_not_matter():
     robot, q, v, a, _ = asked("solo")
     image = reordered(robot.model, np.random.default_rng(1))
     mechanism, _ = image.mechanism(robot.mechanism)
-    found = inverse.python(C.Actuated(mechanism, image.V @ robot.B), image.Q @ q, image.V @ v, image.V @ a)
+    found = inverse.python(C.ActuatedMechanism(mechanism, image.V @ robot.B), image.Q @ q, image.V @ v, image.V @ a)
     np.testing.assert_allclose(found.torque, solved("solo").torque, atol=1e-10)
     np.testing.assert_allclose(found.force, solved("solo").force, atol=1e-8)
 
@@ -390,7 +390,7 @@ GEARED = """
 
 def test_the_actuators_of_a_file_have_a_torque_each_before_their_gears():
     model = dl.load(GEARED)
-    robot = C.Actuated(model)
+    robot = C.ActuatedMechanism(model)
     q, v, a = np.random.default_rng(0).normal(size=(3, 2))
     tau = dl.rnea.python(model, q, v, a)
     found = inverse.python(robot, q, v, a)
@@ -400,7 +400,7 @@ def test_the_actuators_of_a_file_have_a_torque_each_before_their_gears():
 
 def test_an_actuator_that_drives_nothing_has_no_torque():
     robot, q, v, a, _ = asked("four-bar")
-    idle = C.Actuated(robot.mechanism, np.hstack([robot.B, np.zeros((3, 1)), robot.B]))
+    idle = C.ActuatedMechanism(robot.mechanism, np.hstack([robot.B, np.zeros((3, 1)), robot.B]))
     found = inverse.python(idle, q, v, a)
     expected = solved("four-bar").torque[0]
     np.testing.assert_allclose(found.torque, [expected / 2.0, 0.0, expected / 2.0], atol=1e-12)
@@ -425,7 +425,7 @@ def test_constraints_that_move_are_told_the_time():
     rng = np.random.default_rng(3)
     q, v, tau = rng.normal(size=(3, 2))
     a = dl.kkt(moving, q, v, tau, time=0.7)[0]
-    found = [inverse.python(C.Actuated(moving), q, v, a, time=time) for time in (0.7, 1.7)]
+    found = [inverse.python(C.ActuatedMechanism(moving), q, v, a, time=time) for time in (0.7, 1.7)]
     assert [x.statuses for x in found] == [Status.REALISED, Status.BREAKS_CONSTRAINTS]
     np.testing.assert_allclose(found[0].violation, 0.0, atol=1e-9)
 
@@ -447,7 +447,7 @@ def test_what_is_returned_obeys_its_equations_whatever_the_rank(mechanism, seed,
     nv = mechanism.nv
     nu = data.draw(st.integers(0, nv))
     B = rng.normal(size=(nv, nu)) if data.draw(st.booleans()) else np.eye(nv)[:, rng.permutation(nv)[:nu]]
-    robot = C.Actuated(mechanism, B)
+    robot = C.ActuatedMechanism(mechanism, B)
     q, v, u = mechanism.random_configuration(rng), rng.normal(size=nv), rng.normal(size=nu)
     system = Dense(*dense_system.python(mechanism, q, v, B @ u), weight=1.0 / np.sqrt(row_mobilities(mechanism)))
     a, _ = system.answer
@@ -474,7 +474,7 @@ def test_a_crank_driven_by_its_piston_near_the_dead_centre(distance):
     q = dl.assemble.python(mechanism, home, locked=[crank]).q
     rod = dl.constraint_jacobian.python(mechanism, q)
     moves = scipy.linalg.null_space(rod, rcond=1e-9)[:, 0]
-    piston = C.Actuated(mechanism, [next(name for name in names if "piston" in name or "slid" in name)])
+    piston = C.ActuatedMechanism(mechanism, [next(name for name in names if "piston" in name or "slid" in name)])
     found = inverse.python(piston, q, np.zeros(robot_nv := mechanism.nv), moves)
     size = abs(dl.rnea.python(mechanism.model, q, np.zeros(robot_nv), moves)) + abs(rod).T @ abs(found.force)
     assert np.all(np.isfinite(found.torque))
@@ -487,7 +487,7 @@ def test_a_crank_driven_by_its_piston_near_the_dead_centre(distance):
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_a_quadruped_near_stretched_legs(distance):
     model = dl.load("quadruped")
-    robot = C.Actuated(dl.Mechanism(model, [dl.Point(f) for f in model.frames("*_foot")]))
+    robot = C.ActuatedMechanism(dl.Mechanism(model, [dl.Point(f) for f in model.frames("*_foot")]))
     q = model.neutral()
     q[7:] = distance * (model.posture("home")[7:] - q[7:])
     still = np.zeros(18)
@@ -507,13 +507,13 @@ def test_a_share_below_which_singular_values_do_not_count_is_between_zero_and_on
 
 def test_each_actuator_has_a_name():
     with refuses("wrong-shape"):
-        C.Actuated(dl.load("four_bar"), "crank_joint", names=("one", "two"))
+        C.ActuatedMechanism(dl.load("four_bar"), "crank_joint", names=("one", "two"))
 
 
 def test_the_nearest_torques_know_that_rows_give_way():
     arm, q, v, a = dl.load("double_pendulum"), np.array([0.3, 0.8]), np.array([0.2, -0.1]), np.array([3.0, -2.0])
     mechanism = dl.Mechanism(arm, [dl.Point("tip", rows="z", axes="world", compliance=0.5)])
-    robot = C.Actuated(mechanism, "upper_joint")
+    robot = C.ActuatedMechanism(mechanism, "upper_joint")
     found = inverse.python(robot, q, v, a)
     J = dl.constraint_jacobian.python(mechanism, q)
     metric = dl.crba.python(arm, q) + J.T @ J / 0.5

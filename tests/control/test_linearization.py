@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.control.linear.exponential import held_input, matrix_exponential
+from delassus.control.linear.exponential import discretize, matrix_exponential
 from delassus.control.linear.riccati import continuous_riccati, discrete_riccati
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.joints import Free
@@ -16,7 +16,7 @@ from refusals import refuses
 
 C = dl.control
 FOUR_BAR = dl.Mechanism(dl.load("four_bar"))
-CRANK = C.Actuated(FOUR_BAR, "crank*")
+CRANK = C.ActuatedMechanism(FOUR_BAR, "crank*")
 QUADRUPED = dl.load("quadruped")
 STANDING = dl.Mechanism(QUADRUPED, [dl.Point(foot) for foot in QUADRUPED.frames("*_foot")])
 
@@ -108,7 +108,7 @@ def test_tangent_vectors_of_a_free_body_turn_with_it():
     model = a.model()
     rng = np.random.default_rng(0)
     q, v, x = model.random_configuration(rng), rng.normal(size=6), rng.normal(size=12)
-    found, h = C.linearize(C.Actuated(model, np.zeros((6, 0))), q, v), 1e-6
+    found, h = C.linearize(C.ActuatedMechanism(model, np.zeros((6, 0))), q, v), 1e-6
 
     def at(state, time):
         q, v = state
@@ -155,7 +155,7 @@ def test_exponentials_are_those_of_scipy(seed):
     expected = scipy.linalg.expm(A)
     np.testing.assert_allclose(matrix_exponential(A), expected, atol=1e-11 * np.max(abs(expected)))
     discrete = scipy.signal.cont2discrete((A, B, np.eye(len(A)), np.zeros_like(B)), 0.1)
-    np.testing.assert_allclose(held_input(A, B, 0.1)[1], discrete[1], atol=1e-11 * np.max(abs(discrete[1])))
+    np.testing.assert_allclose(discretize(A, B, 0.1)[1], discrete[1], atol=1e-11 * np.max(abs(discrete[1])))
 
 
 @settings(max_examples=examples(30), deadline=None)
@@ -173,7 +173,7 @@ def test_riccati_equations_are_solved_as_by_scipy(seed):
 
 @pytest.mark.parametrize("time_step", [None, 0.01])
 def test_the_regulator_of_a_cart_pole_is_that_of_scipy(time_step):
-    cart = C.Actuated(dl.load("cart_pole"), np.array([[1.0], [0.0]]))
+    cart = C.ActuatedMechanism(dl.load("cart_pole"), np.array([[1.0], [0.0]]))
     linear = C.linearize(cart, np.zeros(2), time_step=time_step)
     cost = np.array([1.0, 10.0, 0.1, 0.1])
     found = C.lqr(linear, cost, 0.5)
@@ -198,7 +198,7 @@ def test_the_regulator_of_a_standing_quadruped_is_that_of_scipy():
     ("call", "refusal"),
     [
         (
-            lambda: C.lqr(C.linearize(C.Actuated(dl.load("cart_pole"), np.zeros((2, 1))), np.zeros(2))),
+            lambda: C.lqr(C.linearize(C.ActuatedMechanism(dl.load("cart_pole"), np.zeros((2, 1))), np.zeros(2))),
             ("not-stabilizable",),
         ),
         (lambda: C.lqr(None), ("wrong-type",)),
@@ -222,7 +222,9 @@ def test_what_cannot_be_done_is_said(call, refusal):
 
 @pytest.mark.parametrize("time_step", [None, 0.01])
 def test_modes_that_no_actuator_reaches_are_named(time_step):
-    hanging = C.Actuated(dl.load("double_pendulum"), np.zeros((2, 1)))  # swings for ever, so that nothing grows
+    hanging = C.ActuatedMechanism(
+        dl.load("double_pendulum"), np.zeros((2, 1))
+    )  # swings for ever, so that nothing grows
     with refuses("not-stabilizable"):
         C.lqr(C.linearize(hanging, np.zeros(2), time_step=time_step))
 
@@ -236,7 +238,7 @@ def test_a_floating_robot_has_a_base_that_its_joints_do_not_move(time_step):
 
 @pytest.mark.parametrize("time_step", [None, 0.01])
 def test_costs_may_have_any_unit_but_not_any_ratio(time_step):
-    linear = C.linearize(C.Actuated(dl.load("cart_pole"), "cart*"), np.zeros(2), time_step=time_step)
+    linear = C.linearize(C.ActuatedMechanism(dl.load("cart_pole"), "cart*"), np.zeros(2), time_step=time_step)
     gain = C.lqr(linear).gain
     for unit in (1e-300, 1e-30, 1e200):
         np.testing.assert_allclose(C.lqr(linear, unit, unit).gain, gain, rtol=1e-9)
@@ -268,7 +270,7 @@ def test_a_state_that_breaks_the_constraints_is_refused(q, v, code):
 
 
 def test_a_time_step_may_be_any_number():
-    cart = C.Actuated(dl.load("cart_pole"), "cart*")
+    cart = C.ActuatedMechanism(dl.load("cart_pole"), "cart*")
     assert C.linearize(cart, np.zeros(2), time_step=np.float32(0.5)).time_step == 0.5
 
 

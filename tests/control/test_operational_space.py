@@ -153,7 +153,7 @@ def test_lower_priorities_do_not_disturb_higher_ones():
 def test_an_underactuated_robot_is_asked_for_what_it_can_do_alone():
     pendulum = dl.load("double_pendulum")
     first, second = (joint.name for joint in pendulum.joints)
-    robot = C.Actuated(pendulum, second)
+    robot = C.ActuatedMechanism(pendulum, second)
     tasks = C.Tasks(robot, C.PostureTask(first))
     q, v = np.array([0.3, 0.4]), np.array([0.5, -1.0])
     found = C.task_inverse_dynamics.python(tasks, q, v, np.array([1.0]))
@@ -183,7 +183,7 @@ def test_no_tasks_and_no_rows_are_refused_in_words():
 
 
 def test_an_item_that_is_not_finite_gets_no_torque():
-    loop = C.Tasks(C.Actuated(dl.Mechanism(dl.load("four_bar")), "crank*"), C.PostureTask("crank*"))
+    loop = C.Tasks(C.ActuatedMechanism(dl.Mechanism(dl.load("four_bar")), "crank*"), C.PostureTask("crank*"))
     q = np.tile(loop.posture("home"), (3, 1))
     q[1, 0] = np.nan
     found = C.task_inverse_dynamics(loop, q, np.zeros(3), np.ones(1))
@@ -207,7 +207,7 @@ def test_parameters_of_a_model_come_with_its_tasks():
 def test_nothing_is_asked_that_constraints_forbid(seed):
     """A closed four-bar whose two tasks fight: the loop stays closed, whatever."""
     loop = dl.Mechanism(dl.load("four_bar"))
-    robot = C.Actuated(loop, "crank*")
+    robot = C.ActuatedMechanism(loop, "crank*")
     tasks = C.Tasks(robot, [C.PostureTask("crank*"), C.PostureTask("rocker*")])
     rng = np.random.default_rng(seed)
     start = loop.posture("home") + np.array([rng.uniform(-0.5, 0.5), 0.0, 0.0])
@@ -236,6 +236,6 @@ def test_tasks_know_that_rows_of_constraints_give_way(compliance):
     response = np.transpose([dl.kkt(held, q, v, unit)[0] - rest for unit in np.eye(7)])
     np.testing.assert_allclose(space.inertia @ space.jacobian @ response @ space.jacobian.T, np.eye(3), atol=1e-9)
     np.testing.assert_allclose(space.jacobian @ response @ space.projector, 0.0, atol=1e-9)
-    few = C.Actuated(held, ["link1_joint", "link2_joint", "link4_joint"])
+    few = C.ActuatedMechanism(held, ["link1_joint", "link2_joint", "link4_joint"])
     found = C.task_inverse_dynamics.python(C.Tasks(few, tool), q, v, np.array([0.3, -0.2, 0.5]))
     np.testing.assert_allclose(dl.kkt(held, q, v, few.B @ found.torque)[0], found.acceleration, atol=1e-8)

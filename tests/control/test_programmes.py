@@ -1,4 +1,4 @@
-"""Quadratic programmes: the project's own solver against clarabel, proxsuite and SciPy, and hard programmes."""
+"""Quadratic programs: the project's own solver against clarabel, proxsuite and SciPy, and hard programmes."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ from programmes import contradicting, feasible
 from refusals import refuses
 
 SEEDS = st.integers(0, 2**32 - 1)
-Status = dl.control.ProgrammeStatus
+Status = dl.control.QPStatus
 
 
 def alone(programme, **given):
@@ -23,7 +23,7 @@ def alone(programme, **given):
     return solve_programme.python(programme.shape, *programme.arrays, **given)
 
 
-# --- programmes that have an answer -----------------------------------------------------------------------------------
+# --- programs that have an answer -----------------------------------------------------------------------------------
 
 
 @given(SEEDS)
@@ -115,7 +115,7 @@ def test_a_programme_without_weights_has_an_answer_that_meets_its_rows():
     )
     found = alone(programme)
     assert found.status == Status.SOLVED
-    assert programme.missed(found.x).max() < 1e-8
+    assert programme.row_violation(found.x).max() < 1e-8
 
 
 def test_a_good_start_saves_steps():
@@ -127,7 +127,7 @@ def test_a_good_start_saves_steps():
     assert warm.iterations <= min(3, cold.iterations)
 
 
-# --- programmes that have none ----------------------------------------------------------------------------------------
+# --- programs that have none ----------------------------------------------------------------------------------------
 
 
 @given(SEEDS)
@@ -136,15 +136,15 @@ def test_rows_that_contradict_each_other_are_broken_least(seed):
     found = alone(programme)
     assert found.status == Status.INFEASIBLE
     # Both rows are the same but for their bounds, so each is broken by half of what is between them.
-    np.testing.assert_allclose(programme.missed(found.x)[:2], 0.5, atol=1e-4)
-    assert programme.missed(found.x)[2:].max(initial=0.0) < 1e-6
+    np.testing.assert_allclose(programme.row_violation(found.x)[:2], 0.5, atol=1e-4)
+    assert programme.row_violation(found.x)[2:].max(initial=0.0) < 1e-6
 
 
 def test_a_row_whose_bounds_contradict_each_other_is_met_in_the_middle():
     programme = dl.QP(np.eye(2), np.zeros(2), C=np.eye(2), lower=[3.0, 0.0], upper=[1.0, 1.0])
     found = alone(programme)
     np.testing.assert_allclose(found.x, [2.0, 0.0], atol=1e-8)
-    assert programme.missed(found.x)[0] == pytest.approx(1.0)
+    assert programme.row_violation(found.x)[0] == pytest.approx(1.0)
     assert found.status == Status.INFEASIBLE
     assert found.primal == pytest.approx(errors_of(programme, found.x, found.multipliers)[0]) == pytest.approx(1.0)
 
@@ -161,7 +161,7 @@ def test_a_cone_that_other_rows_keep_away_from_is_told_and_named():
     programme = dl.QP(np.diag([1.0, 2.0, 3.0]), [0.0, 1.0, 0.0], cones=(3,), **given)
     found = alone(programme)
     assert found.status == Status.INFEASIBLE
-    assert np.max(programme.missed(found.x)) > 0.1
+    assert np.max(programme.row_violation(found.x)) > 0.1
 
 
 @pytest.mark.parametrize("name", ["H", "g", "A", "b", "C", "lower", "upper"])
@@ -225,7 +225,7 @@ def test_a_long_answer_is_not_mistaken_for_none():
 
 @pytest.fixture(scope="module")
 def answers():
-    """Of three programmes, the second without any answer, the third with a NaN."""
+    """Of three programs, the second without any answer, the third with a NaN."""
     b = np.array([[1.0], [1.0], [np.nan]])
     upper = np.array([[np.inf, 0.4], [0.2, 0.2], [np.inf, np.inf]])
     programme = dl.QP(
@@ -247,7 +247,7 @@ def test_the_residual_is_the_one_that_is_recomputed(answers):
 
 
 def test_broken_rows_are_named_with_what_they_miss(answers):
-    broken = answers.item(1).broken()
+    broken = answers.item(1).violated_rows()
     # x + y = 1, x ≤ 0.2 and y ≤ 0.2 lack 0.6 together, and left and right are alike.
     assert sum(broken.values()) == pytest.approx(0.6, abs=1e-6)
     assert broken["left"] == pytest.approx(broken["right"], abs=1e-6)

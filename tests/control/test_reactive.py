@@ -1,4 +1,4 @@
-"""Reactive control: programmes of robots against other people's solvers and mathematics, closed loops, bad input."""
+"""Reactive control: programs of robots against other people's solvers and mathematics, closed loops, bad input."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ from delassus.control import (
     FollowMomentum,
     FollowPosture,
     Nominal,
-    ProgrammeStatus,
+    QPStatus,
     ReactiveControl,
     Support,
 )
@@ -48,7 +48,7 @@ def state(seed):
 
 
 def built(control, q, v, reference):
-    """A programme, without compiling anything."""
+    """A program, without compiling anything."""
     data = build_programme.python(control, q, v, reference)
     return dl.QP(*data, cones=(3,) * (control.cone_rows // 3))
 
@@ -71,7 +71,7 @@ def motion_missed(control, q, v, found, gravity=True):
     return dl.crba.python(ROBOT, q) @ found.acceleration + c - torque - J.T @ found.force
 
 
-# --- the programme ----------------------------------------------------------------------------------------------------
+# --- the program ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "second order"])
@@ -80,7 +80,7 @@ def test_torques_forces_and_accelerations_obey_the_equation_of_motion(seed, cone
     control = standing(cone=cone)
     q, v = state(seed)
     found = reacted(control, q, v, control.reference(HOME))
-    assert found.status == ProgrammeStatus.SOLVED
+    assert found.status == QPStatus.SOLVED
     assert max(found.primal, found.dual) <= 1e-8
     np.testing.assert_allclose(motion_missed(control, q, v, found), 0.0, atol=1e-7)
 
@@ -103,7 +103,7 @@ def test_forces_are_in_their_cones_though_the_task_asks_for_more(cone):
     found = reacted(control, HOME, np.zeros(18), reference)
     force = found.force.reshape(4, 3)
     edge = np.linalg.norm(force[:, :2], axis=1) - 0.6 * force[:, 2]
-    assert found.status == ProgrammeStatus.SOLVED
+    assert found.status == QPStatus.SOLVED
     assert edge.max() <= 1e-8
     if cone == "second order":
         assert edge.max() > -1e-6  # the cone is used up to its edge, the pyramid inside is not
@@ -184,7 +184,7 @@ def test_the_pressure_of_a_sole_stays_inside_of_it():
     reference = control.reference(home, {"com.acceleration": [3.0, 0.0, 0.0]})
     found = reacted(control, home, np.zeros(36), reference)
     wrench = found.force.reshape(2, 6)
-    assert found.status == ProgrammeStatus.SOLVED
+    assert found.status == QPStatus.SOLVED
     pressure = np.stack([-wrench[:, 4], wrench[:, 3]], 1) / wrench[:, 2:3]
     assert np.all(np.abs(pressure) <= np.array([0.1, 0.04]) + 1e-9)
     assert np.abs(pressure[:, 0]).max() > 0.09  # the task asks for more than the soles can give
@@ -230,7 +230,7 @@ def test_build_and_solve_can_be_done_apart(pendulum):
 def test_each_state_of_a_batch_has_its_own_end(pendulum):
     q = np.array([[0.3, -0.2], [np.nan, 0.0], [0.1, 0.1]])
     reaction = pendulum(q, np.zeros(2), pendulum.reference(np.zeros(2)))
-    assert reaction.status.tolist() == [0, ProgrammeStatus.NOT_FINITE, 0]
+    assert reaction.status.tolist() == [0, QPStatus.NOT_FINITE, 0]
     assert np.isfinite(reaction.torque).all()
     assert not reaction.torque[1].any()
     np.testing.assert_array_equal(reaction.torque[2], pendulum(q[2], np.zeros(2), reaction.reference).torque)
@@ -272,7 +272,7 @@ BENT, TURNING = np.array([0.3, 0.8]), np.array([0.2, -0.1])
 def held(**options):
     """An arm whose tip is held, with a motor at its shoulder."""
     mechanism = dl.Mechanism(ARM, [dl.Point("tip", rows="z", axes="world", **options)])
-    return ReactiveControl(dl.control.Actuated(mechanism, "upper_joint"), FollowPosture(stiffness=20.0))
+    return ReactiveControl(dl.control.ActuatedMechanism(mechanism, "upper_joint"), FollowPosture(stiffness=20.0))
 
 
 @pytest.mark.parametrize("compliance", [0.0, 0.5])
@@ -323,7 +323,7 @@ def test_a_joint_beyond_its_range_comes_back_no_faster_than_it_may(q, v, a):
     )
     control = ReactiveControl(arm, FollowPosture(stiffness=20.0), horizon=0.05)
     found = reacted(control, np.array([q]), np.array([v]), control.reference(np.zeros(1)))
-    assert found.status == ProgrammeStatus.SOLVED
+    assert found.status == QPStatus.SOLVED
     assert found.acceleration[0] == pytest.approx(a, abs=1e-6)  # (∓2 m/s - v) / 0.05 s
 
 
@@ -333,7 +333,7 @@ def test_a_joint_beyond_its_range_comes_back_no_faster_than_it_may(q, v, a):
 def test_without_tasks_any_torques_that_hold_all_rows_will_do():
     control = standing(tasks=[])
     found = reacted(control, HOME, np.zeros(18), control.reference(HOME))
-    assert found.status == ProgrammeStatus.SOLVED
+    assert found.status == QPStatus.SOLVED
     np.testing.assert_allclose(motion_missed(control, HOME, np.zeros(18), found), 0.0, atol=1e-7)
 
 
@@ -342,7 +342,7 @@ def test_tasks_that_contradict_each_other_share_what_they_miss():
     control = ReactiveControl(dl.load("double_pendulum"), tasks, joint_limits=False)
     reference = control.reference(np.zeros(2), {"up.acceleration": [4.0, 0.0], "down.acceleration": [-4.0, 0.0]})
     found = reacted(control, np.zeros(2), np.zeros(2), reference)
-    assert found.status == ProgrammeStatus.SOLVED
+    assert found.status == QPStatus.SOLVED
     np.testing.assert_allclose(found.acceleration, [-2.0, 0.0], atol=1e-7)
 
 
@@ -350,15 +350,15 @@ def test_limits_that_cannot_be_met_name_the_rows_they_break():
     control = standing(supports=[Support(foot, 0.6, least=1e4) for foot in FEET])
     reference = control.reference(HOME)
     found = reacted(control, HOME, np.zeros(18), reference)
-    assert found.status == ProgrammeStatus.INFEASIBLE
+    assert found.status == QPStatus.INFEASIBLE
     assert np.isfinite(found.torque).all()
     assert np.all(np.abs(found.torque) <= ROBOT.effort_limit[6:])
     programme = built(control, HOME, np.zeros(18), reference)
     names = [*(f"{k}" for k in range(18)), *control.row_names]
     programme = dataclasses.replace(programme, names=tuple(names))
     x = np.concatenate([found.acceleration, found.force])
-    answer = dl.ProgrammeSolution(programme, x, found.multipliers, *map(np.asarray, (0.0, 0.0)), *map(np.int64, (1, 1)))
-    assert any("normal" in name for name in answer.broken())
+    answer = dl.QPSolution(programme, x, found.multipliers, *map(np.asarray, (0.0, 0.0)), *map(np.int64, (1, 1)))
+    assert any("normal" in name for name in answer.violated_rows())
     assert "Broken:" in answer.describe()
 
 
@@ -368,7 +368,7 @@ def test_a_task_whose_rows_depend_on_each_other_is_done_all_the_same():
         [FollowFrame(weight=1.0, frame=dl.load("double_pendulum").frames("*")[-1].name), FollowPosture(weight=0.0)],
     )
     found = reacted(control, np.zeros(2), np.zeros(2), control.reference(np.zeros(2)))
-    assert found.status == ProgrammeStatus.SOLVED
+    assert found.status == QPStatus.SOLVED
     assert np.isfinite(found.torque).all()
 
 
@@ -381,7 +381,7 @@ def test_no_torque_is_ever_nan(where, bad):
     with np.errstate(all="ignore"):
         found = reacted(control, *given.values())
     assert np.isfinite(np.concatenate([found.torque, found.force, found.acceleration, found.multipliers])).all()
-    assert found.status == ProgrammeStatus.NOT_FINITE
+    assert found.status == QPStatus.NOT_FINITE
     assert found.primal == found.dual == np.inf  # no answer is not a good one
 
 
@@ -389,7 +389,7 @@ def test_compiled_code_tells_a_switch_that_is_no_number():
     control = ReactiveControl(ARM, [FollowPosture(stiffness=10.0)], [Support("tip")])
     reference = control.reference(BENT, {"tip.active": [[0.0], [np.nan]]})
     found = control(BENT, np.zeros(2), reference)
-    assert found.status.tolist() == [ProgrammeStatus.SOLVED, ProgrammeStatus.NOT_FINITE]
+    assert found.status.tolist() == [QPStatus.SOLVED, QPStatus.NOT_FINITE]
     assert not found.torque[1].any() and not found.x[1].any() and found.residual[1] == np.inf
 
 
@@ -458,7 +458,7 @@ def test_a_quadruped_moves_its_trunk_and_lifts_a_foot(examples):
     assert np.abs(foot[-1] - foot[0]).max() < 5e-3  # balls roll on the ground as legs turn
     assert np.linalg.norm(q[-1, :3] - HOME[:3]) < 5e-3
     assert max(run.residual) <= 1e-8
-    assert max(run.status) == ProgrammeStatus.SOLVED
+    assert max(run.status) == QPStatus.SOLVED
     assert (np.linalg.norm(force[..., :2], axis=-1) - example.FRICTION * force[..., 2]).max() <= 1e-8
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.control.sampling.checks import SamplingError
-from delassus.control.sampling.methods import Drawn, best, cross_entropy, mppi
+from delassus.control.sampling.methods import SamplingDistribution, best, cross_entropy, mppi
 from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
 from delassus.simulation import motors
 from refusals import refuses
@@ -191,7 +191,7 @@ METHODS = {
 def test_other_units_of_the_cost_change_nothing(method, seed, scale):
     rng = np.random.default_rng(seed)
     samples, costs = rng.normal(size=(30, 4, 2)), rng.normal(size=30)
-    drawn = Drawn(np.zeros((4, 2)), np.ones((4, 2)))
+    drawn = SamplingDistribution(np.zeros((4, 2)), np.ones((4, 2)))
     one, other = (METHODS[method](samples, c, drawn) for c in (costs, scale * costs))
     np.testing.assert_array_equal(one.mean, other.mean)
     np.testing.assert_array_equal(one.noise, other.noise)
@@ -204,7 +204,7 @@ def test_samples_without_a_cost_have_no_weight(method, seed, bad):
     samples, costs = rng.normal(size=(30, 4, 2)), rng.normal(size=30)
     costs[:7] = bad
     samples[:7] = 1e6
-    drawn = Drawn(np.zeros((4, 2)), np.ones((4, 2)))
+    drawn = SamplingDistribution(np.zeros((4, 2)), np.ones((4, 2)))
     some, others = METHODS[method](samples, costs, drawn), METHODS[method](samples[7:], costs[7:], drawn)
     np.testing.assert_allclose(some.mean, others.mean, rtol=1e-12, atol=1e-12)
 
@@ -396,5 +396,5 @@ def test_a_state_of_a_simulation_with_other_contacts_is_taken(planner):
 @pytest.mark.parametrize("costs", [[-1.7e308, 0.0, 1.0, 1.7e308], [0.0, 5e-324, 1e-323, 2e-323]])
 def test_costs_at_the_ends_of_the_numbers_give_a_finite_mean(costs):
     samples = np.arange(4.0).reshape(4, 1, 1)
-    found = mppi(samples, np.array(costs), Drawn(np.zeros((1, 1)), np.ones((1, 1))), 0.1)
+    found = mppi(samples, np.array(costs), SamplingDistribution(np.zeros((1, 1)), np.ones((1, 1))), 0.1)
     assert 0.0 <= found.mean.item() <= 3.0

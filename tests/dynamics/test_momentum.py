@@ -85,7 +85,7 @@ def test_the_centroidal_momentum_matrix_is_pinocchios(case):
 def test_its_rate_is_pinocchios(case):
     c = case()
     there = np.array(pin.computeCentroidalMapTimeVariation(c.theirs, c.data, c.pq, c.v))
-    # Pinocchio leaves out that the centre moves, which adds nothing to Ȧ v: there, the momentum is along its velocity.
+    # Pinocchio leaves out that the center moves, which adds nothing to Ȧ v: there, the momentum is along its velocity.
     pin.centerOfMass(c.theirs, c.data, c.pq, c.v)
     there[3:] += np.cross(c.data.Ag[:3], c.data.vcom[0], axisa=0, axisc=0)
     assert_close(dl.centroidal_momentum_matrix_rate.python(c.model, c.q, c.v), there)

@@ -8,7 +8,7 @@ import delassus as dl
 from delassus.dynamics.tree.articulated import free_joint
 from delassus.dynamics.tree.poses import fixed_pose, poses_of
 from delassus.dynamics.tree.recursion import joint_motions, link_velocities
-from delassus.dynamics.tree.sweep import Inward, carried, world_acceleration
+from delassus.dynamics.tree.sweep import Inward, propagate_acceleration, world_acceleration
 from delassus.model.links import links_of
 from delassus.model.parts import WORLD
 from robots import file, pinocchio_model
@@ -34,9 +34,9 @@ def accelerations(model, q, v, tau, gains=None, forces=None):
         inward.hand_on(i, joint, u)
     motion, a = {WORLD: world_acceleration(tree)}, np.zeros(model.nv)
     for i, link in enumerate(tree.links):
-        here = carried(poses[i], motion[link.parent], b[i])
+        here = propagate_acceleration(poses[i], motion[link.parent], b[i])
         a[joints[i].at] = joints[i].answer(push[joints[i].at], here)
-        motion[i] = joints[i].moved(here, a[joints[i].at])
+        motion[i] = joints[i].accelerate(here, a[joints[i].at])
     return a
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from delassus.common.names import UnknownName
 from delassus.errors import BadArgument, DelassusError
-from delassus.model.readers.xml import ModelFileError
+from delassus.model.readers.documents.xml import ModelFileError
 
 ROOT = Path(__file__).parents[2]
 TABLE = re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs" / "errors.md").read_text(), re.M)

@@ -116,14 +116,14 @@ EXAMPLES = {
     "Sphere": dl.particles.Sphere((0.0, 0.0, 0.0), 1.0),
     "Box": dl.particles.Box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
     "Motion": dl.particles.Motion(np.array([0]), np.zeros(3)),
-    "ParticleState": dl.particles.start_of(ROPE),
-    "ParticleStep": dl.particles.particle_step(ROPE, dl.particles.start_of(ROPE), time_step=1e-2),
+    "ParticleState": dl.particles.initial_state(ROPE),
+    "ParticleStep": dl.particles.particle_step(ROPE, dl.particles.initial_state(ROPE), time_step=1e-2),
     "Rest": dl.particles.at_rest(ROPE),
     "Grip": dl.particles.Grip("hand", 0),
     "ParticleTrajectory": dl.particles.simulate_particles(ROPE, steps=2),
     "Softness": dl.contact.Softness(),
     **{name: kind() for name, kind in OPTIONS.items()},
-    "Actuated": dl.control.Actuated(LOOP, ["crank*"]),
+    "ActuatedMechanism": dl.control.ActuatedMechanism(LOOP, ["crank*"]),
     "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
     "FrameTask": dl.control.FrameTask("tool", rows="x y"),
     "CenterOfMassTask": dl.control.CenterOfMassTask(priority=1),
@@ -149,7 +149,7 @@ EXAMPLES = {
     "FollowPosture": dl.control.FollowPosture(),
     "Plan": dl.control.Plan(np.zeros((2, 1)), np.zeros((5, 1)), cost=1.0),
     "QP": PROGRAMME,
-    "ProgrammeSolution": PROGRAMME.solve(),
+    "QPSolution": PROGRAMME.solve(),
 }
 
 

@@ -26,6 +26,13 @@ ROOT = Path(__file__).parents[2]
         "docs/sampling.md",
         "docs/errata.md",
         "docs/errors.md",
+        "docs/coming_from.md",
+        "docs/theory/gauss.md",
+        "docs/theory/proximal.md",
+        "docs/theory/factorizations.md",
+        "docs/theory/contact.md",
+        "docs/theory/compliant.md",
+        "docs/theory/drift.md",
     ],
 )
 def test_python_blocks_run_in_order(page, monkeypatch):
@@ -36,6 +43,6 @@ def test_python_blocks_run_in_order(page, monkeypatch):
 
 
 def test_pages_that_are_linked_exist():
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -16,7 +16,7 @@ from delassus.compiler.host.cache import _Trouble
 from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.errors import DelassusError
 from delassus.model.generators import chain
-from delassus.model.readers.xml import ModelFileError, NotXml
+from delassus.model.readers.documents.xml import ModelFileError, NotXml
 from delassus.particles.algebra.memory import MemoryWillNotSuffice
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import ControlError

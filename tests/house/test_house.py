@@ -99,6 +99,7 @@ INNER = {
     "compiler/backends": ["", "llvm"],
     "compiler/host": ["bound", ""],
     "model": ["motions", "", "bundled", "readers", "converters", "reports"],
+    "model/readers": ["documents", ""],
     "geometry": ["hulls", "shapes", "pairs"],
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
@@ -108,7 +109,7 @@ INNER = {
         *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
         *("articulated", "stages", "bodies", "compliant", "contact"),
     ],
-    "simulation": ["", "sensors"],
+    "simulation": ["", "sensors", "replays"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }

@@ -171,7 +171,7 @@ def test_particles_fall_freely():
     pytest.importorskip("scipy")
     P = dl.particles
     system = P.Particles([[0.0, 0.0, 1.0]], [1.0])
-    log = P.simulate_particles(system, P.start_of(system), time_step=1e-2, steps=3)
+    log = P.simulate_particles(system, P.initial_state(system), time_step=1e-2, steps=3)
     assert np.allclose(log.v[-1, 0], [0.0, 0.0, -3e-2 * G])
 
 

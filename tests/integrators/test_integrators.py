@@ -125,7 +125,7 @@ def test_a_double_pendulum_moves_as_equations_by_hand_do():
 
 
 def free_body() -> tuple[dl.Model, np.ndarray]:
-    """A body on a ball joint at its centre, and its moments."""
+    """A body on a ball joint at its center, and its moments."""
     sides = np.array([0.3, 0.2, 0.1])
     a = Assembly("free_body")
     a.body("body", Spherical(), None, parts=[box(sides, 3.0)])

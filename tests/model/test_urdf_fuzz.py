@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from delassus.errors import DelassusError
 from delassus.model.model import Model
+from delassus.model.readers.documents.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, ModelFileError, read_xml
 from delassus.model.readers.load import load
 from delassus.model.readers.urdf import read_urdf
-from delassus.model.readers.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, ModelFileError, read_xml
 from how_many import examples
 from refusals import refuses
 from urdf_samples import FIXED, MASS, MESH, arm, mimicking, robot

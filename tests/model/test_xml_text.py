@@ -7,9 +7,9 @@ import pytest
 from delassus.errors import DelassusError
 from delassus.model.model import Model
 from delassus.model.parts import Frame
+from delassus.model.readers.documents.xml import MAX_BYTES, ModelFileError, decoded, root_tag, without_comments
 from delassus.model.readers.load import load
 from delassus.model.readers.mjcf_names import _named
-from delassus.model.readers.xml import MAX_BYTES, ModelFileError, decoded, root_tag, without_comments
 from refusals import refuses
 from urdf_samples import arm
 

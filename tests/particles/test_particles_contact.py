@@ -33,7 +33,7 @@ def test_a_particle_on_a_slope_slides_as_coulomb_says(way, friction, slope):
 
 def test_a_chain_on_the_ground_weighs_what_it_weighs():
     chain = P.chain((0, 0, 0), (1, 0, 0), 10, pinned="none", obstacles=[P.Plane()], friction=0.3)
-    made = P.Stepper(chain, 1e-2, contact_tolerance=1e-6).step(P.start_of(chain))
+    made = P.Stepper(chain, 1e-2, contact_tolerance=1e-6).step(P.initial_state(chain))
     assert made.state.contact[:, 2].sum() == pytest.approx(chain.masses.sum() * 9.81 * 1e-2, rel=1e-4)
     assert np.abs(made.state.v).max() < 1e-6
 
@@ -42,7 +42,7 @@ def test_a_chain_on_the_ground_weighs_what_it_weighs():
 def test_contacts_obey_their_laws_on_a_cloth(way):
     cloth = P.cloth((0.6, 0.6), (8, 8), center=(0, 0, 0.301), obstacles=[P.Sphere((0, 0, 0), 0.3)], friction=0.4)
     stepper = P.Stepper(cloth, 1e-2, contact_method=way, contact_tolerance=1e-7, contact_iterations=1000)
-    state = P.start_of(cloth)
+    state = P.initial_state(cloth)
     for _ in range(12):
         before, made = state, stepper.step(state)
         state = made.state
@@ -67,7 +67,7 @@ def test_elements_and_contacts_can_be_swept_together(method):
     chain = P.chain((0, 0, 0), (0, 0, 0.3), 3, pinned="none", obstacles=[P.Plane()], friction=0.3)
     v = np.tile([0.1, 0.0, 0.0], (4, 1))
     fine = {"time_step": 1e-2, "tolerance": 1e-10, "contact_tolerance": 1e-9}
-    known, found = (P.particle_step(chain, P.start_of(chain, v=v), **fine, method=m) for m in ("cholesky", method))
+    known, found = (P.particle_step(chain, P.initial_state(chain, v=v), **fine, method=m) for m in ("cholesky", method))
     assert found.status is dl.Status.CONVERGED
     assert np.allclose(found.state.v, known.state.v, atol=1e-7) and np.allclose(found.force, known.force, atol=1e-4)
 
@@ -78,7 +78,7 @@ def test_a_particle_that_a_spring_shoots_at_the_ground_stops_there(method):
     x = [[0, 0, 0.05], [0, 0, 1.05]]
     spring = P.Elements(P.stretch, [[0, 1]], [[2.0]], compliance=1e-5)
     shot = P.Particles(x, [0.01, 1000.0], spring, obstacles=P.Plane(), friction=0.0)
-    made = P.particle_step(shot, P.start_of(shot), time_step=1e-2, method=method, contact_tolerance=1e-8)
+    made = P.particle_step(shot, P.initial_state(shot), time_step=1e-2, method=method, contact_tolerance=1e-8)
     assert made.state.x[0, 2] == pytest.approx(0.0, abs=1e-6)
     assert method == "pgs" or made.status is dl.Status.CONVERGED  # sweeps are slow on stiff springs, and say so
 
@@ -87,20 +87,20 @@ def test_a_brick_that_is_pushed_through_a_wall_stops_there():
     pile = P.tower(1, 1, half=(0.05, 0.05, 0.05), obstacles=[P.Plane(), P.Plane((-1, 0, 0), -0.5)])
     push = np.zeros((2, 3))
     push[0, 0] = 1e5
-    made = P.Stepper(pile, 1e-2, contact_tolerance=1e-8).step(P.start_of(pile), push)
+    made = P.Stepper(pile, 1e-2, contact_tolerance=1e-8).step(P.initial_state(pile), push)
     assert made.state.x[0, 0] <= 0.45 + 1e-6
 
 
 @pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda o: type(o).__name__)
 def test_normals_of_obstacles_are_the_derivatives_of_gaps(obstacle):
     x = np.random.default_rng(2).normal(size=(200, 3))
-    gap, normal = obstacle.touched(x)
+    gap, normal = obstacle.gap_and_normal(x)
     step = 1e-6
-    found = np.stack([(obstacle.touched(x + step * e)[0] - obstacle.touched(x - step * e)[0]) / (2 * step)
+    found = np.stack([(obstacle.gap_and_normal(x + step * e)[0] - obstacle.gap_and_normal(x - step * e)[0]) / (2 * step)
                       for e in np.eye(3)], -1)  # fmt: skip
     smooth = np.abs(np.linalg.norm(found, axis=1) - 1.0) < 1e-4
     assert smooth.mean() > 0.9 and np.allclose(found[smooth], normal[smooth], atol=1e-4)
-    assert np.allclose(obstacle.touched(x - gap[:, None] * normal)[0], 0.0, atol=1e-9)
+    assert np.allclose(obstacle.gap_and_normal(x - gap[:, None] * normal)[0], 0.0, atol=1e-9)
 
 
 def test_boxes_meet_where_mujoco_says():
@@ -133,7 +133,7 @@ def test_boxes_meet_where_mujoco_says():
 
 def test_a_brick_on_four_corners_carries_its_weight():
     pile = P.tower(1, 1)
-    made = P.Stepper(pile, 1e-2, contact_tolerance=1e-9).step(P.start_of(pile))
+    made = P.Stepper(pile, 1e-2, contact_tolerance=1e-9).step(P.initial_state(pile))
     assert len(made.state.touched) == 4
     assert made.state.contact[:, 2].sum() == pytest.approx(pile.bricks.masses[0] * 9.81e-2, rel=1e-6)
 
@@ -154,7 +154,7 @@ def test_a_brick_stays_on_what_is_under_its_middle(obstacle, turn):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_gaps_of_bricks_and_balls_are_those_of_optimisation(seed):
-    """The nearest point of a box to a centre, as a bounded least-squares problem."""
+    """The nearest point of a box to a center, as a bounded least-squares problem."""
     rng = np.random.default_rng(seed)
     turn = rng.normal(size=4)
     brick = P.Bricks([rng.normal(size=3)], [0.3, 0.2, 0.5], 1.0, [turn / np.linalg.norm(turn)])
@@ -181,15 +181,15 @@ def test_a_tower_on_ice_with_a_shove_does_not_stand():
     tower = P.tower(3, 1, friction=0.0)
     v = np.zeros((tower.nodes, 3))
     v[1, 0] = 1.0
-    log = P.simulate_particles(tower, P.start_of(tower, v=v), steps=20)
+    log = P.simulate_particles(tower, P.initial_state(tower, v=v), steps=20)
     assert log.x[-1, 1, 0] - log.x[0, 1, 0] == pytest.approx(0.2, rel=2e-2)
 
 
 def test_a_spinning_brick_keeps_its_momentum():
     pile = P.tower(1, 1, obstacles=(), gravity=0.0)
     v = np.array([[0.1, 0, 0], [3.0, 0.02, -2.0]])
-    log = P.simulate_particles(pile, P.start_of(pile, v=v), time_step=1e-4, steps=200)
-    before, after = (P.momentum_of(pile, log[k])[1] for k in (0, -1))
+    log = P.simulate_particles(pile, P.initial_state(pile, v=v), time_step=1e-4, steps=200)
+    before, after = (P.total_momentum(pile, log[k])[1] for k in (0, -1))
     assert np.allclose(before, after, atol=2e-3 * np.abs(before).max())
 
 
@@ -199,16 +199,18 @@ def test_a_brick_that_tumbles_fast_gains_no_energy(blend, spin):
     """A turn of a radian in a step is too much for accuracy; it may not be for stability."""
     pile = P.tower(1, 1, obstacles=(), gravity=0.0)
     v = np.array([[0.1, 0, 0], [spin, 0.02, -0.7 * spin]])
-    log = P.simulate_particles(pile, P.start_of(pile, v=v), steps=100, alpha=blend[0], beta=blend[1])
+    log = P.simulate_particles(pile, P.initial_state(pile, v=v), steps=100, alpha=blend[0], beta=blend[1])
     assert len(log) == 101 and log.energy.max() <= 1.01 * log.energy[0]
-    before, after = (P.momentum_of(pile, log[k])[1] for k in (0, -1))
+    before, after = (P.total_momentum(pile, log[k])[1] for k in (0, -1))
     if spin < 100.0:
         assert np.allclose(before, after, atol=1e-6 * np.abs(before).max())
 
 
 def test_penetrations_are_taken_off_by_stabilisation():
     ball = P.Particles([[0.0, 0, -0.01]], 1.0, obstacles=P.Plane())
-    kept, freed = (P.particle_step(ball, P.start_of(ball), time_step=1e-2, stabilization=s) for s in ("none", "post"))
+    kept, freed = (
+        P.particle_step(ball, P.initial_state(ball), time_step=1e-2, stabilization=s) for s in ("none", "post")
+    )
     assert kept.state.x[0, 2] == pytest.approx(-0.01, abs=1e-6)
     assert freed.state.x[0, 2] == pytest.approx(0.0, abs=1e-6) and abs(freed.state.v[0, 2]) < 1e-6
 
@@ -226,7 +228,7 @@ def test_elements_of_one_colour_share_no_particle():
 
 
 def draped(cells, radius=0.4):
-    """A cloth on a sphere, laid out on it by distances from its middle, half a millimetre above, and its state."""
+    """A cloth on a sphere, laid out on it by distances from its middle, half a millimeter above, and its state."""
     ball = P.Sphere((0, 0, 0), radius)
     cloth = P.cloth((0.3, 0.3), (cells, cells), obstacles=[ball], friction=0.6, stretching=300.0, shearing=60.0,
                     bending=2e-5, drag=0.09 / cells**2)  # fmt: skip
@@ -234,7 +236,7 @@ def draped(cells, radius=0.4):
     far = np.linalg.norm(flat, axis=1, keepdims=True)
     away = flat / np.where(far > 0.0, far, 1.0)
     x = (radius + 2e-4) * np.concatenate([np.sin(far / radius) * away, np.cos(far / radius)], 1)
-    return cloth, P.start_of(cloth, x=x)
+    return cloth, P.initial_state(cloth, x=x)
 
 
 @pytest.mark.parametrize("cells", [16, pytest.param(182, marks=pytest.mark.slow)])
@@ -261,7 +263,7 @@ def test_a_million_unknowns_run(kind):
     system = (P.rope((0, 0, 0), (1000.0, 0, 0), 333_400, stiffness=1e4, bending=1e-3) if kind == "rope"
               else P.cloth((1, 1), (577, 577), pinned=("left",)))  # fmt: skip
     assert system.unknowns > 0.99e6
-    made = P.Stepper(system, 1e-2).step(P.start_of(system))
+    made = P.Stepper(system, 1e-2).step(P.initial_state(system))
     assert made.status is dl.Status.CONVERGED and made.state.v[:, 2].min() < -0.05
 
 
@@ -283,6 +285,6 @@ def test_units_change_nothing(what, length, mass, time):
         system = P.tower(6, 3, half=half, density=1500 * m / s**3, gravity=gravity)
         v = np.zeros((system.nodes, 3))
         v[3], v[3 + 6] = np.array([0.3, 0.1, 0.0]) * s / t, np.array([1.0, 2.0, 3.0]) / t
-        return P.simulate_particles(system, P.start_of(system, v=v), time_step=5e-3 * t, steps=6).x[-1] / s
+        return P.simulate_particles(system, P.initial_state(system, v=v), time_step=5e-3 * t, steps=6).x[-1] / s
 
     assert np.array_equal(moved(length, mass, time), moved(1, 1, 1))

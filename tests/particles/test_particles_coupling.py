@@ -25,7 +25,7 @@ def pulled(model, stepper, tau, steps, grips=HOOK, state=None, q=None, v=None):
     """After some steps of a robot that starts at rest, the last step; and all of them."""
     q = np.zeros(model.nq) if q is None else q
     v = np.zeros(model.nv) if v is None else v
-    state, all_of_them = P.start_of(stepper.particles) if state is None else state, []
+    state, all_of_them = P.initial_state(stepper.particles) if state is None else state, []
     for _ in range(steps):
         made = P.coupled_step(model, q, v, tau, stepper, state, grips)
         q, v, state = made.q, made.v, made.particles.state
@@ -62,7 +62,7 @@ def test_a_hand_lifts_a_soft_block_off_the_ground():
     made.body("hand", Translation(), None, (0, 0, 0.1), [ball(0.1, 2.0)])
     for k in corners:
         made.frame(f"finger {k}", "hand", dl.Placement.of(p=soft.positions[k] - [0, 0, 0.1]))
-    model, stepper, state = made.model(), P.Stepper(soft, 1e-2), P.start_of(soft)
+    model, stepper, state = made.model(), P.Stepper(soft, 1e-2), P.initial_state(soft)
     grips, weight = [P.Grip(f"finger {k}", int(k)) for k in corners], (2.0 + soft.masses.sum()) * 9.81
     q, v = np.zeros(3), np.zeros(3)
     for _ in range(120):  # a servo that lifts it by 5 cm
@@ -78,7 +78,7 @@ def test_a_robot_that_flies_and_spins_shares_its_momentum():
     model = robot(Free(), gravity=False)
     one = P.Particles([[0.0, 0.0, 0.1]], 0.5, gravity=0.0)
     v = np.array([1.0, 0.0, 0.0, 0.0, 6.0, 0.0])
-    state = P.start_of(one, v=[[1.6, 0.0, 0.0]])
+    state = P.initial_state(one, v=[[1.6, 0.0, 0.0]])
     made, way = pulled(model, P.Stepper(one, 1e-2), np.zeros(6), 50, [P.Grip("thumb", 0)], state, model.neutral(), v)
     turns, velocity = dl.forward_kinematics(model, made.q)[0][-1], made.v[:3]
     total = 2.0 * turns @ velocity + 0.5 * made.particles.state.v[0]
@@ -128,4 +128,4 @@ def test_what_cannot_be_coupled_is_told_in_a_sentence(case):
     asked = {"q": np.zeros(1), "v": np.zeros(1), "grips": HOOK} | changed
     q, v, grips = asked.pop("q"), asked.pop("v"), asked.pop("grips")
     with refuses(*message):
-        P.coupled_step(made.model(), q, v, np.zeros(1), P.Stepper(chain, 1e-2), P.start_of(chain), grips, **asked)
+        P.coupled_step(made.model(), q, v, np.zeros(1), P.Stepper(chain, 1e-2), P.initial_state(chain), grips, **asked)

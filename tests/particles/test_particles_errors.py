@@ -68,14 +68,17 @@ BAD = {
     "an end that is no function": (lambda: P.simulate_particles(P.rope(), steps=1, until=3),
         ("wrong-type", "3", "until")),
     "a motion from a state of another size": (
-        lambda: P.simulate_particles(P.rope(), P.start_of(P.rope(segments=3))), ("other-system", "state")),
+        lambda: P.simulate_particles(P.rope(), P.initial_state(P.rope(segments=3))), ("other-system", "state")),
     "a method that is none": (lambda: Stepper(P.rope(), 1e-2, method=("unknown-method", "magic")),
         ("unknown-method", "magic")),
     "sweeps with energies": (
-        lambda: P.particle_step(energetic(), P.start_of(energetic()), time_step=1e-2, method="gauss_seidel"),
+        lambda: P.particle_step(energetic(), P.initial_state(energetic()), time_step=1e-2, method="gauss_seidel"),
         ("not-supported", "'cholesky'")),
-    "a state of another size": (lambda: P.start_of(P.rope(segments=3), x=np.zeros((2, 3))), ("wrong-shape", "(4, 3)")),
-    "a state that is not finite": (lambda: P.start_of(P.rope(segments=3), v=np.nan), ("not-finite",)),
+    "a state of another size": (
+        lambda: P.initial_state(P.rope(segments=3), x=np.zeros((2, 3))),
+        ("wrong-shape", "(4, 3)"),
+    ),
+    "a state that is not finite": (lambda: P.initial_state(P.rope(segments=3), v=np.nan), ("not-finite",)),
     "no steps": (lambda: P.simulate_particles(P.rope(), steps=0), ("out-of-range", "0", "steps")),
     "a drawing that is none": (
         lambda: P.simulate_particles(P.rope(segments=3), steps=1).plot("taste"), ("unknown-option", "'taste'")),
@@ -109,9 +112,9 @@ BAD = {
     "no iterations": (lambda: Stepper(P.rope(), 1e-2, iterations=0), ("iterations-out-of-range", "0", "iterations")),
     "half a step": (lambda: P.simulate_particles(P.rope(), steps=1.5), ("not-a-whole-number", "1.5", "steps")),
     "a state of another system": (
-        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope(segments=3))), ("other-system", "state")),
+        lambda: Stepper(P.rope(), 1e-2).step(P.initial_state(P.rope(segments=3))), ("other-system", "state")),
     "forces of another system": (
-        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope()), np.zeros((2, 3))), ("wrong-shape", "applied")),
+        lambda: Stepper(P.rope(), 1e-2).step(P.initial_state(P.rope()), np.zeros((2, 3))), ("wrong-shape", "applied")),
     "a rope that resists being straight": (lambda: P.rope(bending=-1.0), ("out-of-range", "-1", "bending")),
     "a rope in the plane": (lambda: P.rope((0, 0), (1, 0)), ("wrong-shape", "(2,)", "start")),
     "a rope of True": (lambda: P.rope(segments=True), ("not-a-whole-number", "segments")),
@@ -129,7 +132,7 @@ BAD = {
         lambda: P.simulate_particles(P.rope(segments=3), steps=1).save_html("x.html", np.inf),
             ("out-of-range",)),
     "LU of redundant rods": (
-        lambda: P.particle_step(braced(), P.start_of(braced()), time_step=1e-2, method="superlu"),
+        lambda: P.particle_step(braced(), P.initial_state(braced()), time_step=1e-2, method="superlu"),
             ("singular-matrix", "'cholesky'")),
 }  # fmt: skip
 
@@ -153,14 +156,14 @@ def test_a_motion_starts_from_a_state():
 def test_energies_may_be_explicit():
     system = energetic()
     v = np.array([[0.0, 0, 0], [0.1, 0, 0], [0, 0, 0]])
-    after = P.particle_step(system, P.start_of(system, v=v), time_step=1e-2, alpha=0.0, beta=0.0).state
+    after = P.particle_step(system, P.initial_state(system, v=v), time_step=1e-2, alpha=0.0, beta=0.0).state
     np.testing.assert_allclose(after.x, system.positions + 1e-2 * v, atol=1e-15)
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"superlu"}))
 def test_rods_that_contradict_each_other_end_with_finite_velocities(method):
     line = P.Particles(LINE, 1.0, rods([[0, 1], [1, 2], [0, 2]], [[1.0], [1.0], [3.0]]))
-    step = P.particle_step(line, P.start_of(line), time_step=1e-2, method=method, iterations=50)
+    step = P.particle_step(line, P.initial_state(line), time_step=1e-2, method=method, iterations=50)
     assert step.status is not Status.CONVERGED
     assert np.isfinite(step.state.v).all()
 
@@ -184,7 +187,7 @@ def test_a_factor_that_will_not_fit_is_told_beforehand(monkeypatch):
     stepper = Stepper(P.cloth((1, 1), (20, 20)), 1e-2)
     monkeypatch.setattr(memory, "free_memory", lambda: 1e5)
     with refuses("out-of-memory", "factor"):
-        stepper.step(P.start_of(stepper.particles))
+        stepper.step(P.initial_state(stepper.particles))
 
 
 def test_a_motion_that_will_not_fit_is_told_beforehand():
@@ -229,7 +232,7 @@ def test_a_net_with_more_rods_than_it_needs_is_no_error():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_system_all_of_which_is_pinned_stays_where_it_is(method):
     line = P.Particles(LINE, 1.0, rods([[0, 1], [1, 2]], compliance=1e-3), pins=[0, 1, 2], obstacles=P.Plane())
-    made = P.particle_step(line, P.start_of(line), time_step=1e-2, method=method)
+    made = P.particle_step(line, P.initial_state(line), time_step=1e-2, method=method)
     assert np.array_equal(made.state.x, LINE) and made.status is dl.Status.CONVERGED
 
 
@@ -242,7 +245,7 @@ def test_what_does_not_move_is_at_rest():
 def test_rods_that_contradict_each_other_are_met_as_nearly_as_they_can_be(stabilization):
     x = np.array([[0.0, 0, 0], [1.0, 0, 0]])
     both = P.Particles(x, 1.0, rods([[0, 1], [1, 0]], [[1.0], [1.2]]), pins=[0], gravity=0.0)
-    made = P.particle_step(both, P.start_of(both), time_step=1e-2, stabilization=stabilization)
+    made = P.particle_step(both, P.initial_state(both), time_step=1e-2, stabilization=stabilization)
     assert made.status is dl.Status.ITERATIONS and (stabilization != "none" or made.residual > 1e-3)
     assert np.isfinite(made.state.x).all() and 1.0 < made.state.x[1, 0] < 1.2
 
@@ -259,5 +262,5 @@ def test_a_state_that_is_not_finite_any_more_ends_the_motion_and_says_so():
 def test_particles_that_meet_in_a_point_are_told_and_raise_nothing(kind, method):
     springs = rods([[0, 1], [1, 2]], compliance=1e-3)
     line = energetic() if kind == "energy" else P.Particles(LINE, 1.0, springs, obstacles=P.Plane())
-    made = P.particle_step(line, P.start_of(line, x=0.0), time_step=1e-2, method=method)
+    made = P.particle_step(line, P.initial_state(line, x=0.0), time_step=1e-2, method=method)
     assert made.status is dl.Status.NOT_FINITE and np.array_equal(made.state.x, np.zeros((3, 3)))

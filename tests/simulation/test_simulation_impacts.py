@@ -58,3 +58,11 @@ def test_bodies_that_strike_without_friction_keep_their_restitution():
     sim, state = thrown_bars(64, friction=0.0, restitution=0.8)
     log = sim.run(state.q, state.v, steps=60)
     assert not np.any(log.status & int(Mark.ENERGY_LIMITED))
+
+
+def test_restitution_asks_for_nothing_that_may_strike():
+    model = dl.load("double_pendulum")
+    sim = dl.Simulation(model, dl.Ground(restitution=1.0), touching=(), joint_friction=False)
+    without = dl.Simulation(model, dl.Ground(), touching=(), joint_friction=False)
+    start = np.full(model.nq, 0.3)
+    np.testing.assert_array_equal(sim.run(start, steps=5).q, without.run(start, steps=5).q)

@@ -122,7 +122,7 @@ def test_a_kind_that_is_not_registered_is_refused_with_those_that_are():
 def test_control_takes_affine_actuators_alone():
     model = dl.load(world("filter"))
     with pytest.raises(ActuatorError, match="of the kind 'filter'"):
-        dl.control.Actuated(model, actuation=model.actuators)
+        dl.control.ActuatedMechanism(model, actuation=model.actuators)
 
 
 @dataclass(frozen=True)

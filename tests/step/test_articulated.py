@@ -203,3 +203,17 @@ def test_the_cheaper_method_is_chosen():
     assert dl.Simulation(model, **options).scene.method == "articulated"
     assert dl.Simulation(dl.load("quadruped"), time_step=H).scene.method == "auto"
     assert dl.Simulation(model, method="dual", **options).scene.method == "auto"
+
+
+def test_a_robot_in_flight_keeps_its_momentum_whatever_its_joints_and_legs_do():
+    """Joints rub, beat against their limits, and legs strike: the step solves for velocities to a tolerance alone."""
+    model = dl.load("quadruped")
+    joints = tuple(replace(j, friction=(0.4,)) if j.kind.nv == 1 else j for j in model.joints)
+    model, rng = replace(model, joints=joints), np.random.default_rng(0)
+    q = np.tile(model.posture("home"), (64, 1)) + np.eye(19)[2] * 100.0
+    legs = [("*_left_calf_1", "*_right_calf_1"), ("front*_calf_1", "trunk_0")]
+    options = {"method": "articulated", "joint_friction": True, "touching": (), "colliding": legs}
+    log = dl.Simulation(model, dl.Ground(), H, **options).run(q, rng.normal(0.0, 10.0, (64, model.nv)), steps=200)
+    momentum = dl.centroidal_momentum(model, log.q, log.v)[..., :3]
+    expected = momentum[0] + log.time[:, None, None] * model.mass * np.array(model.gravity)
+    assert np.abs(momentum - expected).max() < 1e-12 * np.abs(momentum).max()

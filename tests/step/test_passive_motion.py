@@ -74,7 +74,7 @@ def by_equilibrium(q, v, x):
 
 
 def by_tasks(q, v, x):
-    found = C.task_inverse_dynamics(C.Tasks(C.Actuated(ROBOT), [POSTURE]), q, v, x)
+    found = C.task_inverse_dynamics(C.Tasks(C.ActuatedMechanism(ROBOT), [POSTURE]), q, v, x)
     np.testing.assert_allclose(found.acceleration, x, atol=1e-9)
     return v, found.acceleration, found.torque
 
@@ -327,7 +327,7 @@ def test_a_sprung_four_bar_at_rest_is_linear_in_its_crank_angle():
     """About the pose that its torque holds: ẍ = ∂ẍ/∂x x + ∂ẍ/∂ẋ ẋ of the crank, by differences of dense dynamics."""
     numbers = {"stiffness": (30.0,), "damping": (2.0,), "rest": (0.5,)}
     loop, start = four_bar(**numbers), four_bar().posture("home")
-    crank = C.Actuated(loop, "crank*")
+    crank = C.ActuatedMechanism(loop, "crank*")
 
     def acceleration(angle, speed):
         q = dl.assemble.python(loop, start + np.array([angle, 0.0, 0.0]), locked=["crank*"], tolerance=1e-14).q

@@ -21,7 +21,7 @@ from delassus.errors import DelassusError, short
 PathLike = str | os.PathLike[str]
 
 _KINDS: Final = "biufU"
-"""Of the arrays in files: truth values, numbers, and texts."""
+"""Of the arrays in files: booleans, numbers, and texts."""
 
 _DEFLATE: Final = 1032
 """How many times larger than its compressed form data can be."""
@@ -41,7 +41,7 @@ def write(
     as it is: a file must not take its place.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.", code="wrong-type")
+        raise kind(f"the path of {what} is {short(repr(path))}; it must be a string or a Path.", code="wrong-type")
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
@@ -82,7 +82,7 @@ def write_arrays(what: str, path: PathLike, arrays: Mapping[str, Any], kind: typ
 def read_arrays(what: str, path: PathLike, kind: type[DelassusError]) -> dict[str, NDArray[Any]]:
     """The arrays of an archive, which may come from anybody: of numbers and texts, and of sizes that memory has."""
     if not isinstance(path, (str, os.PathLike)):
-        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.", code="wrong-type")
+        raise kind(f"the path of {what} is {short(repr(path))}; it must be a string or a Path.", code="wrong-type")
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
@@ -108,7 +108,7 @@ def _check_sizes(entries: list[zipfile.ZipInfo]) -> None:
     """Raise unless all arrays together fit into memory, and none is larger than its compressed bytes can be."""
     for entry in entries:
         if entry.file_size > _DEFLATE * entry.compress_size + 1024:
-            raise _DamagedArchive(f"its part {entry.filename!r} has not the size that it says")
+            raise _DamagedArchive(f"its part {entry.filename!r} does not have the size that its header states")
     total, free = sum(entry.file_size for entry in entries), free_memory()
     if total > 0.8 * free:
         raise _DamagedArchive(f"its arrays take {total / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free")

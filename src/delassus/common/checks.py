@@ -61,7 +61,7 @@ MOST_ITERATIONS: Final = 10**9
 def real_array(
     what: str, x: Any, form: str = "a number or an array of numbers", code: str = OutOfRange.code
 ) -> NDArray[np.float64]:
-    """An array of real numbers (…); `form` says what is needed, `code` is that of whole numbers beyond all floats."""
+    """An array of real numbers (…); `form` says what is needed, `code` is that of integers beyond all floats."""
     try:
         array: NDArray[Any] = np.asarray(x)
         if array.dtype.kind not in "biufO" or (array.dtype.kind == "b" and not array.ndim):
@@ -74,11 +74,11 @@ def real_array(
     except (TypeError, ValueError):
         if np.iscomplexobj(x if isinstance(x, np.ndarray) else 0.0) or isinstance(x, complex):
             form = f"{form}, and not complex"
-        raise NotANumber(f"{what} is {short(repr(x))}; it is {form}.") from None
+        raise NotANumber(f"{what} is {short(repr(x))}; it must be {form}.") from None
 
 
 def is_real(x: Any) -> bool:
-    """Whether something is one real number; truth values and texts are none."""
+    """Whether something is one real number; booleans and texts are none."""
     return hasattr(x, "__float__") and not isinstance(x, (bool, np.bool_, complex)) and np.ndim(x) == 0
 
 
@@ -86,9 +86,9 @@ def number_in_range(what: str, x: Any, within: Range) -> float:
     """One number in a range."""
     array = real_array(what, x, f"a number {within.form}", within.code)
     if array.ndim:
-        raise WrongShape(f"{what} has shape {array.shape}; it is one number {within.form}.")
+        raise WrongShape(f"{what} has shape {array.shape}; it must be one number {within.form}.")
     if math.isnan(array) or within.outside(array):
-        raise OutOfRange(f"{what} is {short(repr(x))}; it is {within.form}.", code=within.code)
+        raise OutOfRange(f"{what} is {short(repr(x))}; it must be {within.form}.", code=within.code)
     return float(array)
 
 
@@ -99,7 +99,7 @@ def numbers_in_range(what: str, x: Any, within: Range) -> NDArray[np.float64]:
         return np.asarray(number_in_range(what, x, within))
     wrong = array[within.outside(array)]
     if wrong.size:
-        raise OutOfRange(f"{what} has {wrong.flat[0]:.6g}; it is {within.form}.", code=within.code)
+        raise OutOfRange(f"{what} has {wrong.flat[0]:.6g}; it must be {within.form}.", code=within.code)
     return array
 
 
@@ -108,27 +108,27 @@ def positive_number(what: str, x: Any) -> float:
     return number_in_range(what, x, POSITIVE)
 
 
-def whole_number(
+def check_integer(
     what: str, x: Any, least: int = 1, most: int | None = None, code: str = OutOfRange.code, *, remedy: str = ""
 ) -> int:
-    """A whole number from `least` to `most`."""
+    """Check an integer from `least` to `most`, and return it."""
     span = f"{least} or more" if most is None else f"from {least} to {most if most <= 10**6 else f'{most:.0e}'}"
     if not isinstance(x, (int, np.integer)) or isinstance(x, bool):
-        raise NotANumber(f"{what} is {short(repr(x))}; it is a whole number, {span}.", code="not-a-whole-number")
+        raise NotANumber(f"{what} is {short(repr(x))}; it must be an integer, {span}.", code="not-a-whole-number")
     if x < least or (most is not None and x > most):
-        raise OutOfRange(f"{what} is {short(repr(x), 30)}; it is {span}.{remedy}", code=code)
+        raise OutOfRange(f"{what} is {short(repr(x), 30)}; it must be {span}.{remedy}", code=code)
     return int(x)
 
 
 def iteration_count(what: str, x: Any) -> int:
     """A number of iterations that somebody would wait for."""
-    return whole_number(what, x, 1, MOST_ITERATIONS, code="iterations-out-of-range")
+    return check_integer(what, x, 1, MOST_ITERATIONS, code="iterations-out-of-range")
 
 
 def boolean(what: str, x: Any) -> bool:
     """True or False."""
     if not isinstance(x, (bool, np.bool_)):
-        raise BadArgument(f"{what} is {short(repr(x))}; it is True or False.", code="not-a-boolean")
+        raise BadArgument(f"{what} is {short(repr(x))}; it must be True or False.", code="not-a-boolean")
     return bool(x)
 
 
@@ -152,7 +152,9 @@ def one_of(what: str, x: Any, known: Iterable[str], code: str = UnknownOption.co
         return x
     nearest = tuple(difflib.get_close_matches(x, words, n=2)) if isinstance(x, str) else ()
     hint = f" The nearest: {' or '.join(map(repr, nearest))}." if nearest else ""
-    error = UnknownOption(f"{what} is {short(repr(x))}; it is one of: {', '.join(map(repr, words))}.{hint}", code=code)
+    error = UnknownOption(
+        f"{what} is {short(repr(x))}; it must be one of: {', '.join(map(repr, words))}.{hint}", code=code
+    )
     error.nearest = nearest
     raise error
 

@@ -38,7 +38,7 @@ class Frozen:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers, which cannot be written to; whose array it is may still write to his."""
+    """A view of an array that cannot be written to; its owner may still write."""
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view

@@ -32,15 +32,15 @@ class UnknownName(DelassusError, KeyError):
         return str(self.args[0])
 
 
-class Named(Protocol):
+class NamedPart(Protocol):
     """A part of a model."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name by which users refer to the part."""
 
 
-Part = TypeVar("Part", bound=Named)
+Part = TypeVar("Part", bound=NamedPart)
 
 
 def name_patterns(what: str, x: Any) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def name_patterns(what: str, x: Any) -> tuple[str, ...]:
     for name in found:
         if not isinstance(name, str):
             raise BadArgument(
-                f"{what} has {short(repr(name))}; it is a name or pattern, or several of them.", code="wrong-type"
+                f"{what} has {short(repr(name))}; it must be a name or pattern, or several of them.", code="wrong-type"
             )
     return found
 
@@ -62,8 +62,8 @@ def matching(pattern: str, parts: Iterable[Part]) -> list[Part]:
     return [part for part in parts if fnmatch.fnmatchcase(part.name, pattern)]
 
 
-def found_by_pattern(what: str, pattern: str, parts: Sequence[Part], code: str) -> list[Part]:
-    """The parts whose names match a pattern, or the error that says which resemble it."""
+def find_by_pattern(what: str, pattern: str, parts: Sequence[Part], code: str) -> list[Part]:
+    """The parts whose names match a pattern; an error with the nearest names if there are none."""
     found = matching(pattern, parts)
     if not found:
         raise UnknownName(what, pattern, [part.name for part in parts], code=code)

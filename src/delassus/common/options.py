@@ -50,7 +50,7 @@ class Options:
     main: ClassVar[str] = ""
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields, checked again."""
+        """A copy with other values in some fields, checked again."""
         return dataclasses.replace(self, **changes)
 
     def _values(self) -> tuple[Any, ...]:
@@ -123,7 +123,7 @@ class _Group:
     def _agreeing(self, function: str, given: Any, shortcuts: Mapping[str, Any]) -> Any:
         if not isinstance(given, self.kind):
             raise WrongType(
-                f"{self.keyword} of {function} is {short(repr(given))}; it is {self.kind.__name__}"
+                f"{self.keyword} of {function} is {short(repr(given))}; it must be {self.kind.__name__}"
                 f"({', '.join(f'{name}=…' for name in _field_names(self.default))})."
             )
         for name, path in self.keywords() if not self.names.isdisjoint(shortcuts) else ():
@@ -214,11 +214,11 @@ class Shortcuts:
                 )
         return chosen.fill(self.function, given, shortcuts)
 
-    def renamed(self, shortcuts: Mapping[str, Any], new: str, value: Any, default: Any) -> Any:
+    def resolve_renamed(self, shortcuts: Mapping[str, Any], new: str, value: Any, default: Any) -> Any:
         """The value of a parameter that had another name before, which still works and warns."""
         for old, name in self._renamed.items():
             if name == new and old in shortcuts:
-                warn(f"{old}= of {self.function} is called {new}= now.", DeprecationWarning)
+                warn(f"{old}= of {self.function} was renamed: use {new}=.", DeprecationWarning)
                 if value is not default and not _same(value, shortcuts[old]):
                     raise BadArgument(
                         f"{self.function} has {new}={short(repr(value))} and {old}={short(repr(shortcuts[old]))}, its "
@@ -266,7 +266,7 @@ def _same(a: Any, b: Any) -> bool:
         return False
 
 
-def grouped(positional: str, **groups: Any) -> Callable[[type[Kind]], type[Kind]]:
+def accept_groups(positional: str, **groups: Any) -> Callable[[type[Kind]], type[Kind]]:
     """Let a dataclass take objects in place of some of its fields, which become shortcuts.
 
     `positional` are the fields that stay parameters, those before "*" by position. A field of an object that is None

@@ -45,6 +45,14 @@ def sentence_with_count(worst: Sentences, status: Any, items: str) -> str:
     return f"{worst.sentence[:-1]}, in {np.sum(status == worst)} of {np.size(status)} {items}."
 
 
+def summary_of_worst(kind: type[S], status: Any, item: str) -> tuple[S | None, str]:
+    """The worst status of some items and its summary; None where there is no item."""
+    if not np.size(status):
+        return None, f"There is no {item}."
+    worst = worst_of(kind, status)
+    return worst, summary(worst, status, f"{item}s")
+
+
 def name_of_row(slices: Any, row: int) -> Any:
     """What a row belongs to, by the slices of all rows."""
     return next(name for name, rows in slices.items() if rows.start <= row < rows.stop)

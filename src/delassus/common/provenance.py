@@ -15,7 +15,7 @@ class Provenance:
         raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be changed; _replace makes another one.")
 
     def with_inputs(self, **inputs: Any) -> Self:
-        """The same results, with what they are computed from."""
+        """The results together with the inputs that they were computed from."""
         vars(self).update(inputs)
         return self
 

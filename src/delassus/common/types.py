@@ -2,7 +2,7 @@
 
 ArrayLike    numbers as users give them: arrays, lists, numbers
 Floats       arrays of numbers that functions of the host return, one state or a batch
-Bools        the same of truth values
+Bools        the same of booleans
 Objects      arrays of enumeration members, such as the statuses of a batch
 Traced       an array inside of a kernel
 """

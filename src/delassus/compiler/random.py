@@ -8,7 +8,7 @@ needs counters of its own, such as the number of the item in the batch and that 
 the kernel, and a constant that tells the places in the program apart. Other counters or another seed give numbers that
 have nothing to do with each other.
 
-Seed and counters are whole numbers: a seed below 2⁵³, up to three counters below 2³² each; counters that are not given
+Seed and counters are integers: a seed below 2⁵³, up to three counters below 2³² each; counters that are not given
 are 0. Of others the fraction is dropped and what is left is taken modulo 2³²; infinities and NaN are 0. Single
 precision counts to 2²⁴ without gaps.
 
@@ -38,7 +38,7 @@ MOST: Final = 3
 
 def uniform(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
     """Numbers in [0, 1), all independent: one, or an array of them."""
-    return _shaped(_pairs(seed, counters, shape), shape)
+    return _reshape_pairs(_pairs(seed, counters, shape), shape)
 
 
 def normal(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
@@ -46,7 +46,7 @@ def normal(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
     pairs = _pairs(seed, counters, shape)
     radius = _apply(np.sqrt, -2.0 * _apply(np.log, 1.0 - pairs[:, 0]))
     angle = (2.0 * math.pi) * pairs[:, 1]
-    return _shaped(_apply(np.stack, [radius * _apply(np.cos, angle), radius * _apply(np.sin, angle)], -1), shape)
+    return _reshape_pairs(_apply(np.stack, [radius * _apply(np.cos, angle), radius * _apply(np.sin, angle)], -1), shape)
 
 
 def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -> Any:
@@ -81,7 +81,7 @@ def _scalar(trace: Recording, x: Any) -> int:
 
 
 def _plain(seed: Any, counters: tuple[Any, ...], blocks: int) -> Any:
-    """The same on numbers."""
+    """Random words for plain numbers, by the algorithm that kernels compile."""
     whole = np.floor(np.float64(seed))
     given = [*counters, whole, np.floor(whole * 2.0**-32)]
     with np.errstate(invalid="ignore"):
@@ -102,5 +102,5 @@ def _tuple(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     return shape if isinstance(shape, tuple) else (shape,)
 
 
-def _shaped(pairs: Any, shape: int | tuple[int, ...]) -> Any:
+def _reshape_pairs(pairs: Any, shape: int | tuple[int, ...]) -> Any:
     return pairs.reshape(-1)[: math.prod(_tuple(shape))].reshape(_tuple(shape))

@@ -1,4 +1,4 @@
-"""Whole numbers of 32 bits in kernels: words, for identifiers, hashes and ciphers.
+"""Integers of 32 bits in kernels: words, for identifiers, hashes and ciphers.
 
     add(a, b)   multiply(a, b)          modulo 2³²
     multiply_high(a, b)                 the upper 32 of the 64 bits of a product
@@ -6,7 +6,7 @@
     shift_left(a, count), shift_right(a, count)
     word(x)                             the word of any number: ⌊x⌋ modulo 2³², 0 for NaN and infinities
 
-A word is a float that holds a whole number from 0 to 2³² - 1, as kernels have no other numbers: it can be compared,
+A word is a float that holds an integer from 0 to 2³² - 1, as kernels have no other numbers: it can be compared,
 carried by loops, be an index, and needs no conversion to be used as a number. What is no word is made one by `word`
 first, also by the other functions. Outside a kernel they give arrays of float64. In float32 they are refused.
 
@@ -61,12 +61,12 @@ def bitwise_xor(a: Any, b: Any) -> Any:
 
 def shift_left(a: Any, count: int) -> Any:
     """a 2ᶜ modulo 2³², for a count 0 ≤ c < 32 that is known when the kernel is compiled."""
-    return multiply(a, 2.0 ** _checked_count(count))
+    return multiply(a, 2.0 ** _check_count(count))
 
 
 def shift_right(a: Any, count: int) -> Any:
     """⌊a / 2ᶜ⌋, for a count 0 ≤ c < 32 that is known when the kernel is compiled."""
-    return multiply_high(a, 2.0 ** (BITS - count)) if _checked_count(count) else word(a)
+    return multiply_high(a, 2.0 ** (BITS - count)) if _check_count(count) else word(a)
 
 
 def word(x: Any) -> Any:
@@ -81,7 +81,7 @@ def word(x: Any) -> Any:
 
 
 def word_of(g: Builder, x: int) -> int:
-    """The lower 32 bits of a whole number; 0 for what is none, or is rounded up to 2³² in single precision."""
+    """The lower 32 bits of an integer; 0 for what is none, or is rounded up to 2³² in single precision."""
     whole, end = g.floor(x), g.constant(2.0**BITS)
     low = g.sub(whole, g.mul(g.floor(g.mul(whole, g.constant(2.0**-BITS))), end))
     return g.select(g.lt(low, end), low, ZERO)
@@ -93,19 +93,19 @@ def _apply(kind: str, a: Any, b: Any) -> Any:
         return on_floats(kind)(word(a), word(b))
     g = trace.builder
 
-    def known(value: int) -> int:
+    def as_word(value: int) -> int:
         """A value that is a word for sure."""
         return value if value > 0 and g.nodes[value][0] in OPERATIONS else word_of(g, value)
 
     def make(a: int, b: int) -> int:
-        a, b = known(a), known(b)
+        a, b = as_word(a), as_word(b)
         return g.emit((kind, a, b) if a < b else (kind, b, a))  # all of them commute
 
     result: Array = trace.map(make, *(trace.lift(x).astype(float) for x in (a, b)))
     return result
 
 
-def _checked_count(count: Any) -> int:
+def _check_count(count: Any) -> int:
     number = operator.index(count)
     if not 0 <= number < BITS:
         raise OutOfRange(f"a word is shifted by 0 to {BITS - 1} bits, not by {number}.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.control.inverse.actuated import Actuated
+    from delassus.control.inverse.actuated import ActuatedMechanism
     from delassus.control.inverse.dynamics import actuated_inverse_dynamics, inverse_dynamics
     from delassus.control.inverse.equilibrium import Equilibrium, equilibrium, gravity_compensation
     from delassus.control.inverse.options import DistributionOptions, InverseOptions, LinearizationOptions
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask, Task
     from delassus.control.operational.tasks import Tasks, task_bias, task_error, task_jacobian
     from delassus.control.programmes.programme import QP, ConeRows, EqualityRows, InequalityRows
-    from delassus.control.programmes.solution import ProgrammeSolution
-    from delassus.control.programmes.status import ProgrammeStatus
+    from delassus.control.programmes.solution import QPSolution
+    from delassus.control.programmes.status import QPStatus
     from delassus.control.reactive.control import ReactiveControl
     from delassus.control.reactive.reaction import Reaction
     from delassus.control.reactive.supports import Support
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QP",
-    "Actuated",
+    "ActuatedMechanism",
     "BestSample",
     "CenterOfMassTask",
     "ConeRows",
@@ -67,8 +67,8 @@ __all__ = [
     "Plan",
     "PlanStatus",
     "PostureTask",
-    "ProgrammeSolution",
-    "ProgrammeStatus",
+    "QPSolution",
+    "QPStatus",
     "Reaction",
     "ReactiveControl",
     "Regulator",
@@ -102,8 +102,8 @@ if not TYPE_CHECKING:
         __all__,
         {
             "control.programmes.programme": "ConeRows EqualityRows InequalityRows QP",
-            "control.programmes.solution": "ProgrammeSolution",
-            "control.programmes.status": "ProgrammeStatus",
+            "control.programmes.solution": "QPSolution",
+            "control.programmes.status": "QPStatus",
             "control.reactive.control": "ReactiveControl",
             "control.reactive.reaction": "Reaction",
             "control.reactive.supports": "Support",
@@ -111,7 +111,7 @@ if not TYPE_CHECKING:
             "control.sampling.options": "BestSample CrossEntropy PathIntegral SearchOptions SplineOptions",
             "control.sampling.plan": "Plan PlanStatus",
             "control.sampling.sampling": "Sampling",
-            "control.inverse.actuated": "Actuated",
+            "control.inverse.actuated": "ActuatedMechanism",
             "control.inverse.dynamics": "actuated_inverse_dynamics inverse_dynamics",
             "control.inverse.equilibrium": "Equilibrium equilibrium gravity_compensation",
             "control.inverse.options": "DistributionOptions InverseOptions LinearizationOptions",
@@ -126,5 +126,10 @@ if not TYPE_CHECKING:
             "control.operational.task": "CenterOfMassTask FrameTask MomentumTask PostureTask Task",
             "control.operational.tasks": "Tasks task_bias task_error task_jacobian",
         },
-        renamed={"QuadraticProgramme": "QP"},
+        renamed={
+            "Actuated": "ActuatedMechanism",
+            "ProgrammeSolution": "QPSolution",
+            "ProgrammeStatus": "QPStatus",
+            "QuadraticProgramme": "QP",
+        },
     )

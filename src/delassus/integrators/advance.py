@@ -92,7 +92,7 @@ def advance(
         task: What is followed, and how.
         q: Configuration (…, nq).
         v: Velocity (…, nv).
-        tau: Generalised forces (…, nv) [N·m, N] that stay as they are.
+        tau: Generalized forces (…, nv) [N·m, N] that stay as they are.
         time: (…) [s] now.
         until: (…) [s] the output time.
         length: (…) [s] of steps, or of the first one if the method chooses its own.
@@ -130,7 +130,7 @@ def advance(
         rejected=zero,
         happened=np.full(task.nevents, np.nan),
         residual=zero,
-        search=Search.none(task.nq, task.nv, task.nevents),
+        search=Search.inactive(task.nq, task.nv, task.nevents),
         samples=(np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
         first=first,
         known=~(known < 0.5),

@@ -16,44 +16,43 @@ from delassus.integrators.protocol import Step, System
 
 
 @dataclass(frozen=True)
-class ExplicitEuler:
+class _FirstOrder:
+    name: str = ""
+    order: int = 1
+    adaptive: bool = False
+    has_dense_output: bool = False
+
+
+@dataclass(frozen=True)
+class ExplicitEuler(_FirstOrder):
     """Explicit Euler: along the velocity and acceleration at the beginning."""
 
     name: str = "explicit_euler"
-    order: int = 1
-    adaptive: bool = False
-    has_dense_output: bool = False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
-        return Step(system.moved(q, h * v), v + h * system.acceleration(time, q, v))
+        """Advance q and v by one step of h [s]."""
+        return Step(system.integrate(q, h * v), v + h * system.acceleration(time, q, v))
 
 
 @dataclass(frozen=True)
-class SemiImplicitEuler:
+class SemiImplicitEuler(_FirstOrder):
     """Semi-implicit (symplectic) Euler: the velocity first, the configuration along the new one."""
 
     name: str = "semi_implicit_euler"
-    order: int = 1
-    adaptive: bool = False
-    has_dense_output: bool = False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s]."""
         faster = v + h * system.acceleration(time, q, v)
-        return Step(system.moved(q, h * faster), faster)
+        return Step(system.integrate(q, h * faster), faster)
 
 
 @dataclass(frozen=True)
-class Taylor:
+class Taylor(_FirstOrder):
     """The Taylor step: second order in positions, first in velocities, and so as a whole."""
 
     name: str = "taylor"
-    order: int = 1
-    adaptive: bool = False
-    has_dense_output: bool = False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s]."""
         a = system.acceleration(time, q, v)
-        return Step(system.moved(q, h * v + 0.5 * h * h * a), v + h * a)
+        return Step(system.integrate(q, h * v + 0.5 * h * h * a), v + h * a)

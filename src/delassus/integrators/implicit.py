@@ -72,7 +72,7 @@ class ImplicitRungeKutta:
         return False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+        """Advance q and v by one step of h [s], iterating the stages."""
         A, b, c = numpy.array(self.a), numpy.array(self.b), numpy.array(self.c)
         s, n = len(b), system.nv
         at_start, inverse = self._newton(system, time, q, v, h)
@@ -83,7 +83,7 @@ class ImplicitRungeKutta:
         def stage(_: Any, item: Any) -> Any:
             share, way, speed = item
             at = time + share * h
-            return (), system.acceleration(at, *system.on_stage(at, system.moved(q, way), speed))
+            return (), system.acceleration(at, *system.on_stage(at, system.integrate(q, way), speed))
 
         def iterate(last: _Iterate) -> _Iterate:
             found, ways, size, _, residual, count = last
@@ -111,7 +111,7 @@ class ImplicitRungeKutta:
         last: _Iterate = while_loop(lambda now: now.nearer, iterate, first, _ITERATIONS)
         speeds = v + h * (A @ last.accelerations)
         way = h * (b @ np.stack([system.rates(last.ways[i], speeds[i]) for i in range(s)]))
-        return Step(system.moved(q, way), v + h * (b @ last.accelerations), residual=last.residual)
+        return Step(system.integrate(q, way), v + h * (b @ last.accelerations), residual=last.residual)
 
     def _newton(self, system: System, time: Any, q: Any, v: Any, h: Any) -> tuple[Any, Any]:
         """The acceleration (nv,) at the start, and N⁻¹ (s nv, s nv)."""
@@ -120,7 +120,7 @@ class ImplicitRungeKutta:
         nothing, ones = numpy.zeros((n, n)), numpy.eye(n)
 
         def acceleration(way: Any, v: Any) -> Any:
-            return system.acceleration(time, system.moved(q, way), v)
+            return system.acceleration(time, system.integrate(q, way), v)
 
         def column(to_q: Any, to_v: Any) -> Any:
             return jvp(acceleration, (np.zeros(n), v), (to_q, to_v))

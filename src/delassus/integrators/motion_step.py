@@ -106,7 +106,7 @@ def try_step(task: Task, course: Course, now: Motion) -> Trial:
     h = np.where(search.on, search.trial(), np.where(last, rest, now.length))
     h = np.where(begins, 0.0, h)
     made = method.step(system, now.time, now.q, now.v, h, **({"first": now.first} if reuses else {}))
-    q, v, off = _corrected(task, system, now.time + h, made)
+    q, v, off = _project_step(task, system, now.time + h, made)
     closed = off <= CLOSED
     finite = np.isfinite(np.sum(q) + np.sum(v)) & closed
     fine, factor = finite, np.array(1.0)
@@ -162,7 +162,7 @@ def take_step(task: Task, course: Course, now: Motion, trial: Trial) -> Motion:
         happened=happened,
         residual=residual,
         search=search.unless(search.found),
-        samples=_sampled(task, trial.step, course.sample_times(task), now.time, h, time, taken, now.samples),
+        samples=_sample_step(task, trial.step, course.sample_times(task), now.time, h, time, taken, now.samples),
         # That of the last stage, before its projection, which moves a state by less than the step is off.
         first=np.where(taken | begins, trial.step.last, now.first) if reuses else now.first,
         known=~at_event & (taken | begins | now.known) if reuses else now.known,
@@ -197,15 +197,15 @@ def _next_status(task: Task, course: Course, now: Motion, trial: Trial, length: 
     return np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
 
 
-def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any, Any]:
+def _project_step(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any, Any]:
     """The state at the end of a step, projected as it is asked for, and how far it is off after that."""
     if task.projection == "none" or not task.mechanism.m:
         return made.q, made.v, np.array(0.0)
-    q, v, off = system.projected(time, made.q, made.v)
+    q, v, off = system.project(time, made.q, made.v)
     return (made.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, off)
 
 
-def _sampled(
+def _sample_step(
     task: Task, made: Step, times: Any, time: Any, h: Any, now: Any, taken: Any, sampled: tuple[Any, Any]
 ) -> tuple[Any, Any]:
     """The states at `times`, with those that a step from `time` to `now` passes."""

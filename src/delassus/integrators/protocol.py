@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy
 from numpy.typing import NDArray
 
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.host.definition import plainly
 from delassus.constrained.delassus.scales import length_of
 from delassus.constrained.projection.project import project_by_mass
@@ -39,14 +39,14 @@ class System:
 
     Attributes:
         mechanism: The robot and its constraints.
-        force: Generalised forces (nv,) [N·m, N] that stay as they are.
+        force: Generalized forces (nv,) [N·m, N] that stay as they are.
         control: Those that are a function of time, q and v; None if there are none.
         stages: Whether states inside a step are projected onto the constraints, too.
     """
 
     mechanism: Mechanism
     force: Any
-    control: Recorded | None = None
+    control: RecordedFunction | None = None
     stages: bool = False
 
     @property
@@ -64,8 +64,8 @@ class System:
         # A method without penalties: to the last digits, where others would need singular values near the tolerance.
         return constrained_dynamics(self.mechanism, q, v, tau, time=time, method="prox_pv").acceleration
 
-    def moved(self, q: Any, way: Any) -> Any:
-        """q ⊕ way (nq,)."""
+    def integrate(self, q: Any, way: Any) -> Any:
+        """q ⊕ way (nq,): move along a tangent vector."""
         return integrate(self.mechanism.model, q, way)
 
     def rates(self, way: Any, v: Any) -> Any:
@@ -74,10 +74,10 @@ class System:
 
     def on_stage(self, time: Any, q: Any, v: Any) -> tuple[Any, Any]:
         """A state inside a step, projected if stages are."""
-        return self.projected(time, q, v)[:2] if self.stages else (q, v)
+        return self.project(time, q, v)[:2] if self.stages else (q, v)
 
-    def projected(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
-        """The state nearest to one that meets the constraints, and how far it is off, as a share of the robot."""
+    def project(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
+        """The nearest state that meets the constraints, and its remaining error as a fraction of the robot's length."""
         return project_by_mass(self.mechanism, q, v, time=time, iterations=_CORRECTIONS)
 
     @cached_property

@@ -72,7 +72,7 @@ class RungeKutta:
             turns, gains = rates
             a, c, own = row
             at, way = time + c * h, h * (a @ turns)
-            there, now = system.on_stage(at, system.moved(q, way), v + h * (a @ gains))
+            there, now = system.on_stage(at, system.integrate(q, way), v + h * (a @ gains))
             new = system.rates(way, now), system.acceleration(at, there, now)
             return tuple(
                 np.where(own[:, None] > 0.5, x[None, :], kept) for x, kept in zip(new, rates, strict=True)
@@ -92,10 +92,10 @@ class RungeKutta:
         def between(share: Any) -> tuple[Any, Any]:
             table = numpy.array(self.dense)
             weights = h * (table @ np.stack([share ** float(k + 1) for k in range(table.shape[1])]))
-            return system.moved(q, weights @ turns), v + weights @ gains
+            return system.integrate(q, weights @ turns), v + weights @ gains
 
         return Step(
-            system.moved(q, h * (b @ turns)),
+            system.integrate(q, h * (b @ turns)),
             v + h * (b @ gains),
             error,
             between=between if self.dense else None,

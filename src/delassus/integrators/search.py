@@ -47,8 +47,8 @@ class Search(NamedTuple):
     count: Any
 
     @classmethod
-    def none(cls, nq: int, nv: int, count: int) -> Search:
-        """No search."""
+    def inactive(cls, nq: int, nv: int, count: int) -> Search:
+        """The state in which no event is searched for."""
         no, zero, values = np.array(False), np.array(0.0), np.zeros(count)
         return cls(no, no, zero, zero, values, values, values, np.zeros(nq), np.zeros(nv), zero, zero, zero)
 
@@ -91,5 +91,5 @@ class Search(NamedTuple):
         )
 
     def unless(self, over: Any) -> Search:
-        """The same, or none if it is over."""
+        """The search, deactivated where the motion is over."""
         return self._replace(on=self.on & ~over, found=self.found & ~over)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, number_in_range, one_of, real_array, whole_number
+from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, check_integer, number_in_range, one_of, real_array
 from delassus.common.options import Shortcuts
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
-from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
 from delassus.constrained.rows.references import constraint_error
@@ -23,7 +23,7 @@ from delassus.integrators.choice import integrator_named
 from delassus.integrators.options import MotionOptions
 from delassus.integrators.protocol import Integrator
 from delassus.integrators.task import PROJECTIONS, ParametricTask, Task
-from delassus.integrators.written import Event, MotionError, recorded
+from delassus.integrators.written import Event, MotionError, trace_function
 from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.output.status import MotionStatus
@@ -62,7 +62,7 @@ def simulate_motion(
         mechanism: The robot and its constraints; a model moves with those that come with it.
         q: Configurations (…, nq) [rad, m] at the first time.
         v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
-        tau: Generalised forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
+        tau: Generalized forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
             (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
             gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
         times: (times,) [s] at which states are wanted; the first is that of the start.
@@ -71,6 +71,10 @@ def simulate_motion(
         options: A `MotionOptions`: integrator, projection, parameters.
         **shortcuts: Fields of the options and of the objects that they hold: method, tolerance, step, dense, max_steps
             (integrator); project, start (projection).
+
+    >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
+    >>> log.q.shape
+    (3, 1)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     how = options.integrator
@@ -82,7 +86,7 @@ def simulate_motion(
     q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)
     projection = _projection(options.projection.project) if robot.m else "none"
     happenings = _events(robot, events)
-    control = recorded("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
+    control = trace_function("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
     samples = _samples(how.dense, integrator)
     task = _task(robot, integrator, control, happenings, projection, samples)
     errors = _tolerance(how.tolerance, integrator)
@@ -92,7 +96,7 @@ def simulate_motion(
     given = _parameters(robot, options.parameters)
     batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in given.items()})
     q_now, v_now = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now))
-    q_now, v_now, status = _started(robot, q_now, v_now, t[0], options.projection.start, given)
+    q_now, v_now, status = _prepare_start(robot, q_now, v_now, t[0], options.projection.start, given)
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
     before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
@@ -131,19 +135,40 @@ def simulate_motion(
         {event.name: found[..., k] for k, event in enumerate(happenings)},
         robot,
         parameters=given.get(PARAMETERS),
+        tau=_forces_at_times(forces, samples, len(t_all)) if control is None else partial(_applied_forces, task, given),
     )
+
+
+@kernel("(nq),(nv),()->(nv)")
+def control_force(task: Task, q: Any, v: Any, time: Any) -> Floats:
+    """The forces (nv,) that a function of the user gives."""
+    assert task.control is not None
+    return task.control(time, q, v)[0]
+
+
+def _applied_forces(task: Task, given: dict[str, Floats], time: Floats, q: Floats, v: Floats) -> Floats:
+    """Forces (times, …, nv) of a function, in states of a trajectory."""
+    found: Floats = control_force(task, q, v, time, **given)
+    return found
+
+
+def _forces_at_times(forces: Floats, samples: int, times: int) -> Floats:
+    """(times, …, nv): at each time those from there on, at the last those until there."""
+    if len(forces) == 1:
+        return np.broadcast_to(forces, (times, *forces.shape[1:]))
+    return np.concatenate([forces.repeat(samples + 1, axis=0), forces[-1:]])
 
 
 @lru_cache(maxsize=64)
 def _task(
     robot: Mechanism,
     integrator: Integrator,
-    control: Recorded | None,
+    control: RecordedFunction | None,
     events: tuple[Event, ...],
     projection: str,
     samples: int,
 ) -> Task:
-    """The same object for the same task: the kernel finds its code by it."""
+    """The task, cached: kernels find their code by its identity."""
     kind = ParametricTask if isinstance(robot, Parametric) else Task
     return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
 
@@ -155,14 +180,14 @@ def _mechanism(given: Any) -> Mechanism:
     found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
     if not isinstance(found, Mechanism):
         raise MotionError(
-            f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.", code="wrong-type"
+            f"simulate_motion needs a Mechanism or a Model, not a {type(given).__name__}.", code="wrong-type"
         )
     return found
 
 
 @lru_cache(maxsize=64)
 def _of_model(model: Model | ParametricModel) -> Mechanism:
-    """The same mechanism for the same model: kernels know it then."""
+    """The mechanism of a model, cached: kernels find their code by its identity."""
     return Mechanism(model)
 
 
@@ -191,7 +216,8 @@ def _times(times: ArrayLike) -> Floats:
     t = np.array(real_array("times", times))
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(
-            f"times has shape {t.shape}; it is a list of two or more, the first that of the start.", code="wrong-shape"
+            f"times has shape {t.shape}; it must be a list of two or more, the first that of the start.",
+            code="wrong-shape",
         )
     if not np.all(np.isfinite(t)):
         raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.", code="not-finite")
@@ -281,7 +307,7 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
     if step is None:
         if not integrator.adaptive:
             raise MotionError(
-                f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.",
+                f"{integrator.name} takes steps of a fixed length: give it, such as step=1e-3.",
                 code="missing-argument",
             )
         return np.asarray(apart / 100.0)
@@ -298,12 +324,12 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
 
 
 def _most(max_steps: Any) -> float:
-    whole_number("max_steps", max_steps, 1, int(MOST))
+    check_integer("max_steps", max_steps, 1, int(MOST))
     return float(max_steps)
 
 
 def _samples(dense: Any, integrator: Integrator) -> int:
-    dense = whole_number("dense", dense, 0, 1000)
+    dense = check_integer("dense", dense, 0, 1000)
     if dense and not integrator.has_dense_output:
         raise MotionError(
             f"{integrator.name} has no dense output: ask for more times, or take dopri5.", code="not-supported"
@@ -323,7 +349,7 @@ def _in_place(happened: Floats, t: Floats) -> Floats:
     return np.where((happened > low) & (happened <= high), happened, np.nan)
 
 
-def _started(
+def _prepare_start(
     robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
 ) -> tuple[Floats, Floats, Any]:
     """The start as it is followed, and its status."""

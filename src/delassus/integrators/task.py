@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.integrators.protocol import Integrator
@@ -31,7 +31,7 @@ class Task:
 
     mechanism: Mechanism
     integrator: Integrator
-    control: Recorded | None = None
+    control: RecordedFunction | None = None
     events: tuple[Event, ...] = ()
     projection: str = "none"
     samples: int = 0
@@ -71,7 +71,7 @@ class ParametricTask(Task, ParametricComposite):
 
     @property
     def parametric_part(self) -> ParametricMechanism:
-        """The mechanism."""
+        """The part with parameters: the mechanism."""
         return self.mechanism
 
     def with_parameters(self, parameters: Any) -> Task:

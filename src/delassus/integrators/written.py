@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.errors import BadArgument, short
 from delassus.model.of_model import OfModel
 
@@ -26,9 +26,12 @@ class Event:
         name: What it is called; by default as the function is.
         direction: 1 if it counts when g rises, -1 when it falls, 0 for both.
         ends: Whether the motion ends there.
+
+    >>> dl.stepping.Event(lambda time, q, v: q[0], name="upright", direction=1).name
+    'upright'
     """
 
-    function: Callable[[Any, Any, Any], Any] | Recorded
+    function: Callable[[Any, Any, Any], Any] | RecordedFunction
     name: str = ""
     direction: int = 0
     ends: bool = True
@@ -37,10 +40,13 @@ class Event:
         if not callable(self.function):
             raise MotionError(f"an event needs a function g(time, q, v), not {self.function!r}.", code="wrong-type")
         if not isinstance(self.name, str):
-            raise MotionError(f"the name of an event is {short(repr(self.name))}; it is a text.", code="wrong-type")
+            raise MotionError(
+                f"the name of an event is {short(repr(self.name))}; it must be a string.", code="wrong-type"
+            )
         if not isinstance(self.direction, (int, float, np.integer)) or self.direction not in (-1, 0, 1):
             raise MotionError(
-                f"the direction of an event is {short(repr(self.direction))}; it is 1 for rising, -1 for falling, 0 "
+                f"the direction of an event is {short(repr(self.direction))}; it must be 1 for rising, -1 for "
+                "falling, 0 "
                 "for both.",
                 code="unknown-option",
             )
@@ -48,23 +54,25 @@ class Event:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
     def on(self, robot: OfModel) -> Event:
-        """The same with its function as what it computes for a robot."""
-        if isinstance(self.function, Recorded):
+        """The event with its function traced for a robot."""
+        if isinstance(self.function, RecordedFunction):
             return self
-        function = recorded(f"the event {self.name!r}", self.function, robot, ())
+        function = trace_function(f"the event {self.name!r}", self.function, robot, ())
         return Event(function, self.name, self.direction, self.ends)
 
 
-def recorded(what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel, shape: tuple[int, ...]) -> Recorded:
+def trace_function(
+    what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel, shape: tuple[int, ...]
+) -> RecordedFunction:
     """The program of a function of time, q and v that gives an array of this shape."""
     inputs: dict[str, tuple[int, ...]] = {"time": (), "q": (robot.nq,), "v": (robot.nv,)}
     try:
-        return Recorded.of("the function", function, inputs, shape)
+        return RecordedFunction.of("the function", function, inputs, shape)
     except Exception as error:
         said = str(error).rstrip(".") or "no reason given"
         gives = f"an array of shape {shape}" if shape else "one number"
         raise MotionError(
-            f"{what} cannot be followed: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
+            f"{what} cannot be traced: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
             f"{gives}, in NumPy (import delassus.numpy as np).",
             code="function-failed",
         ) from error

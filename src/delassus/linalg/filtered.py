@@ -52,16 +52,16 @@ class FilteredSystem(NamedTuple):
     def unreachable(self, b: Any) -> Any:
         """f(f(P)) b: the part of b (m,) outside the range of A; zero, and known at once, where A has full rank."""
 
-        def filtered(x: Any) -> Any:
+        def apply_filter(x: Any) -> Any:
             return self.epsilon * self.factors.solve(x)
 
         def refine(carry: Any) -> Any:
             x, _, count = carry
-            twice = filtered(filtered(x))
-            return 3.0 * twice - 2.0 * filtered(twice), x, count + 1.0
+            twice = apply_filter(apply_filter(x))
+            return 3.0 * twice - 2.0 * apply_filter(twice), x, count + 1.0
 
         digits = 2.0 ** -computing_in().digits
-        some = np.max(np.abs(filtered(filtered(b)))) > 8.0 * digits * np.max(np.abs(b))
+        some = np.max(np.abs(apply_filter(apply_filter(b)))) > 8.0 * digits * np.max(np.abs(b))
         third, second, _ = while_loop(lambda carry: some & (carry[2] < 2.5), refine, (b, b, np.array(0.0)), 3)
         return np.where(some, 3.0 * second - 2.0 * third, 0.0)
 

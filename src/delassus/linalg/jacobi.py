@@ -42,7 +42,7 @@ def orthogonalize(vectors: Any, length: int) -> Any:
     # Vectors that are only rounding of others have no direction, and there may be more of them than directions.
     nothing = (4.0 * digits) ** 2 * np.max(np.sum(teams[:, :length] * teams[:, :length], 1))
 
-    def rotated(x: Any, y: Any) -> tuple[Any, Any, Any]:
+    def rotate(x: Any, y: Any) -> tuple[Any, Any, Any]:
         xx, yy, xy = (np.sum(p[:length] * q[:length]) for p, q in ((x, x), (y, y), (x, y)))
         apart = (np.abs(xy) <= close * np.sqrt(xx) * np.sqrt(yy)) | (np.minimum(xx, yy) <= nothing)
         zeta = (yy - xx) / np.where(apart, 1.0, 2.0 * xy)
@@ -53,7 +53,7 @@ def orthogonalize(vectors: Any, length: int) -> Any:
 
     def play(carry: Any, _: Any) -> tuple[Any, None]:
         teams, met = carry
-        first, second, turned = map(rotated, teams[:half], teams[half:])
+        first, second, turned = map(rotate, teams[:half], teams[half:])
         return (np.concatenate([first, second])[seats], met + np.sum(turned)), None
 
     def sweep(carry: Any) -> Any:

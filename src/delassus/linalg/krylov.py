@@ -29,7 +29,7 @@ _VANISHES: Final = 1e-5
 """‖A r‖/‖r‖, as a share of ‖A b‖/‖b‖, at which no x comes nearer to b."""
 
 
-class Iterated(NamedTuple):
+class KrylovSolution(NamedTuple):
     """x (n,), r = b - A x (n,), ‖r‖/‖b‖, iterations, and whether A r vanishes: no x comes nearer to b."""
 
     x: Any
@@ -44,7 +44,7 @@ Apply = Callable[[Any], Any]
 
 def conjugate_gradients(
     apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any = None, error: Apply | None = None
-) -> Iterated:
+) -> KrylovSolution:
     """x (n,) with A x = b for a positive definite A.
 
     Args:
@@ -80,10 +80,10 @@ def conjugate_gradients(
         last = while_loop(should_continue, step, first, UNBOUNDED)
         return last[5], last[4]
 
-    return _restarted(improve, apply, b, tolerance, iterations, start, error)
+    return _restart(improve, apply, b, tolerance, iterations, start, error)
 
 
-def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any = None) -> Iterated:
+def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any = None) -> KrylovSolution:
     """x (n,) with A x = b for a symmetric A, or the one that comes nearest; arguments as of `conjugate_gradients`."""
     n, size = len(b), _size(b)
 
@@ -121,12 +121,12 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, sta
         # Beyond the flattest place, x grows in directions that A does not see.
         return np.where(left < (1.0 - 1e-6) * left_best, x, best), count
 
-    return _restarted(improve, apply, b, tolerance, iterations, start)
+    return _restart(improve, apply, b, tolerance, iterations, start)
 
 
-def _restarted(
+def _restart(
     improve: Any, apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any, error: Apply | None = None
-) -> Iterated:
+) -> KrylovSolution:
     """x (n,) from corrections for the residual, each with a recurrence of its own, as long as they help."""
     size = _size(b)
 
@@ -145,7 +145,7 @@ def _restarted(
     x, left, count, _ = while_loop(lambda carry: carry[3], again, first, _STARTS)
     steep, flat = (np.sqrt(np.sum(apply(y) ** 2)) for y in (b, left))
     length = np.sqrt(np.sum(left * left))
-    return Iterated(x, left, length / size, count, flat * size <= _VANISHES * steep * length)
+    return KrylovSolution(x, left, length / size, count, flat * size <= _VANISHES * steep * length)
 
 
 def _flat() -> float:

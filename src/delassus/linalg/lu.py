@@ -88,7 +88,7 @@ def _by_blocks(A: Any, b: Any) -> Any:
     x = np.zeros((0, sides.shape[1]))
     for factors, upper in reversed(done):
         rest = upper[:, len(x) :] - (upper[:, : len(x)] @ x if len(x) else 0.0)
-        x = np.concatenate([factors.solved(rest), x])
+        x = np.concatenate([factors.solve_upper(rest), x])
     return x.reshape(b.shape)
 
 
@@ -122,7 +122,7 @@ class _Factors:
             x[j] = x[j] * self.inverse[j]
         return np.stack(x)
 
-    def solved(self, b: Any) -> Any:
+    def solve_upper(self, b: Any) -> Any:
         """U⁻¹ b."""
         x = list(b)
         for i in reversed(range(len(x))):

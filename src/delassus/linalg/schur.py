@@ -17,7 +17,7 @@ import delassus.numpy as np
 from delassus.linalg.products import mirror
 
 
-class Eliminated(NamedTuple):
+class ReducedSystem(NamedTuple):
     """A system without its first rows.
 
     Attributes:
@@ -36,10 +36,10 @@ class Eliminated(NamedTuple):
         return -(self.X @ others) - self.x
 
 
-def eliminate_rows(S: Any, g: Any, solve: Callable[[Any, Any], Any]) -> Eliminated:
+def eliminate_rows(S: Any, g: Any, solve: Callable[[Any, Any], Any]) -> ReducedSystem:
     """Eliminate the first rows of S (n, n), as many as g (f,) has; `solve(S_ff, B)` is S_ff⁺ B (f, k)."""
     count = len(g)
     found = solve(S[:count, :count], np.concatenate([S[:count, count:], g[:, None]], 1))
     X, x = found[:, :-1], found[:, -1]
     across = S[count:, :count]
-    return Eliminated(mirror(S[count:, count:] - across @ X), -(across @ x), X, x)
+    return ReducedSystem(mirror(S[count:, count:] - across @ X), -(across @ x), X, x)

@@ -31,12 +31,12 @@ def check_parts(model: Any, **kinds: type) -> None:
         parts = getattr(model, what)
         if not isinstance(parts, (tuple, list)) or not all(isinstance(part, kind) for part in parts):
             raise BadArgument(
-                f"{what} of a model is {short(repr(parts))}; it is a tuple of {kind.__name__}.", code="wrong-type"
+                f"{what} of a model is {short(repr(parts))}; it must be a tuple of {kind.__name__}.", code="wrong-type"
             )
     for part in (*model.joints, *model.frame_list, *model.geometries):
         if not isinstance(part.name, str):
             raise BadArgument(
-                f"a part of a model has the name {short(repr(part.name))}; it is a text.", code="wrong-type"
+                f"a part of a model has the name {short(repr(part.name))}; it must be a string.", code="wrong-type"
             )
         number = part.parent if hasattr(part, "parent") else part.joint
         if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
@@ -51,7 +51,7 @@ def check_parts(model: Any, **kinds: type) -> None:
     vectors = {"gravity": model.gravity} | {f"the posture {p.name!r}": p.q for p in model.postures}
     for what, numbers in vectors.items():
         if not isinstance(numbers, (tuple, list)) or not all(map(is_real, numbers)):
-            raise BadArgument(f"{what} is {short(repr(numbers))}; it is a tuple of numbers.", code="wrong-type")
+            raise BadArgument(f"{what} is {short(repr(numbers))}; it must be a tuple of numbers.", code="wrong-type")
 
 
 def check_numbers(joint: Joint) -> None:
@@ -67,7 +67,8 @@ def check_numbers(joint: Joint) -> None:
         given = getattr(joint, name)
         if not isinstance(given, (tuple, list)) or not all(map(is_real, given)):
             raise BadArgument(
-                f"{name} of joint {joint.name!r} is {short(repr(given))}; it is a tuple of numbers.", code="wrong-type"
+                f"{name} of joint {joint.name!r} is {short(repr(given))}; it must be a tuple of numbers.",
+                code="wrong-type",
             )
         if len(given) not in (0, count):
             raise BadArgument(

@@ -86,7 +86,7 @@ class Coordinates:
 
     @property
     def effort_limit(self) -> NDArray[np.float64]:
-        """The largest generalised forces (nv,) [N·m, N], inf where there is no limit."""
+        """The largest generalized forces (nv,) [N·m, N], inf where there is no limit."""
         limits = (joint.effort_limit or (math.inf,) * joint.kind.nv for joint in self.independent)
         return np.array([x for limit in limits for x in limit], float)
 

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import BadArgument
-from delassus.model.equality import JointCoupling, TendonCoupling, ends, prefixed
-from delassus.model.joints import aligned
+from delassus.model.equality import JointCoupling, TendonCoupling, ends, prefix_equality
+from delassus.model.joints import rotation_to_axis
 from delassus.model.model import Model
 from delassus.model.motions.motion import JointMotion
 from delassus.model.motions.moves import Move, Rotation, Shift
 from delassus.model.parts import WORLD, WORLD_FRAME, FileSensor, Frame, Joint, Mimic
 from delassus.model.placement import HERE, Inertia, Placement
-from delassus.model.transmission import Tendon, prefixed_transmissions, transmissions_without
+from delassus.model.transmission import Tendon, prefix_transmissions, transmissions_without
 
 
 def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefix: str) -> Model:
@@ -31,7 +31,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
 
     joints = list(model.joints)
     base = model.base_inertia
-    fixed = other.base_inertia.moved(mount)
+    fixed = other.base_inertia.transform(mount)
     if frame.joint == WORLD:
         base = base + fixed
     else:
@@ -41,7 +41,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         mimic = joint.mimic and replace(joint.mimic, source=joint.mimic.source + shift)
         joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=place, mimic=mimic))
     theirs = [replace(f, name=world if f.name == WORLD_FRAME.name else prefix + f.name) for f in other.frame_list]
-    constraints = [prefixed(constraint, prefix, world) for constraint in other.constraints]
+    constraints = [prefix_equality(constraint, prefix, world) for constraint in other.constraints]
     if any(world in ends(constraint) for constraint in constraints) and world not in {f.name for f in theirs}:
         theirs.append(replace(WORLD_FRAME, name=world))
     _check_names(model, other, "joint", model.joints, [prefix + joint.name for joint in other.joints])
@@ -54,7 +54,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
     for g in other.geometries:
         on, place = moved(g.joint, g.placement)
         shapes.append(replace(g, name=prefix + g.name, joint=on, placement=place))
-    actuators, tendons = prefixed_transmissions(other.actuators, other.tendons, prefix)
+    actuators, tendons = prefix_transmissions(other.actuators, other.tendons, prefix)
     return replace(
         model,
         joints=tuple(joints),
@@ -65,15 +65,16 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         actuators=(*model.actuators, *actuators),
         tendons=(*model.tendons, *tendons),
         postures=() if other.nq else model.postures,
-        sensors=(*model.sensors, *(_prefixed_sensor(one, prefix) for one in other.sensors)),
+        sensors=(*model.sensors, *(_prefix_sensor(one, prefix) for one in other.sensors)),
         warnings=(*model.warnings, *other.warnings),
         omissions=(*model.omissions, *other.omissions),
-        contact_rules=model.contact_rules.joined(other.contact_rules.with_prefix(prefix)),
+        contact_rules=model.contact_rules.merge(other.contact_rules.with_prefix(prefix)),
     )
 
 
-def _prefixed_sensor(sensor: FileSensor, prefix: str) -> FileSensor:
-    return replace(sensor, name=prefix + sensor.name, target=prefix + sensor.target)
+def _prefix_sensor(sensor: FileSensor, prefix: str) -> FileSensor:
+    target, reference = (name and prefix + name for name in (sensor.target, sensor.reference))
+    return replace(sensor, name=prefix + sensor.name, target=target, reference=reference)
 
 
 def _world_name(other: Model, prefix: str) -> str:
@@ -120,12 +121,12 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         placement = placement * joint_placement(joint, _coordinates(model, i, q))
         where.append((parent, placement))
         if parent == WORLD:
-            base = base + joint.inertia.moved(placement)
+            base = base + joint.inertia.transform(placement)
         else:
             joints[parent] = replace(
                 joints[parent],
-                inertia=joints[parent].inertia + joint.inertia.moved(placement),
-                gravity_compensation=_joined_compensation(joints[parent], joint, placement),
+                inertia=joints[parent].inertia + joint.inertia.transform(placement),
+                gravity_compensation=_merge_compensation(joints[parent], joint, placement),
             )
 
     def moved(item: Any) -> Any:
@@ -141,7 +142,7 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         joints=tuple(joints),
         frame_list=tuple(map(moved, model.frame_list)),
         geometries=tuple(map(moved, model.geometries)),
-        constraints=_kept(model, names, tendons),
+        constraints=_remaining_constraints(model, names, tendons),
         base_inertia=base,
         actuators=actuators,
         tendons=tendons,
@@ -149,23 +150,23 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
     )
 
 
-def _joined_compensation(parent: Joint, joint: Joint, placement: Placement) -> tuple[float, ...]:
+def _merge_compensation(parent: Joint, joint: Joint, placement: Placement) -> tuple[float, ...]:
     """The compensated mass of two bodies that are one, and where it is."""
     shares = [Inertia.of(m[0], m[1:]) for m in (parent.gravity_compensation, joint.gravity_compensation) if m]
     if not joint.gravity_compensation:
         return parent.gravity_compensation
-    shares[-1] = shares[-1].moved(placement)
+    shares[-1] = shares[-1].transform(placement)
     whole = shares[0] + shares[1] if len(shares) > 1 else shares[0]
     return (whole.mass, *whole.com)
 
 
-def _kept(model: Model, locked: set[str], tendons: Sequence[Tendon]) -> tuple[Any, ...]:
+def _remaining_constraints(model: Model, locked: set[str], tendons: Sequence[Tendon]) -> tuple[Any, ...]:
     """The constraints that still make sense: without couplings between joints that are locked both, or
     of tendons over them."""
     kept = []
     for constraint in model.constraints:
         if isinstance(constraint, JointCoupling):
-            joints = {constraint.joint1, constraint.joint2} - {None}
+            joints = {constraint.follower, constraint.leader} - {None}
             if joints <= locked:
                 continue
             if joints & locked:
@@ -176,7 +177,7 @@ def _kept(model: Model, locked: set[str], tendons: Sequence[Tendon]) -> tuple[An
                 )
         if isinstance(constraint, TendonCoupling):
             left = {tendon.name for tendon in tendons}
-            if not {constraint.tendon1, constraint.tendon2} - {None} <= left:
+            if not {constraint.follower, constraint.leader} - {None} <= left:
                 continue
         kept.append(constraint)
     return tuple(kept)
@@ -192,7 +193,7 @@ def joint_placement(joint: Joint, coordinates: list[float]) -> Placement:
     """The body's frame in the joint's, for some coordinates."""
     result, at = HERE, 0
     for motion, axis, pitch in joint.kind.elements:
-        turn = Placement.of(aligned(axis))
+        turn = Placement.of(rotation_to_axis(axis))
         result = result * turn * _elementary(motion, pitch, coordinates[at : at + motion.nq]) * turn.inverse()
         at += motion.nq
     return result

@@ -31,31 +31,32 @@ class WeldEquality:
 
 
 @dataclass(frozen=True)
-class JointCoupling:
-    """A joint that is a polynomial of another: q₁ - r₁ = Σ cₖ (q₂ - r₂)ᵏ.
+class PolynomialCoupling:
+    """A coordinate that is a polynomial of another: y - r₁ = Σ cₖ (x - r₂)ᵏ. Without a leader, y is held at r₁ + c₀.
 
-    `coefficients` are c₀ … c₄, `reference1` and `reference2` the r [rad or m]. Without `joint2` the joint is held at
-    r₁ + c₀. Both joints have one coordinate.
+    Attributes:
+        name: That of the constraint.
+        follower: The joint or tendon y.
+        leader: The joint or tendon x, or None.
+        coefficients: c₀ … c₄ [rad or m per power of rad or m].
+        reference1: r₁ [rad, m].
+        reference2: r₂ [rad, m].
     """
 
     name: str
-    joint1: str
-    joint2: str | None
+    follower: str
+    leader: str | None
     coefficients: tuple[float, ...]
     reference1: float = 0.0
     reference2: float = 0.0
 
 
-@dataclass(frozen=True)
-class TendonCoupling:
-    """A tendon whose length is a polynomial of that of another: l₁ - r₁ = Σ cₖ (l₂ - r₂)ᵏ; without, r₁ + c₀ [m]."""
+class JointCoupling(PolynomialCoupling):
+    """Of two joints, each of one coordinate."""
 
-    name: str
-    tendon1: str
-    tendon2: str | None
-    coefficients: tuple[float, ...]
-    reference1: float = 0.0
-    reference2: float = 0.0
+
+class TendonCoupling(PolynomialCoupling):
+    """Of the lengths of two tendons."""
 
 
 Equality: TypeAlias = Connect | WeldEquality | JointCoupling | TendonCoupling
@@ -66,27 +67,20 @@ def ends(equality: Equality) -> tuple[str, ...]:
     return (equality.frame1, equality.frame2) if isinstance(equality, Connect | WeldEquality) else ()
 
 
-def prefixed(equality: Equality, prefix: str, world: str) -> Equality:
-    """The same between frames and joints whose names begin with a prefix; the frame "world" is called `world`."""
-    if isinstance(equality, JointCoupling):
-        joint2 = None if equality.joint2 is None else prefix + equality.joint2
-        return replace(equality, name=prefix + equality.name, joint1=prefix + equality.joint1, joint2=joint2)
-    if isinstance(equality, TendonCoupling):
-        tendon2 = None if equality.tendon2 is None else prefix + equality.tendon2
-        return replace(equality, name=prefix + equality.name, tendon1=prefix + equality.tendon1, tendon2=tendon2)
+def prefix_equality(equality: Equality, prefix: str, world: str) -> Equality:
+    """The equality with a prefix on the names of frames and joints; the frame "world" is called `world`."""
+    if isinstance(equality, PolynomialCoupling):
+        leader = None if equality.leader is None else prefix + equality.leader
+        return replace(equality, name=prefix + equality.name, follower=prefix + equality.follower, leader=leader)
     frame1, frame2 = (world if frame == WORLD_FRAME.name else prefix + frame for frame in ends(equality))
     return replace(equality, name=prefix + equality.name, frame1=frame1, frame2=frame2)
 
 
-def described(equality: Equality) -> str:
+def describe_equality(equality: Equality) -> str:
     """One line for people."""
-    if isinstance(equality, JointCoupling | TendonCoupling):
-        if isinstance(equality, JointCoupling):
-            one, other = equality.joint1, equality.joint2
-        else:
-            one, other = equality.tendon1, equality.tendon2
-        of = "" if other is None else f" by {other}"
+    if isinstance(equality, PolynomialCoupling):
+        of = "" if equality.leader is None else f" by {equality.leader}"
         numbers = ", ".join(f"{c:g}" for c in equality.coefficients)
-        return f"{equality.name}: {one} is given{of}, coefficients {numbers}"
+        return f"{equality.name}: {equality.follower} is given{of}, coefficients {numbers}"
     verb = "is connected to" if isinstance(equality, Connect) else "is welded to"
     return f"{equality.name}: {equality.frame1} {verb} {equality.frame2}"

@@ -107,7 +107,7 @@ def format_named(name: object) -> Format:
     found = FORMATS.get(name) if isinstance(name, str) else None
     if found is None:
         known = ", ".join(map(repr, sorted(FORMATS)))
-        raise UnknownOption(f"format is {short(repr(name))}; it is None or one of {known}.")
+        raise UnknownOption(f"format is {short(repr(name))}; it must be None or one of {known}.")
     return found
 
 

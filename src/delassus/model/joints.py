@@ -43,7 +43,11 @@ Z: Vector = (0.0, 0.0, 1.0)
 
 
 class JointKind:
-    """A kind of joint, a frozen dataclass: its elements say all else; `directions` are its fields that are axes."""
+    """A kind of joint, a frozen dataclass: its elements say all else; `directions` are its fields that are axes.
+
+    >>> isinstance(dl.model.Revolute(), dl.model.JointKind)
+    True
+    """
 
     label: ClassVar[str]
     directions: ClassVar[tuple[str, ...]] = ()
@@ -84,7 +88,11 @@ class JointKind:
 
 @dataclass(frozen=True)
 class Revolute(JointKind):
-    """Turns about an axis; `continuous` says that it may do so without end, which changes nothing but its limits."""
+    """Turns about an axis; `continuous` says that it may do so without end, which changes nothing but its limits.
+
+    >>> dl.model.Revolute((0.0, 1.0, 0.0)).nv
+    1
+    """
 
     axis: Vector = Z
     continuous: bool = False
@@ -93,13 +101,17 @@ class Revolute(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((REVOLUTE, self.axis, 0.0),)
 
 
 @dataclass(frozen=True)
 class Prismatic(JointKind):
-    """Slides along an axis."""
+    """Slides along an axis.
+
+    >>> dl.model.Prismatic((1.0, 0.0, 0.0)).nv
+    1
+    """
 
     axis: Vector = Z
     label = "prismatic"
@@ -107,13 +119,17 @@ class Prismatic(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((PRISMATIC, self.axis, 0.0),)
 
 
 @dataclass(frozen=True)
 class Helical(JointKind):
-    """Turns about an axis and moves `pitch` [m/rad] along it."""
+    """Turns about an axis and moves `pitch` [m/rad] along it.
+
+    >>> dl.model.Helical(pitch=0.01).pitch
+    0.01
+    """
 
     axis: Vector = Z
     pitch: float = 0.0
@@ -128,13 +144,17 @@ class Helical(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((HELICAL, self.axis, self.pitch),)
 
 
 @dataclass(frozen=True)
 class Universal(JointKind):
-    """Turns about a first axis, then about a second one that turned with it."""
+    """Turns about a first axis, then about a second one that turned with it.
+
+    >>> dl.model.Universal().nv
+    2
+    """
 
     first: Vector = X
     second: Vector = Y
@@ -149,7 +169,11 @@ class Universal(JointKind):
 
 @dataclass(frozen=True)
 class Cylindrical(JointKind):
-    """Slides along an axis and turns about it."""
+    """Slides along an axis and turns about it.
+
+    >>> dl.Model("bolt", (dl.Joint("bolt", dl.Cylindrical(), inertia=dl.Inertia.of(1.0, rotational=np.eye(3))),)).nv
+    2
+    """
 
     axis: Vector = Z
     label = "cylindrical"
@@ -163,19 +187,27 @@ class Cylindrical(JointKind):
 
 @dataclass(frozen=True)
 class Translation(JointKind):
-    """Moves along x, y and z of the joint's frame."""
+    """Moves along x, y and z of the joint's frame.
+
+    >>> dl.model.Translation().nv
+    3
+    """
 
     label = "translation"
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((TRANSLATION, Z, 0.0),)
 
 
 @dataclass(frozen=True)
 class Planar(JointKind):
-    """Moves in the plane across `normal` and turns about it; x and y are the axes of `aligned(normal)`."""
+    """Moves in the plane across `normal` and turns about it; x and y are the axes of `rotation_to_axis(normal)`.
+
+    >>> dl.model.Planar().nv
+    3
+    """
 
     normal: Vector = Z
     label = "planar"
@@ -183,31 +215,41 @@ class Planar(JointKind):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((PLANAR, self.normal, 0.0),)
 
 
 @dataclass(frozen=True)
 class Spherical(JointKind):
-    """Turns about all axes."""
+    """Turns about all axes.
+
+    >>> dl.model.Spherical().nq, dl.model.Spherical().nv
+    (4, 3)
+    """
 
     label = "spherical"
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((SPHERICAL, Z, 0.0),)
 
 
 @dataclass(frozen=True)
 class Free(JointKind):
-    """Moves freely."""
+    """A joint with all six degrees of freedom: a floating base.
+
+    >>> body = dl.Inertia.of(1.0, rotational=np.eye(3))
+    >>> robot = dl.Model("body", (dl.Joint("base", dl.model.Free(), inertia=body),))
+    >>> robot.nq, robot.nv
+    (7, 6)
+    """
 
     label = "free"
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """One."""
+        """The elementary motion of the joint, with axis and pitch."""
         return ((FREE, Z, 0.0),)
 
 
@@ -223,7 +265,7 @@ def direction(axis: Vector) -> Vector:
     return vector(axis) if abs(length - 1.0) < 4e-15 else vector([x / length for x in axis])
 
 
-def aligned(axis: Vector) -> NDArray[np.float64]:
+def rotation_to_axis(axis: Vector) -> NDArray[np.float64]:
     """A rotation whose third column is a unit axis; an exact permutation of ±1 where the axis is one of ±x, ±y, ±z."""
     a = np.array(axis)
     k = int(np.argmax(abs(a)))

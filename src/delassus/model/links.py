@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.model.joints import aligned
+from delassus.model.joints import rotation_to_axis
 from delassus.model.model import Model, TracedModel
 from delassus.model.motions.motion import JointMotion
 from delassus.model.parts import WORLD
@@ -85,7 +85,7 @@ class Links:
 def links_of(model: Model) -> Links:
     """The elementary joints of a model."""
     if not isinstance(model, TracedModel):
-        return _remembered(model)
+        return _cached_links(model)
     if model not in _of_traced:
         _of_traced[model] = make_links(model)
     return _of_traced[model]
@@ -96,7 +96,7 @@ _of_traced: WeakKeyDictionary[TracedModel, Links] = WeakKeyDictionary()
 
 
 @lru_cache(maxsize=256)
-def _remembered(model: Model) -> Links:
+def _cached_links(model: Model) -> Links:
     return make_links(model)
 
 
@@ -111,7 +111,7 @@ def make_links(model: Model) -> Links:
         armature = joint.armature or (0.0,) * joint.kind.nv
         done_q = done_v = 0
         for k, (motion, axis, pitch) in enumerate(elements):
-            turn = Placement.of(aligned(axis))
+            turn = Placement.of(rotation_to_axis(axis))
             body = turn.inverse()
             links.append(
                 Link(
@@ -119,7 +119,7 @@ def make_links(model: Model) -> Links:
                     motion=motion,
                     pitch=pitch,
                     placement=placement * turn,
-                    inertia=joint.inertia.moved(body) if k == len(elements) - 1 else MASSLESS,
+                    inertia=joint.inertia.transform(body) if k == len(elements) - 1 else MASSLESS,
                     q=q + done_q,
                     v=v + done_v,
                     ratio=joint.mimic.ratio if joint.mimic else 1.0,

@@ -25,7 +25,7 @@ from delassus.errors import BadArgument, expect
 from delassus.model.checks import check_inertia, check_numbers, check_parts, check_placements
 from delassus.model.of_model import Description, OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
-from delassus.model.parametric import PLAIN, TRACED, default_parameters, replaced_fields, with_some_inertia
+from delassus.model.parametric import PLAIN, TRACED, default_parameters, substitute_parameters, with_nonzero_inertia
 from delassus.model.parts import WORLD, WORLD_FRAME, ContactRules, FileSensor, Frame, Geometry, Joint, Posture, is_world
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
 from delassus.model.transmission import Actuator, Tendon
@@ -41,6 +41,9 @@ class Model(Description):
     [s] is the file's.
     `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
     whatever simulates the model warns of.
+
+    >>> print(dl.load("pendulum").nv)
+    1
     """
 
     name: str = field(metadata=UNREAD)
@@ -192,7 +195,7 @@ class Model(Description):
         g = np.asarray(gravity, float)
         if g.shape != (3,):
             raise BadArgument(
-                f"gravity has shape {g.shape}; it is three numbers [m/s²], such as (0.0, 0.0, -9.81).",
+                f"gravity has shape {g.shape}; it must be three numbers [m/s²], such as (0.0, 0.0, -9.81).",
                 code="wrong-shape",
             )
         return replace(self, gravity=vector(g))
@@ -253,7 +256,11 @@ def sample_of(model: Model) -> Model:
 
 @dataclass(frozen=True)
 class ParametricModel(OfModel, Parametric):
-    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content."""
+    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content.
+
+    >>> dl.load("pendulum").parametric("gravity").nparameters
+    3
+    """
 
     model: Model
     names: tuple[str, ...]
@@ -337,14 +344,14 @@ class ParametricModel(OfModel, Parametric):
     def with_parameters(self, parameters: Traced) -> Model:
         """The model with these parameters (nparameters,) as its constants: of plain numbers, if these are plain."""
         if trace_of(parameters) is not None:
-            fields = replaced_fields(self.model, self.parts, parameters, TRACED)
+            fields = substitute_parameters(self.model, self.parts, parameters, TRACED)
             return TracedModel.like(self.sample, self, parameters, **fields)
         given = np.asarray(parameters, float)
         if given.shape != (self.nparameters,):
             raise BadArgument(
                 f"the parameters have shape {given.shape}; this model needs ({self.nparameters},).", code="wrong-shape"
             )
-        return replace(self.model, **replaced_fields(self.model, self.parts, given, PLAIN))
+        return replace(self.model, **substitute_parameters(self.model, self.parts, given, PLAIN))
 
     @cached_property
     def sample(self) -> Model:
@@ -353,7 +360,7 @@ class ParametricModel(OfModel, Parametric):
         for part in self.parts:
             if part.kind in ("mass", "inertia"):
                 joint = joints[part.index]
-                joints[part.index] = replace(joint, inertia=with_some_inertia(joint.inertia))
+                joints[part.index] = replace(joint, inertia=with_nonzero_inertia(joint.inertia))
             elif part.kind == "armature" and not any(joints[part.index].armature or ()):
                 joint = joints[part.index]
                 joints[part.index] = replace(joint, armature=(1.0,) * joint.kind.nv)

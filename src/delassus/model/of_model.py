@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.common.names import UnknownName, found_by_pattern
+from delassus.common.names import UnknownName, find_by_pattern
 from delassus.errors import BadArgument, expect
 from delassus.model.coordinates import Coordinates
 from delassus.model.joints import Free
@@ -66,10 +66,10 @@ class Description(Coordinates):
     @property
     def nu(self) -> int:
         """Number of controls: of the actuators, or, without any, of the velocities of joints, a free base left out."""
-        return len(self.actuators) or len(self.driven_velocities)
+        return len(self.actuators) or len(self.actuated_velocities)
 
     @cached_property
-    def driven_velocities(self) -> tuple[int, ...]:
+    def actuated_velocities(self) -> tuple[int, ...]:
         """The velocities that a model without actuators takes a torque for: those of its joints but free ones."""
         found: list[int] = []
         for joint, start in zip(self.joints, self.v_starts, strict=True):
@@ -124,7 +124,7 @@ class Description(Coordinates):
         expect("the pattern", pattern, str, '"*_foot"')
         if pattern == WORLD_FRAME.name:
             return (self.frame(pattern),)
-        return tuple(found_by_pattern("frame that matches", pattern, self.frame_list, code="unknown-frame"))
+        return tuple(find_by_pattern("frame that matches", pattern, self.frame_list, code="unknown-frame"))
 
     def joint(self, name: str) -> Joint:
         """A joint by its name."""
@@ -236,7 +236,7 @@ class OfModel:
 
     @property
     def effort_limit(self) -> NDArray[np.float64]:
-        """The largest generalised forces (nv,) [N·m, N], inf where there is no limit."""
+        """The largest generalized forces (nv,) [N·m, N], inf where there is no limit."""
         return self.model.effort_limit
 
     def q_slice(self, joint: str) -> slice:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from delassus.common.names import Named, UnknownName, matching
+from delassus.common.names import NamedPart, UnknownName, matching
 from delassus.errors import BadArgument, expect
 from delassus.model.of_model import Description
 from delassus.model.parts import WORLD_FRAME
@@ -20,7 +20,7 @@ _SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7, "servo": 
 
 @dataclass(frozen=True)
 class Part:
-    """Some neighbouring parameters: what they are, of which joint (or frame, or actuator), and where they are."""
+    """Some neighboring parameters: what they are, of which joint (or frame, or actuator), and where they are."""
 
     kind: str
     index: int
@@ -38,10 +38,10 @@ def parts_named(model: Description, name: str, start: int) -> tuple[Part, ...]:
     expect("the name of a parameter", name, str, '"inertia:trunk"')
     kind, separator, owner = name.partition(":")
     if kind not in KINDS or (kind == "gravity" and separator):
-        raise UnknownName("parameter", name, _all_names(model), code="unknown-parameter")
+        raise UnknownName("parameter", name, _parameter_names(model), code="unknown-parameter")
     if kind == "gravity":
         return (Part(kind, -1, "", slice(start, start + 3)),)
-    items: Sequence[Named] = model.frame_list if kind == "frame" else model.joints
+    items: Sequence[NamedPart] = model.frame_list if kind == "frame" else model.joints
     if kind in ACTUATOR_KINDS:
         items = model.actuators
     owners = [item.name for item in items]
@@ -61,7 +61,7 @@ def parts_named(model: Description, name: str, start: int) -> tuple[Part, ...]:
     if kind == "frame":
         found = [k for k in found if owners[k] != WORLD_FRAME.name]
     if not found:
-        raise UnknownName("parameter", name, _all_names(model), code="unknown-parameter")
+        raise UnknownName("parameter", name, _parameter_names(model), code="unknown-parameter")
     parts = []
     for k in found:
         if kind in ACTUATOR_KINDS:
@@ -100,7 +100,7 @@ def _links(model: Description) -> list[str]:
     return [frame.name for frame in model.frame_list if frame.role == "link"]
 
 
-def _all_names(model: Description) -> list[str]:
+def _parameter_names(model: Description) -> list[str]:
     """The names of all parameters that a model can have."""
     joints = [joint.name for joint in model.joints]
     return [

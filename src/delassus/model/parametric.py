@@ -7,7 +7,7 @@
 | name | numbers |
 |---|---|
 | gravity | 3: acceleration [m/s²] in the world's axes |
-| mass:body | 1: the mass [kg] of a body that keeps its centre and its shape: moments of inertia are in proportion |
+| mass:body | 1: the mass [kg] of a body that keeps its center and its shape: moments of inertia are in proportion |
 | inertia:body | 10: m, m c, then Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin of the body's frame, as in Pinocchio |
 | placement:joint | 7: translation [m] and unit quaternion (x, y, z, w) of the joint's frame in its parent body's |
 | frame:frame | 7: the same, of a named frame in the frame of the body that carries it |
@@ -38,7 +38,7 @@ from delassus.spatial.inertias import inertia_from_parameters, inertia_parameter
 from delassus.spatial.quaternions import quaternion_from_rotation, quaternion_to_rotation
 
 
-def with_some_inertia(body: Inertia) -> Inertia:
+def with_nonzero_inertia(body: Inertia) -> Inertia:
     """A body as it is, or one of some size and mass where it has none."""
     mass, rotational = body.mass or 1.0, numpy.array(body.rotational)
     return body if numpy.linalg.eigvalsh(rotational)[0] > 0.0 else Inertia.of(mass, body.com, mass * numpy.eye(3))
@@ -106,7 +106,9 @@ TRACED: Makers = {
 """How the numbers of each kind, and what they belong to in the model, make what stands there instead."""
 
 
-def replaced_fields(model: Description, parts: tuple[Part, ...], parameters: Any, makers: Makers) -> dict[str, Any]:
+def substitute_parameters(
+    model: Description, parts: tuple[Part, ...], parameters: Any, makers: Makers
+) -> dict[str, Any]:
     """The fields of a model in which parameters stand."""
     gravity, joints, frames = model.gravity, list(model.joints), list(model.frame_list)
     actuators = list(model.actuators)
@@ -143,7 +145,7 @@ def are_admissible(parts: tuple[Part, ...], parameters: NDArray[numpy.float64]) 
 
 
 def _is_inertia(x: NDArray[numpy.float64]) -> NDArray[numpy.bool_]:
-    """(…) whether ten numbers are those of a body: a mass, and a positive definite inertia about its centre."""
+    """(…) whether ten numbers are those of a body: a mass, and a positive definite inertia about its center."""
     mass, center = x[..., 0], x[..., 1:4] / x[..., :1]
     about = x[..., [4, 5, 7, 5, 6, 8, 7, 8, 9]].reshape(*x.shape[:-1], 3, 3)
     square = numpy.sum(center**2, -1)[..., None, None] * numpy.eye(3) - center[..., :, None] * center[..., None, :]

@@ -12,7 +12,11 @@ WORLD = -1
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows another: its coordinate is `ratio` times that of the joint `source`, plus `offset`."""
+    """A joint that follows another: its coordinate is `ratio` times that of the joint `source`, plus `offset`.
+
+    >>> dl.model.Mimic(source=0, ratio=-1.0).ratio
+    -1.0
+    """
 
     source: int
     ratio: float = 1.0
@@ -28,9 +32,12 @@ class Joint:
     one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
     `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
     `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
-    The generalised forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
+    The generalized forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
     (lower, upper). `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
     carries the weight of so much.
+
+    >>> dl.load("pendulum").joints[0].kind.nv
+    1
     """
 
     name: str
@@ -54,7 +61,11 @@ class Joint:
 
 @dataclass(frozen=True)
 class Frame:
-    """A named frame on the body of a joint (-1: on the world); `role` is "link", "joint" or "frame"."""
+    """A named frame on the body of a joint (-1: on the world); `role` is "link", "joint" or "frame".
+
+    >>> dl.load("pendulum").frame("world").joint == dl.model.WORLD
+    True
+    """
 
     name: str
     joint: int
@@ -101,6 +112,9 @@ class Geometry:
 class Posture:
     """A configuration q (nq,) that a model's file names; a keyframe may have more: velocities v (nv,), activations of
     actuators that have a state, controls, and a time [s]. What is empty is zero.
+
+    >>> dl.load("quadruped").posture("home").shape
+    (19,)
     """
 
     name: str
@@ -150,15 +164,27 @@ class ContactRules:
         pairs = tuple(replace(p, first=prefix + p.first, second=prefix + p.second) for p in self.pairs)
         return replace(self, excluded=excluded, pairs=pairs)
 
-    def joined(self, other: ContactRules) -> ContactRules:
+    def merge(self, other: ContactRules) -> ContactRules:
         """The rules of two models in one."""
         return replace(self, excluded=self.excluded + other.excluded, pairs=self.pairs + other.pairs)
 
 
 @dataclass(frozen=True)
 class FileSensor:
-    """A sensor that a model's file names: its kind, and the frame, joint, actuator or body that it is on."""
+    """A sensor of a model's file.
+
+    Attributes:
+        name: Its own, or its kind and target if it has none.
+        kind: In MuJoCo's words.
+        target: The frame, joint, tendon, actuator or body that it is on.
+        reference: The frame in whose axes and with respect to which it measures; "" for the world.
+        numbers: Of a magnetometer, the magnetic flux (3,) in the world.
+        cutoff: The largest magnitude of its readings; zero for no end.
+    """
 
     name: str
     kind: str
     target: str
+    reference: str = ""
+    numbers: tuple[float, ...] = ()
+    cutoff: float = 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import real_array
+from delassus.common.deprecated import OldName
 from delassus.errors import BadArgument
 
 Vector: TypeAlias = tuple[float, float, float]
@@ -36,7 +37,7 @@ def matrix(A: ArrayLike) -> Matrix:
 def _numbers(x: ArrayLike, shape: tuple[int, ...], form: str) -> NDArray[np.float64]:
     numbers: NDArray[np.float64] = real_array("an argument", x, form)
     if numbers.shape != shape:
-        raise PlacementError(f"an argument has shape {numbers.shape}; it is {form}.", code="wrong-shape")
+        raise PlacementError(f"an argument has shape {numbers.shape}; it must be {form}.", code="wrong-shape")
     return numbers
 
 
@@ -46,14 +47,18 @@ class PlacementError(BadArgument):
 
 @dataclass(frozen=True)
 class Placement:
-    """A frame in another: `rotation` takes vectors from the inner frame to the outer, `translation` [m] its origin."""
+    """A frame in another: `rotation` takes vectors from the inner frame to the outer, `translation` [m] its origin.
+
+    >>> dl.Placement.from_xyz_rpy((1.0, 0.0, 0.0)).p
+    array([1., 0., 0.])
+    """
 
     rotation: Matrix = IDENTITY
     translation: Vector = ZERO
 
     @classmethod
     def of(cls, R: ArrayLike = IDENTITY, p: ArrayLike = ZERO) -> Placement:
-        """From arrays."""
+        """Make one from arrays or sequences, checking shapes."""
         return cls(matrix(R), vector(p))
 
     @classmethod
@@ -122,7 +127,11 @@ HERE = Placement()
 
 @dataclass(frozen=True)
 class Inertia:
-    """A rigid body: mass [kg], centre of mass `com` [m], `rotational` inertia about it [kg·m²], in the body's axes."""
+    """A rigid body: mass [kg], center of mass `com` [m], `rotational` inertia about it [kg·m²], in the body's axes.
+
+    >>> dl.model.Inertia.of(2.0, com=(0.0, 0.0, 0.1)).mass
+    2.0
+    """
 
     mass: float = 0.0
     com: Vector = ZERO
@@ -130,10 +139,12 @@ class Inertia:
 
     @classmethod
     def of(cls, mass: float, com: ArrayLike = ZERO, rotational: ArrayLike = NOTHING) -> Inertia:
-        """From arrays."""
+        """Make one from arrays or sequences, checking shapes."""
         kilograms = real_array("the mass", mass, "one number [kg]")
         if kilograms.ndim:
-            raise PlacementError(f"the mass has shape {kilograms.shape}; it is one number [kg].", code="wrong-shape")
+            raise PlacementError(
+                f"the mass has shape {kilograms.shape}; it must be one number [kg].", code="wrong-shape"
+            )
         return cls(float(kilograms), vector(com), matrix(rotational))
 
     @property
@@ -152,10 +163,12 @@ class Inertia:
         """A body of the same shape and another density, for a body that has mass."""
         return Inertia.of(mass, self.com, mass * (np.array(self.rotational) / self.mass))
 
-    def moved(self, placement: Placement) -> Inertia:
-        """The same body, described in a frame in which its present frame has this placement."""
+    def transform(self, placement: Placement) -> Inertia:
+        """The body, described in a frame in which its present frame has this placement."""
         R, com = placement.R, placement.p + placement.R @ np.array(self.com)
         return Inertia.of(self.mass, com, R @ np.array(self.rotational) @ R.T)
+
+    moved = OldName("transform")
 
     def __add__(self, other: Inertia) -> Inertia:
         """Two bodies rigidly joined, described in the same frame."""

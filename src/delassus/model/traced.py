@@ -19,7 +19,7 @@ from delassus.spatial.inertias import inertia_from_parameters
 from delassus.spatial.quaternions import quaternion_to_rotation
 
 
-def has_any(numbers: Iterable[Any]) -> bool:
+def has_nonzero(numbers: Iterable[Any]) -> bool:
     """Whether one of some numbers is not zero, or comes at run time."""
     return any(not isinstance(x, (int, float)) or x != 0.0 for x in numbers)
 
@@ -67,9 +67,9 @@ def _product(outer: Placement, inner: Placement) -> TracedPlacement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TracedInertia(Inertia):
-    """An inertia whose mass, centre (3,) and rotational inertia (3, 3) are traced.
+    """An inertia whose mass, center (3,) and rotational inertia (3, 3) are traced.
 
-    The first moment and the inertia about the origin are parameters themselves; they are kept, not computed anew.
+    The first moment and the inertia about the origin are parameters themselves; they must be kept, not computed anew.
     """
 
     first: Any
@@ -99,8 +99,8 @@ class TracedInertia(Inertia):
         """The rotational inertia (3, 3) [kg·m²] about the origin of the body's frame."""
         return self.about
 
-    def moved(self, placement: Placement) -> TracedInertia:
-        """The same body, described in a frame in which its present frame has this placement."""
+    def transform(self, placement: Placement) -> TracedInertia:
+        """The body, described in a frame in which its present frame has this placement."""
         R: Any = placement.R
         p: Any = placement.p
         turned, about = R @ self.first, R @ self.about @ R.T

@@ -24,7 +24,7 @@ WRAP: Final = "around "
 
 @dataclass(frozen=True)
 class Actuator:
-    """An actuator: a control u becomes a scalar force, and gears turn that into generalised forces.
+    """An actuator: a control u becomes a scalar force, and gears turn that into generalized forces.
 
     The force is gain · u + bias, where gain and bias are affine in the length l of what is driven and its rate:
     `gain` = (g₀, g₁, g₂) stands for g₀ + g₁ l + g₂ dl/dt, `bias` likewise. `drives` is "joint",
@@ -83,8 +83,8 @@ class Tendon:
 Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]
 
 
-def prefixed_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
-    """The same on parts whose names begin with a prefix."""
+def prefix_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
+    """Actuators and tendons with a prefix on the names of their parts."""
     return (
         tuple(
             replace(a, name=prefix + a.name, target=prefix + a.target, reference=a.reference and prefix + a.reference)
@@ -95,14 +95,14 @@ def prefixed_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tend
                 t,
                 name=prefix + t.name,
                 terms=tuple((prefix + joint, factor) for joint, factor in t.terms),
-                path=tuple(_prefixed_place(place, prefix) for place in t.path),
+                path=tuple(_prefix_location(place, prefix) for place in t.path),
             )
             for t in tendons
         ),
     )
 
 
-def _prefixed_place(place: str, prefix: str) -> str:
+def _prefix_location(place: str, prefix: str) -> str:
     if place.startswith(PULLEY):
         return place
     return f"{WRAP}{prefix}{place.removeprefix(WRAP)}" if place.startswith(WRAP) else prefix + place

@@ -14,6 +14,7 @@ from delassus.errors import BadArgument
 from delassus.output.checks import ARRAYS, MEASURES
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
+from delassus.output.replay_record import ReplayRecord
 from delassus.output.run_record import RunRecord
 from delassus.output.status import MotionStatus
 from delassus.output.trajectory import Trajectory
@@ -22,7 +23,9 @@ from delassus.step.marks import Mark
 _EVENT: Final = "event "
 _CONTACTS: Final = "contacts "
 _RUN: Final = "run "
+_REPLAY: Final = "replay "
 _ACTIVATION: Final = "activation"
+_TAU: Final = "tau"
 
 
 def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
@@ -38,6 +41,10 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
         arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
     if log.run is not None:
         arrays |= {_RUN + name: x for name, x in log.run.arrays.items()}
+    if log.tau is not None:
+        arrays[_TAU] = log.applied_force
+    if log.replay is not None:
+        arrays |= {_REPLAY + name: x for name, x in log.replay.arrays.items()}
     write_arrays("the trajectory", path, arrays, TrajectoryFileError)
 
 
@@ -47,7 +54,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
         raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.", code="other-file")
-    contacts, run = _named(_CONTACTS, arrays), _named(_RUN, arrays)
+    contacts, run, inputs = (_named(prefix, arrays) for prefix in (_CONTACTS, _RUN, _REPLAY))
     try:
         fields: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
         log = Trajectory(
@@ -57,7 +64,9 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
             measures={name: arrays[name] for name in MEASURES if name in arrays},
             parameters=arrays.get(PARAMETERS),
             activation=arrays.get(_ACTIVATION),
+            tau=arrays.get(_TAU),
             run=RunRecord.of_arrays(run, arrays["q"].shape[:-1]) if run else None,
+            replay=ReplayRecord.of_arrays(inputs, arrays["q"].shape[1:-1]) if inputs else None,
         )
         _check_status(log)
     except BadArgument as error:

@@ -6,7 +6,11 @@ from delassus.errors import Sentences
 
 
 class MotionStatus(Sentences):
-    """How the motion of an item ended; `sentence` says it in words."""
+    """How the motion of an item ended; `sentence` says it in words.
+
+    >>> all(status.sentence for status in dl.stepping.MotionStatus)
+    True
+    """
 
     DONE = 0, "The motion was followed to the last time."
     EVENT = 1, "An event ended the motion."

@@ -16,7 +16,9 @@ from delassus.common.outcomes import members_of, sentence_with_count, worst_of
 from delassus.common.types import Objects
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
+from delassus.constrained.solvers.dynamics import constrained_dynamics
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.passive import passive_forces
 from delassus.errors import short
 from delassus.model.links import links_of
 from delassus.model.model import sample_of
@@ -25,7 +27,9 @@ from delassus.output.checks import ARRAYS, checked_parts
 from delassus.output.choices import check_items, moments
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NoSuchTime, NotRecorded, TrajectoryError
+from delassus.output.explanation import Explanation
 from delassus.output.measures import mechanical_energy, velocity_error
+from delassus.output.replay_record import ReplayRecord
 from delassus.output.run_record import RunRecord
 from delassus.output.status import MotionStatus
 from delassus.step.marks import Mark, described
@@ -34,6 +38,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
+
+
+def _with_items(x: Any, ndim: int) -> Any:
+    """An array (times, …, n) with axes for items between, as many as it lacks."""
+    return x.reshape(x.shape[0], *(1,) * (ndim - x.ndim), *x.shape[1:])
 
 
 class Moment(NamedTuple):
@@ -68,6 +77,13 @@ class Trajectory:
         parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
         activation: (times, …, na) of actuators that have a state; None without.
         run: What a simulation goes on with besides; None if there was none.
+        replay: Inputs of all periods of a run with record="replay"; None without.
+        tau: (times, …, nv) generalised forces that were given to a motion, or a function of times, q and v that gives
+            them; None if they are not known.
+
+    >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
+    >>> log[-1].q.shape, log.at([0.25]).q.shape
+    ((1,), (1, 1))
     """
 
     time: Floats
@@ -86,6 +102,8 @@ class Trajectory:
     parameters: Any = field(default=None, repr=False)
     activation: Any = field(default=None, repr=False)
     run: RunRecord | None = field(default=None, repr=False)
+    replay: ReplayRecord | None = field(default=None, repr=False)
+    tau: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in checked_parts(vars(self)).items():
@@ -140,6 +158,8 @@ class Trajectory:
             parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
             activation=None if self.activation is None else part(self.activation),
             run=None if self.run is None else self.run.select(first, chosen),
+            replay=None if chosen else self.replay,
+            tau=part(self.applied_force) if self.tau is not None else None,
         )
 
     # --- how it went --------------------------------------------------------------------------------------------------
@@ -160,14 +180,20 @@ class Trajectory:
             return worst.sentence
         return sentence_with_count(worst, status, "items")
 
-    def explain(self, item: Any = 0, control: ArrayLike | None = None) -> str:
-        """What went wrong with an item of a simulation, when, and what its step was like then, in sentences.
+    def explain(self, item: Any = 0, control: ArrayLike | None = None) -> Explanation:
+        """What went wrong with an item of a simulation, when, and what its step was like then: a text to print, which
+        can also be drawn.
+
+            print(log.explain(3)); log.explain(3).draw()
+
+        The item is made again up to that step, from the last state that was kept and the inputs that
+        `run(record="replay")` keeps; the text says what is missing.
 
         Args:
             item: Which of a batch, by its number or numbers.
-            control: (nu,) of the control period in question, which a log does not record; None for none.
+            control: (nu,) of the control period in question, where it was not recorded; None for none.
         """
-        from delassus.output.explanation import explain
+        from delassus.output.explain import explain
 
         return explain(self, item, control)
 
@@ -211,6 +237,40 @@ class Trajectory:
         return self._worst(
             velocity_error(mechanism, self.q, self.v, time=self._times, **self._given) if mechanism.m else None
         )
+
+    @cached_property
+    def applied_force(self) -> Floats:
+        """(times, …, nv) generalised forces [N·m, N] that were given to a motion, without springs and dampers."""
+        if self.tau is None:
+            raise NotRecorded("the forces that were given are not known: simulate_motion records them.")
+        tau = self.tau(self._times, self.q, self.v) if callable(self.tau) else self.tau
+        return read_only(np.broadcast_to(_with_items(np.asarray(tau), self.q.ndim), self.v.shape))
+
+    @cached_property
+    def constraint_force(self) -> Floats:
+        """(times, …, m) [N, N·m] forces of the mechanism's constraints, on the first frame of each, in its axes.
+
+        Of a motion those of its states; of a simulation the mean over the last step of time before.
+        """
+        mechanism = self._known("constraint forces")
+        if self.contacts is not None:
+            if self.simulation is None:
+                raise NotRecorded("the log does not know its simulation, which knows the rows of its constraints.")
+            scene = self.simulation.scene
+            return read_only(self.impulse[..., scene.bilateral] / self.contacts.time_step)
+        if not mechanism.m:
+            return read_only(np.zeros((*self.q.shape[:-1], 0)))
+        given: dict[str, Any] = self._given
+        tau = self.applied_force + passive_forces(mechanism.model, self.q, self.v, **given)
+        if self.parameters is not None:
+            given = {
+                PARAMETERS: np.broadcast_to(
+                    self.of_items(self.parameters), (*self.q.shape[:-1], np.shape(self.parameters)[-1])
+                )
+            }
+        times = np.broadcast_to(self._times, self.q.shape[:-1])
+        found = constrained_dynamics(mechanism, self.q, self.v, tau, time=times, method="prox_pv", **given)
+        return read_only(np.asarray(found.force))
 
     def at(self, times: ArrayLike) -> Moment:
         """States (…) between the times of the trajectory: cubic along the way from each to the next (dense output).

@@ -16,10 +16,15 @@ if TYPE_CHECKING:
     from delassus.particles.description.obstacles import Box, Plane, Sphere
     from delassus.particles.description.particles import Environment, Motion, Particles, Surface
     from delassus.particles.motion.coupling import CoupledStep, Grip, coupled_step
-    from delassus.particles.motion.energy import elastic_energy_of, energy_of, kinetic_energy_of, momentum_of
+    from delassus.particles.motion.energy import (
+        total_elastic_energy,
+        total_energy,
+        total_kinetic_energy,
+        total_momentum,
+    )
     from delassus.particles.motion.options import ContactSolver, ParticleScheme, RowSolver
     from delassus.particles.motion.rest import Rest, at_rest
-    from delassus.particles.motion.state import ParticleState, ParticleStep, start_of
+    from delassus.particles.motion.state import ParticleState, ParticleStep, initial_state
     from delassus.particles.motion.step import Stepper, particle_step
     from delassus.particles.motion.trajectory import ParticleTrajectory, simulate_particles
 
@@ -54,12 +59,9 @@ __all__ = [
     "cloth",
     "coupled_step",
     "deformation",
-    "elastic_energy_of",
     "energy",
-    "energy_of",
     "fold",
-    "kinetic_energy_of",
-    "momentum_of",
+    "initial_state",
     "net",
     "particle_step",
     "ribbon",
@@ -68,9 +70,12 @@ __all__ = [
     "solid",
     "solids",
     "spring",
-    "start_of",
     "strain",
     "stretch",
+    "total_elastic_energy",
+    "total_energy",
+    "total_kinetic_energy",
+    "total_momentum",
     "tower",
     "volume",
 ]
@@ -91,11 +96,18 @@ if not TYPE_CHECKING:
             "particles.description.obstacles": "Box Plane Sphere",
             "particles.description.particles": "Environment Motion Particles Surface",
             "particles.motion.coupling": "CoupledStep Grip coupled_step",
-            "particles.motion.energy": "elastic_energy_of energy_of kinetic_energy_of momentum_of",
+            "particles.motion.energy": "total_elastic_energy total_energy total_kinetic_energy total_momentum",
             "particles.motion.options": "ContactSolver ParticleScheme RowSolver",
             "particles.motion.rest": "Rest at_rest",
-            "particles.motion.state": "ParticleState ParticleStep start_of",
+            "particles.motion.state": "ParticleState ParticleStep initial_state",
             "particles.motion.step": "Stepper particle_step",
             "particles.motion.trajectory": "ParticleTrajectory simulate_particles",
+        },
+        renamed={
+            "elastic_energy_of": "total_elastic_energy",
+            "energy_of": "total_energy",
+            "kinetic_energy_of": "total_kinetic_energy",
+            "momentum_of": "total_momentum",
+            "start_of": "initial_state",
         },
     )

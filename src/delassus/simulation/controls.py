@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from delassus.common.checks import real_array, whole_number
+from delassus.common.checks import check_integer, real_array
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import short
 from delassus.simulation.checks import RunError, SimulationError, fits
@@ -43,6 +43,9 @@ class Delayed:
         control: What `run` takes, but for a kernel.
         periods: How many, zero or more: one number, or (…) one for each item. Until as many have passed, the first
             control acts.
+
+    >>> dl.simulation.Delayed(np.zeros(12), periods=2).periods
+    2
     """
 
     control: Any
@@ -72,7 +75,7 @@ class Control:
 
 def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     """Checked."""
-    steps = None if steps is None else whole_number("steps", steps, 0)
+    steps = None if steps is None else check_integer("steps", steps, 0)
     if isinstance(control, Delayed):
         return _delayed(control_of(sim, control.control, steps, batch), control.periods, batch)
     if control is not None and not callable(control):

@@ -57,6 +57,9 @@ class Ground:
         torsional: (…) coefficient of torsional friction [m]: a moment about the normal of at most so much times the
             normal force; None for what the shapes' file says, by default nothing.
         rolling: (…) coefficient of rolling friction [m], the same about the tangents.
+
+    >>> float(dl.Ground(friction=0.7).friction)
+    0.7
     """
 
     friction: ArrayLike | None

@@ -64,7 +64,7 @@ class Inspection(Setup):
         number_in_range("the state's time", np.max(np.abs(state.time), initial=0.0), FINITE)
         if not fits(self.ground.batch, batch):
             raise SimulationError(
-                f"the ground is one of items {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
+                f"the ground has batch axes {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
             )
         u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))
         if not fits(u.shape[:-1], batch):
@@ -116,6 +116,10 @@ class Inspection(Setup):
             if not np.isfinite(array).all():
                 starts = self.model.q_starts if name == "q" else self.model.v_starts
                 return f"{name} is no number, of the joint {self._joint_at(starts, ~np.isfinite(array))!r}."
+        if control is not None and not np.isfinite(control).all():
+            k = int(np.flatnonzero(~np.isfinite(control))[0])
+            actuators = self.scene.actuators
+            return f"The control {k} is no number{f', of the actuator {actuators[k].name!r}' if actuators else ''}."
         stages = self.stages(state, control)
         impulse, change = np.asarray(stages.impulses.impulse), np.asarray(stages.v) - state.v
         joint = self._joint_at(self.model.v_starts, np.abs(np.where(np.isfinite(change), change, np.inf)))

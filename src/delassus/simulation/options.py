@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from delassus.common.checks import TOLERANCES, Range, boolean, number_in_range, positive_number, whole_number
+from delassus.common.checks import TOLERANCES, Range, boolean, check_integer, number_in_range, positive_number
 from delassus.common.options import Options
+from delassus.step.sources.contact import Contact
 from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
@@ -19,7 +20,8 @@ class ContactSelection(Options):
     """What may touch, and how many rows a state has.
 
     Attributes:
-        touching: Names or patterns of the collision shapes that may touch the ground.
+        touching: Names or patterns of the collision shapes that may touch the ground, and points by name: a `Contact`
+            such as Contact("left_foot", corners=…), with the ground's normal and restitution.
         colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
             restitution that the ground is given: of one robot, of several, or of the world.
         self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
@@ -30,9 +32,12 @@ class ContactSelection(Options):
         joint_friction: Whether joints have their dry friction.
         hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
             each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
+
+    >>> dl.simulation.ContactSelection(touching="*_foot").touching
+    '*_foot'
     """
 
-    touching: str | Iterable[str] = "*"
+    touching: str | Contact | Iterable[str | Contact] = "*"
     colliding: Iterable[tuple[str, str]] = ()
     self_collision: bool = True
     max_contacts: int | None = None
@@ -45,7 +50,7 @@ class ContactSelection(Options):
             object.__setattr__(self, name, boolean(name, getattr(self, name)))
         for name in ("max_contacts", "max_limits"):
             if name == "max_limits" or self.max_contacts is not None:
-                object.__setattr__(self, name, whole_number(name, getattr(self, name), 0))
+                object.__setattr__(self, name, check_integer(name, getattr(self, name), 0))
         if self.hull_error is not None:
             object.__setattr__(self, "hull_error", positive_number("hull_error [m]", self.hull_error))
 
@@ -62,6 +67,9 @@ class StepSolver(Options):
             scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
             the Delassus matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.
+
+    >>> dl.simulation.StepSolver(method="newton").method
+    'newton'
     """
 
     main: ClassVar[str] = "method"
@@ -79,6 +87,9 @@ class GroundPlane(Options):
     Attributes:
         normal: (…, 3) its direction, of any length: (-sin a, 0, cos a) rises along x at the angle a.
         height: (…) its distance from the world's origin along the normal [m].
+
+    >>> dl.simulation.GroundPlane(height=0.1).height
+    0.1
     """
 
     normal: Any = (0.0, 0.0, 1.0)
@@ -94,6 +105,9 @@ class HeightField(Options):
             from its first to its last point.
         spacing: Between its points [m].
         origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
+
+    >>> dl.simulation.HeightField(heights=np.zeros((4, 4)), spacing=0.5).spacing
+    0.5
     """
 
     heights: Any = None

@@ -27,6 +27,9 @@ class Push:
         wrench: By the name of a frame, (…, 6) force [N] and torque [N·m] at its origin, in the world's axes. Other
             names compile the step anew, other numbers do not.
         kick: (…, nv) added to the velocity [rad/s, m/s]; None for nothing.
+
+    >>> dl.simulation.Push(wrench={"trunk": [10.0, 0.0, 0.0, 0.0, 0.0, 0.0]}).kick is None
+    True
     """
 
     wrench: Mapping[str, ArrayLike] = field(default_factory=dict)

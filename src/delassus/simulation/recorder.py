@@ -45,14 +45,15 @@ def check_memory(states: int, each: int) -> None:
 class Recorder:
     """A log in the making, of at most so many states; the first is that of the start."""
 
-    def __init__(self, sim: Setup, start: State, runner: Runner, most: int) -> None:
-        same = np.ndim(start.time) == 0 or bool(np.all(start.time == runner.log_time))
+    def __init__(self, sim: Setup, start: State, runner: Runner, most: int, own_times: bool = False) -> None:
+        same = not own_times and (np.ndim(start.time) == 0 or bool(np.all(start.time == runner.log_time)))
         values = {name: np.asarray(getattr(runner, name)) for name in (*KEPT, *(() if same else ("time",)))}
         check_memory(most, sum(x.nbytes for x in values.values()))
         kinds = {"status": np.int64}
         self.arrays = {name: np.empty((most, *x.shape), kinds.get(name, float)) for name, x in values.items()}
         self._sim, self._start, self._begin = sim, start, runner.log_time
         self.count, self.last = 0, 0
+        self.inputs: Any = None
         self.keep(runner)
 
     def keep(self, runner: Runner) -> None:
@@ -83,6 +84,8 @@ class Recorder:
             self.arrays["status"][self.count - 1] |= int(Mark.INTERRUPTED)
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
         impulse, contact, item_time = kept.pop("impulse"), kept.pop("contact"), kept.pop("time", None)
+        if item_time is not None and _is_common(item_time, kept["log_time"]):
+            item_time = None
         sim, start = self._sim, self._start
         if not sim.scene.na:
             del kept["activation"]
@@ -96,7 +99,13 @@ class Recorder:
             simulation=sim,
             run=RunRecord(self._begin, sim.period, **whole, time=item_time),
             parameters=start.parameters if start.parameters.shape[-1] else None,
+            replay=None if self.inputs is None else self.inputs.record(),
         )
+
+
+def _is_common(times: Any, common: Any) -> bool:
+    """Whether times (times, …) of items are those of the log (times,)."""
+    return bool(np.all(times == common.reshape(-1, *(1,) * (times.ndim - 1))))
 
 
 def record_run(
@@ -104,26 +113,32 @@ def record_run(
     state: State,
     control: Control,
     every: int,
-    progress: Callable[[int, State], None] | None,
+    progress: Callable[[int, State], State | None] | None,
     push: Pushes | None = None,
+    inputs: Callable[[Runner], Any] | None = None,
 ) -> Trajectory:
-    """The control periods of a run from a state on; see `Simulation.run`."""
+    """The control periods of a run from a state on; see `Simulation.run`. `inputs` makes an `InputRecorder`."""
     runner, steps = Runner(sim, state, control, pushes=push), control.steps
-    log, stretch = Recorder(sim, state, runner, 1 + -(-steps // every)), Stretch(runner)
+    log = Recorder(sim, state, runner, 1 + -(-steps // every), own_times=progress is not None)
+    stretch = Stretch(runner)
+    log.inputs = None if inputs is None else inputs(runner)
+    runner.compile_ahead(steps)
     line = ProgressLine("simulates", steps, "periods")
     try:
         k = 0
         while k < steps:
-            made = 0 if progress is not None else stretch.advance(k, steps - k)
+            made = 0 if progress is not None or log.inputs is not None else stretch.advance(k, steps - k)
             if made:
                 log.keep_stretch(stretch, k, made, every, steps)
             else:
                 runner.step(k)
                 made = 1
+                if log.inputs is not None:
+                    log.inputs.keep(k, runner)
+                if progress is not None:
+                    _report(progress, k, runner, log)
                 if (k + 1) % every == 0 or k + 1 == steps:
                     log.keep(runner)
-                if progress is not None:
-                    report_progress(progress, k, runner)
             k += made
             line.show(k)
     except KeyboardInterrupt:
@@ -138,3 +153,29 @@ def record_run(
     finally:
         line.clear()
     return log.trajectory()
+
+
+def _report(progress: Callable[[int, State], Any], k: int, runner: Runner, log: Recorder) -> None:
+    """Call a function of the user, and go on from the state that it gives, if any."""
+    before, after = report_progress(progress, k, runner)
+    if after is None or after is before:
+        return
+    if not isinstance(after, State) or after.batch != before.batch:
+        raise RunError(
+            f"progress gave {short(repr(after))} at {runner.log_time:g} s; it gives None, or the state to go on from, "
+            "of the same items, such as sim.reset(state, fallen, home).",
+            runner.log_time,
+            code="wrong-type",
+        )
+    sim: Any = runner.sim
+    sim.check(after)
+    if not np.array_equal(after.parameters, before.parameters, equal_nan=True):
+        raise RunError(
+            f"progress changed parameters at {runner.log_time:g} s; those of a run stay. Reset items without "
+            "parameters=, or make a loop over sim.step.",
+            runner.log_time,
+            code="not-supported",
+        )
+    if log.inputs is not None:
+        log.inputs.reset(k + 1, before, after)
+    runner.go_on(after)

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.graph.parameters import PARAMETERS
-from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
+from delassus.compiler.host.retry import Attempt, Batch, Results, has_flag, retry
+from delassus.output.replay_record import RecordedPush
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
@@ -49,6 +50,16 @@ _MANY: Final = 0.05
 """The fraction of items from which on it pays to send those that need it straight to the full contact set."""
 
 
+_VECTORS: Final = frozenset({"q", "v", "rows", "places", "control", "normal", PARAMETERS})
+"""Inputs of the kernel that have one axis for one item."""
+
+_LONG: Final = 200
+"""Control periods from which on all kernels of a run are compiled before the first of them."""
+
+_SEVERAL: Final = 16
+"""Items from which on one of them will need another kernel than the first."""
+
+
 class Runner:
     """The present state of a run, by the names of `State`; bound arrays change with every step.
 
@@ -56,6 +67,8 @@ class Runner:
         made: How many control periods the run has made.
         log_time: The time [s] of all items; where theirs differ, that since the run's beginning.
         consistent: Whether arrays, time and count are those of one state: Ctrl-C may come in the middle of a step.
+        given: The controls of the last period, in a tuple; none if they are compiled into the step.
+        pushed: The push of the last period; None without.
     """
 
     def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True, pushes: Any = None) -> None:
@@ -73,6 +86,8 @@ class Runner:
         self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
         self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
+        self.given: tuple[Any, ...] = ()
+        self.pushed: RecordedPush | None = None
 
     @property
     def moving(self) -> tuple[Any, ...]:
@@ -103,7 +118,7 @@ class Runner:
         """Make the k-th control period."""
         q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may write to theirs
         time = self.time.copy() if self.control.asks and np.ndim(self.time) else self.time
-        given = self.control.at(k, time, q, v)
+        self.given = given = self.control.at(k, time, q, v)
         if self._tick is not None:
             if given:
                 self._own[:] = given[0]
@@ -128,7 +143,7 @@ class Runner:
         """Change the velocity by the kick of the period, and keep its wrenches."""
         push = push_at(self._pushes, *(np.array(x)[()] for x in (self.time, self.q, self.v)))
         frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
-        self._pushed = frames
+        self._pushed, self.pushed = frames, RecordedPush(frames, self._wrench, kick)
         if kick is not None:
             self.v, self.status = kicked(self.v, self.status, kick)
             if isinstance(self._pushes, Push):  # that of a run has its kick once
@@ -137,6 +152,27 @@ class Runner:
     def _count_period(self) -> None:
         self.time, self.log_time, self.made = self.time + self._period, self.log_time + self._period, self.made + 1
         self.consistent = True
+
+    def compile(self) -> None:
+        """Compile all kernels that periods may need, so that none of them waits for a compiler.
+
+        That of Newton's method for many bodies takes as long as all others, and most scenes never need it.
+        """
+        sim = self.sim
+        rescue = () if sim.scene.many_bodies is not None else (sim.fallback(sim.scene),)
+        scenes = dict.fromkeys((sim.reduced_scene, sim.scene, *rescue))
+        names, _ = self.packed(MAX_ITERATIONS)
+        if self._pushes is not None and isinstance(self._pushes, Push) and self._pushes.wrench:
+            scenes = {self.sim.pushed_scene(scene, tuple(self._pushes.wrench)): None for scene in scenes}
+            names = (*names, "wrench")
+        for scene in scenes:
+            inputs = self.control.kernel.optional_inputs(scene, names)
+            self.control.kernel.warm_up(scene, batch=self.q.size > self.q.shape[-1], inputs=inputs)
+
+    def compile_ahead(self, periods: int) -> None:
+        """Compile all kernels if a run is long, or has several items."""
+        if periods >= _LONG or self.q.size >= _SEVERAL * self.q.shape[-1]:
+            self.compile()
 
     @cached_property
     def _rescues(self) -> tuple[tuple[float, Scene], ...]:
@@ -159,6 +195,20 @@ class Runner:
                 tick()
         if int(self.status) & _FROZEN:
             self.alive[...] = 0.0
+
+    def go_on(self, state: State) -> None:
+        """Go on from another state of the same items; how many periods the run has made stays."""
+        new = (state.q, state.v, some(state.rows), some(state.contact))
+        if self._tick is None:
+            self.q, self.v, self._rows, self._places = map(np.array, new)
+            self.residual, self.status = state.residual, state.status
+        else:
+            for own, x in zip(self.moving, new, strict=True):
+                own[...] = x
+            self.residual[...], self.status[...] = state.residual, state.status
+            self.alive.fill(float(is_alive(state.status)))
+        self.time = state.time
+        self._first = replace(state, count=state.count - self.made)
 
     def takes(self, state: Any, control: Any) -> bool:
         """Whether a state and controls can be copied as they are: those of one item, in arrays of their own."""
@@ -216,7 +266,7 @@ class Runner:
             ]
         else:
             schedule += [(NEEDS_ITERATIONS, reduced, MAX_ITERATIONS), (NEEDS_FULL_SET, full, MAX_ITERATIONS)]
-        attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in schedule]
+        attempts = [Attempt(partial(self._solve, used, most), has_flag(flag)) for flag, used, most in schedule]
         before = None
         if lying is not None:
             numbers = np.zeros(lying.shape)
@@ -247,15 +297,15 @@ class Runner:
             inputs["wrench"] = self._wrench
         if self.sim.nparameters:
             inputs[PARAMETERS] = self._first.parameters
-        vectors = {*moving, "control", "normal", PARAMETERS}
-        cores = {name: np.ndim(x) if name == "heights" else int(name in vectors) for name, x in inputs.items()}
-        cores["wrench"] = 2
-        return Batch(self.q.shape[:-1], inputs, cores)
+        return Batch(self.q.shape[:-1], inputs, {name: self._cores(name, x) for name, x in inputs.items()})
 
     def _solve(
         self, scene: Scene, iterations: float, inputs: dict[str, Any], previous: Results | None
     ) -> tuple[Any, ...]:
-        """One period of all items or of some."""
+        """One period of all items or of some; one of several is computed twice, by the code for batches."""
+        if inputs["q"].shape[:-1] == (1,) and self.q.size > self.q.shape[-1]:
+            doubled = {name: self._doubled(name, x) for name, x in inputs.items()}
+            return tuple(x[:1] for x in self._solve(scene, iterations, doubled, previous))
         moving = [inputs.pop(name) for name in ("q", "v", "rows", "places")]
         time, alive, control = (
             inputs.pop("time"),
@@ -267,6 +317,15 @@ class Runner:
             self.sim.pushed_scene(scene, self._pushed), *moving, time, alive, *control, self.sim.time_step, **structured
         )
         return found
+
+    def _doubled(self, name: str, x: Any) -> Any:
+        """An input of one item twice; one that is the same for all items stays."""
+        return np.repeat(x, 2, axis=0) if np.ndim(x) > self._cores(name, x) else x
+
+    @staticmethod
+    def _cores(name: str, x: Any) -> int:
+        """How many axes an input of the kernel has for one item."""
+        return np.ndim(x) if name == "heights" else 2 if name == "wrench" else int(name in _VECTORS)
 
     def _alone(self) -> Callable[[], None]:
         """The arrays of one item, and what takes them through a period."""
@@ -308,10 +367,11 @@ def some(x: Any) -> Any:
     return np.zeros((*np.shape(x)[:-1], 1)) if np.shape(x)[-1] == 0 else x
 
 
-def report_progress(progress: Callable[[int, State], None], k: int, runner: Runner) -> None:
-    """Call a function of the user after a period."""
+def report_progress(progress: Callable[[int, State], Any], k: int, runner: Runner) -> tuple[State, Any]:
+    """Call a function of the user after a period: the state, and what the function gives."""
+    state = runner.state()
     try:
-        progress(k, runner.state())
+        return state, progress(k, state)
     except Exception as error:
         time = runner.log_time
         raise RunError(

@@ -1,9 +1,11 @@
-"""Which collision shapes of a model may touch the ground."""
+"""Which collision shapes of a model, and which points by name, may touch the ground."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,19 +19,33 @@ from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
+from delassus.model.placement import Placement
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.scenery import ground_plane
+from delassus.step.sources.contact import Contact
+
+_RADIUS: Final = 1e-9
+"""Radius [m] of points without one: a ball has a normal on edges of height fields, a point has none."""
+
+_OF_GROUND: Final = ("against", "normal", "height", "tangent", "restitution", "compliance", "relaxation", "softness")
+"""Fields of a contact that a simulation has for all of them, in its ground, or not at all."""
 
 
 def shapes_of(
-    model: Model, patterns: str | Iterable[str], field: Field | None = None, hull_error: float | None = None
+    model: Model,
+    touching: str | Contact | Iterable[str | Contact],
+    field: Field | None = None,
+    hull_error: float | None = None,
 ) -> tuple[Shape, ...]:
-    """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out.
+    """Collision shapes on moving bodies whose names match a pattern, and points of contacts.
+
+    Planes of the model are ground, and left out.
 
     The pattern "*" stands for all shapes that the model's file lets touch the ground; others are taken at their word.
     """
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
+    patterns, contacts = split_touching(touching)
     for pattern in name_patterns("touching", patterns):
         found = named_shapes(model, pattern, every)
         if not found and pattern != "*":
@@ -37,6 +53,7 @@ def shapes_of(
         found = _on_ground(model, found) if pattern == "*" else found
         chosen += [g for g in found if g not in chosen]
     shapes = tuple(shape_of(g, field is not None, hull_error) for g in every if g in chosen)
+    shapes += point_shapes(model, contacts, field is not None)
     if field is not None:
         for shape in shapes:
             _check_reach(shape, field)
@@ -144,3 +161,50 @@ def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | Non
             code="wrong-shape",
         )
     return Shape(geometry, on_field=on_field)
+
+
+# --- points by name ---------------------------------------------------------------------------------------------------
+
+
+def split_touching(touching: Any) -> tuple[Any, tuple[Contact, ...]]:
+    """What names shapes in `touching=`, and the contacts in it."""
+    if isinstance(touching, Contact):
+        return (), (touching,)
+    if isinstance(touching, str) or not isinstance(touching, Iterable):
+        return touching, ()
+    several = tuple(touching)
+    points = tuple(one for one in several if isinstance(one, Contact))
+    return tuple(one for one in several if not isinstance(one, Contact)), points
+
+
+def point_shapes(model: Model, contacts: Iterable[Contact], on_field: bool = False) -> tuple[Shape, ...]:
+    """Balls of the contacts' radius around their points: a single one has the contact's label, several are numbered."""
+    shapes = []
+    for contact in contacts:
+        _check_ground(contact)
+        frame = model.frame(contact.frame)
+        if frame.joint == WORLD:
+            raise SimulationError(
+                f"the contact {contact.label!r} is on the frame {frame.name!r}, which is fixed to the world: it cannot "
+                "touch the ground.",
+                code="immovable",
+            )
+        size = max(contact.radius, _RADIUS)
+        coefficients = (contact.friction, contact.torsional or 0.0, contact.rolling or 0.0)
+        for k, corner in enumerate(contact.corners):
+            name = contact.label if len(contact.corners) == 1 else f"{contact.label}_{k}"
+            place = frame.placement * Placement.of(p=corner)
+            ball = Geometry(name, frame.joint, place, "sphere", (size,), "collision", friction=coefficients)
+            shapes.append(Shape(replace(ball, condim=contact.rows), on_field=on_field))
+    return tuple(shapes)
+
+
+def _check_ground(contact: Contact) -> None:
+    plain = Contact(contact.frame)
+    for field in _OF_GROUND:
+        if getattr(contact, field) != getattr(plain, field):
+            raise SimulationError(
+                f"the contact {contact.label!r} has {field} = {getattr(contact, field)!r}; points of a simulation "
+                "touch its ground, by the laws of Signorini and Coulomb. Give ground=Ground(…), or contact_dynamics.",
+                code="not-supported",
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,14 +15,15 @@ from delassus.common.checks import (
     TIME_STEPS,
     array_of_shape,
     boolean,
+    check_integer,
     number_in_range,
-    whole_number,
 )
 from delassus.common.options import Shortcuts
+from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
-from delassus.errors import expect
+from delassus.errors import expect, short
 from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.model.readers.load import load
@@ -57,8 +59,12 @@ from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
 
 if TYPE_CHECKING:
+    from delassus.simulation.replays.replay import Replay
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
+
+_RECORDS: Final = {"states": 1, "replay": 100}
+"""What a run keeps, and of how many states one by default."""
 
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
@@ -74,6 +80,10 @@ class Simulation(Inspection):
     Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
     friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
     implicit. It cannot be changed: another time step, ground or robot is another simulation.
+
+    >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
+    >>> sim.run([1.0], steps=10).q.shape
+    (11, 1)
     """
 
     def __init__(
@@ -119,7 +129,7 @@ class Simulation(Inspection):
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
-        substeps = whole_number("substeps", substeps)
+        substeps = check_integer("substeps", substeps)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
@@ -231,7 +241,7 @@ class Simulation(Inspection):
         activation = first_activation(scene.na, activation, batch)
         p = np.broadcast_to(p, (*batch, p.shape[-1]))
         state = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
-        return replace(state, activation=activation, seed=whole_number("seed", seed, 0), parameters=p.copy())
+        return replace(state, activation=activation, seed=check_integer("seed", seed, 0), parameters=p.copy())
 
     def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> State:
         """The first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the items."""
@@ -315,6 +325,9 @@ class Simulation(Inspection):
         if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
             u = self.check(state, control)
             runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
+            if state.batch != self.__dict__.get("_prepared"):
+                self.__dict__["_prepared"] = state.batch
+                runner.compile_ahead(1)
             if runner.alone:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)
@@ -322,14 +335,25 @@ class Simulation(Inspection):
         stepped: State = own[1].once(state, control)
         return stepped
 
+    def compile(self, items: int = 1) -> None:
+        """Compile all that steps of one item, or of several, may need, so that no step waits for a compiler.
+
+        Long runs and steps of 16 items or more do so by themselves when they begin; a controller of one robot in real
+        time calls it before.
+        """
+        q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (check_integer("items", items), 1))
+        state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
+        Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: ()), bound=False).compile()
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_alone"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_alone", "_prepared")}
 
     def sensors(self, *sensors: str | Sensor) -> Sensors:
-        """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel."""
+        """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel; without a
+        name, all of the model's file."""
         from delassus.simulation.sensors.sensors import Sensors
 
-        return Sensors(self, sensors)
+        return Sensors(self, sensors) if sensors else Sensors.of_file(self)
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
@@ -340,10 +364,11 @@ class Simulation(Inspection):
         control: Any = None,
         steps: int | None = None,
         *,
-        every: int = 1,
+        every: int | None = None,
         repair: bool = True,
-        progress: Callable[[int, State], None] | None = None,
+        progress: Callable[[int, State], State | None] | None = None,
         push: Pushes | None = None,
+        record: str = "states",
     ) -> Trajectory:
         """Simulate some control periods and keep what happened.
 
@@ -357,11 +382,15 @@ class Simulation(Inspection):
                 be one for each item; a function control(time, q, v) of the whole batch, times (…); one of these
                 `Delayed`; or a kernel (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
-            every: Of so many states one is kept, the first and the last among them.
+            every: Of so many states one is kept, the first and the last among them; by default all, or with "replay"
+                one of a hundred.
             repair: As for `start`.
-            progress: Called after each period with its number and the state.
+            progress: Called after each period with its number and the state. If it gives a state, such as
+                `sim.reset(state, fallen, home)`, the run goes on from there.
             push: A `Push`, whose wrenches last for the whole run and whose kick comes first; or a function
                 push(time, q, v) of the whole batch that gives that of a period, or None.
+            record: "states", or "replay" for controls, pushes and resets of all periods besides, with which
+                `log.explain(item)` makes any item again, to the bit.
 
         Raises:
             RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
@@ -381,4 +410,26 @@ class Simulation(Inspection):
         if push is not None and not callable(push):
             check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        return record_run(self, state, given, whole_number("every", every), progress, push)
+        if record not in _RECORDS:
+            raise SimulationError(
+                f"record is {short(repr(record))}; it is {' or '.join(map(repr, _RECORDS))}.", code="unknown-option"
+            )
+        inputs = None
+        if record == "replay":
+            from delassus.simulation.replays.inputs import InputRecorder
+
+            inputs = partial(InputRecorder, given, policy=control if isinstance(control, Kernel) else None)
+        every = check_integer("every", _RECORDS[record] if every is None else every)
+        return record_run(self, state, given, every, progress, push, inputs)
+
+    def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
+        """An item of a log of this simulation, made again up to the beginning of a control period; see `replay`."""
+        from delassus.simulation.replays.replay import replay
+
+        return replay(log, at, period)
+
+    def replayed_log(self, log: Trajectory, at: tuple[int, ...], first: int, last: int) -> Trajectory:
+        """The states of an item of a log from one control period to another, made again."""
+        from delassus.simulation.replays.replay import replayed_log
+
+        return replayed_log(log, at, first, last)

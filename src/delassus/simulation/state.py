@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
-from delassus.common.checks import real_array, whole_number
+from delassus.common.checks import check_integer, real_array
 from delassus.compiler import random
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.errors import BadArgument, OutOfRange, expect, short
@@ -71,6 +71,10 @@ class State:
         stream: (…) which of the seed's streams of random numbers an item has; by default its number in the batch. With
             `seed` and `count`, an item draws the same numbers in any batch.
         parameters: (…, nparameters) of a robot that has some; empty without.
+
+    >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
+    >>> float(sim.step(sim.start([1.0])).time)
+    0.01
     """
 
     q: Array
@@ -152,7 +156,7 @@ class State:
         return self._draw(draw_normal, count, place)
 
     def _draw(self, draw: Any, count: int, place: int) -> Array:
-        size, place = Draws(whole_number("count", count)), whole_number("place", place, 0)
+        size, place = Draws(check_integer("count", count)), check_integer("place", place, 0)
         counters = (np.asarray(x, float) for x in (self.seed, self.stream, self.count))
         numbers: Array = draw(size, *counters, float(place))
         return numbers

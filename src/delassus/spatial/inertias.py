@@ -1,7 +1,7 @@
-"""Inertias of rigid bodies: mass [kg], centre of mass (3,) [m] and rotational inertia (3, 3) [kg·m²].
+"""Inertias of rigid bodies: mass [kg], center of mass (3,) [m] and rotational inertia (3, 3) [kg·m²].
 
-The rotational inertia is about the centre of mass, in the axes of the frame in which the centre is given. Masses may
-be zero: a body without mass has its centre at the origin.
+The rotational inertia is about the center of mass, in the axes of the frame in which the center is given. Masses may
+be zero: a body without mass has its center at the origin.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ def inertia_parameters(mass: Any, com: Any, rotational: Any) -> Any:
 
 
 def inertia_from_parameters(parameters: Any) -> tuple[Any, Any, Any]:
-    """Mass, centre of mass and rotational inertia of ten parameters (10,), as `inertia_parameters` orders them."""
+    """Mass, center of mass and rotational inertia of ten parameters (10,), as `inertia_parameters` orders them."""
     mass = parameters[0]
     com = parameters[1:4] / _or_one(mass)
     xx, xy, yy, xz, yz, zz = (parameters[k] for k in range(4, 10))

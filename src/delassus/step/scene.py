@@ -344,7 +344,7 @@ class Scene(OfModel):
     @property
     def nu(self) -> int:
         """The number of controls."""
-        return len(self.actuators) or len(self.model.driven_velocities)
+        return len(self.actuators) or len(self.model.actuated_velocities)
 
     @cached_property
     def na(self) -> int:

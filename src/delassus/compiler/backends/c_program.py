@@ -23,7 +23,7 @@ from delassus.compiler.backends.c_text import (
     in_precision,
     literal,
 )
-from delassus.compiler.backends.frame import LARGEST_FRAME, Table
+from delassus.compiler.backends.frame import LARGEST_ON_STACK, Table
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import CHUNK, schedule
 from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, count_chunks, first_slots
@@ -50,10 +50,10 @@ def emit_c(
     """
     name, precision = c_name(name, "the function", function=True), Precision.of(dtype)
     plan = schedule(lower(program, fma, precision), chunk)
-    if plan.frame > LARGEST_FRAME:
+    if plan.frame > LARGEST_ON_STACK:
         raise DelassusError(
-            f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_FRAME} are possible: split it, or make "
-            "its arrays smaller.",
+            f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_ON_STACK} are possible: split it, or "
+            "make its arrays smaller.",
             code="kernel-too-large",
         )
     return _header(plan, name, about, program.digest, precision), _source(plan, name, precision)
@@ -228,10 +228,10 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
         names[value] = f"v{value}"
         lines.append(f"const {'int' if program.is_logical(value) else '@T'} v{value} = {expression};")
 
-    def known(value: int) -> str:
+    def local_name(value: int) -> str:
         if value <= 0:
             return literal(program.constants[-value], precision)
-        if value not in names:  # truth values are 1.0 and 0.0 in slots
+        if value not in names:  # booleans are 1.0 and 0.0 in slots
             if value in plan.shared:
                 cursor, offset = plan.shared[value]
                 place = f"c[{cursor.number}][{offset}]"
@@ -243,7 +243,7 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
         return names[value]
 
     def store(value: int) -> None:
-        held = known(value)
+        held = local_name(value)
         lines.extend(f"s[{slot}] = {held};" for slot in stores.get(value, ()))
         if inside:
             lines.extend(f"keep[{k * inside.kept.per_value}] = {held};" for k in chunk.keeps.get(value, ()))
@@ -257,18 +257,18 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
         operation, *args = program.nodes[value]
         if operation == "gather":
             row = plan.rows[value]
-            define(value, f"s[{row.first} + {row.per_value} * (int){known(args[0])}]")
+            define(value, f"s[{row.first} + {row.per_value} * (int){local_name(args[0])}]")
         elif operation == "lookup":
             source, index = args
             constant = isinstance(source.table, Constants)
             table = _table_name(name, source.table) if constant else f"c[{plan.roots[source.table].number}]"
-            define(value, f"{table}[{source.first} + {source.step} * (int32_t){known(index)}]")
+            define(value, f"{table}[{source.first} + {source.step} * (int32_t){local_name(index)}]")
         elif operation not in OPERATIONS:
             raise BadArgument(
                 f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.", code="not-supported"
             )
         else:
-            define(value, OPERATIONS[operation].replace("$", name).format(*[known(a) for a in args]))
+            define(value, OPERATIONS[operation].replace("$", name).format(*[local_name(a) for a in args]))
         if value in stores or value in chunk.keeps:
             store(value)
     return [*(f"(void){given};" for given in ("s", "item", "keep")[: 3 if inside else 1]), *lines]

@@ -239,7 +239,7 @@ def in_precision(text: str, precision: Precision) -> str:
 
 
 def literal(number: float, precision: Precision = DOUBLE) -> str:
-    """A constant that C reads back with the same bits; truth values are integers."""
+    """A constant that C reads back with the same bits; booleans are integers."""
     if isinstance(number, bool):
         return str(int(number))
     text = "NAN" if math.isnan(number) else "INFINITY" if math.isinf(number) else abs(number).hex() + _SUFFIX[precision]

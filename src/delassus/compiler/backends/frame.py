@@ -15,6 +15,9 @@ from delassus.compiler.graph.program import Loop
 LARGEST_FRAME: Final = 512 * 1024
 """Slots: four megabytes for one state."""
 
+LARGEST_ON_STACK: Final = 128 * 1024
+"""Slots of a C program, whose frame is on the stack: one megabyte."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -57,7 +60,7 @@ class Frame:
         return Cursor(self.cursors - 1, self.row(2) if slot is None else slot)
 
     def one(self) -> int:
-        """A slot."""
+        """Allocate one slot, a free one if there is any."""
         return self.free.pop() if self.free else self.row(1)
 
     def row(self, length: int) -> int:

@@ -34,7 +34,7 @@ class InPlace(NamedTuple):
         place = {value: node[2] for value, node in enumerate(nodes) if node[:2] == ("input", 0)}
         found = []
         for value in scatters:
-            rows, targets = nodes[value][1], scattered_values(nodes[value])
+            rows, targets = nodes[value][1], scatter_targets(nodes[value])
             places = [place[v] for v in targets if v in place and last[v] == value and v not in results]
             if len(places) < len(targets) or len(set(places)) < len(places):
                 continue
@@ -45,7 +45,7 @@ class InPlace(NamedTuple):
         return cls(frozenset(found), frozenset(settled))
 
 
-def scattered_values(node: tuple[int, ...]) -> tuple[int, ...]:
+def scatter_targets(node: tuple[int, ...]) -> tuple[int, ...]:
     """The values of a scatter of which a row is replaced."""
     _, rows, _, *values = node
     return tuple(values[len(values) // (rows + 1) :])

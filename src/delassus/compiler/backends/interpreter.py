@@ -92,7 +92,7 @@ def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any], shared: Sequen
     """The parts of a loop; a conditional one ends when no state of the batch goes on."""
     carried, items, captured = loop.split(values)
     none = np.zeros((), kind)
-    kept: list[list[Any]] = [[none] * loop.kept for _ in range(loop.count)] if loop.kept else []
+    kept: list[list[Any]] = [[none] * loop.kept_count for _ in range(loop.count)] if loop.kept_count else []
     for k in reversed(range(loop.count)) if loop.reverse else range(loop.count):
         if loop.conditional and not np.any(carried[0]):
             break
@@ -130,7 +130,7 @@ def _lookup(source: Source, index: Any, shared: Sequence[Any]) -> Any:
 
 
 def _flush(x: Any) -> Any:
-    """Subnormals as zero; truth values as they are."""
+    """Subnormals as zero; booleans as they are."""
     if x.dtype == bool:
         return x
     return np.where(np.abs(x) < Precision.of(x.dtype).smallest, np.copysign(0.0, x), x)
@@ -154,7 +154,7 @@ def _fma(a: Any, b: Any, c: Any) -> Floats:
 def _single_fma(a: Any, b: Any, c: Any) -> Floats:
     """a·b + c in single precision.
 
-    The product is exact in double, the sum is not. It becomes the one of its two neighbours whose last bit is set: odd
+    The product is exact in double, the sum is not. It becomes the one of its two neighbors whose last bit is set: odd
     numbers lie on no border between floats of single precision, so that the second rounding goes the right way.
     """
     product, addend = np.asarray(a, float) * np.asarray(b, float), np.asarray(c, float)

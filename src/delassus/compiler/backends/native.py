@@ -43,7 +43,7 @@ class Code:
         self.objects = objects
         self._engine = engine
         # At the end of the process nothing is freed: other threads may still compute.
-        weakref.finalize(self, _let_go, engine).atexit = False
+        weakref.finalize(self, _release, engine).atexit = False
 
     def address(self, name: str) -> int:
         """Where a function starts."""
@@ -53,7 +53,7 @@ class Code:
         return address
 
 
-def _let_go(engine: llvm.ExecutionEngine) -> None:
+def _release(engine: llvm.ExecutionEngine) -> None:
     """Free an engine now, or, while another thread compiles, when the next one is loaded.
 
     Objects end anywhere, so nothing here may wait for a lock.

@@ -9,7 +9,7 @@ APART: Final = ("loop", "scatter")
 """Operations that are steps of their own."""
 
 
-def cut(program: Program, chunk: int) -> list[tuple[int, ...]]:
+def cut_into_pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
     """The operations in order, in pieces of at most `chunk`; those of `APART` are alone, and never the last piece.
 
     A choice by position is in a later piece than the values that it is made from.

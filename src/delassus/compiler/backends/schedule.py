@@ -26,8 +26,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from delassus.compiler.backends.frame import Cursor, Frame, Place, Table, find_step, find_table
-from delassus.compiler.backends.in_place import InPlace, scattered_values
-from delassus.compiler.backends.pieces import APART, cut, frozen, ranges
+from delassus.compiler.backends.in_place import InPlace, scatter_targets
+from delassus.compiler.backends.pieces import APART, cut_into_pieces, frozen, ranges
 from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, Step, first_slots
 from delassus.compiler.graph.program import Program, arguments
 
@@ -68,7 +68,7 @@ class _Planner:
         self.scattered: set[int] = set()  # values in tables of their own that were written into
         self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
         self.slots, self.direct, self.shared, self.roots = dict(inputs), direct, shared, roots
-        self.pieces = cut(program, chunk)
+        self.pieces = cut_into_pieces(program, chunk)
         self.born: dict[int, int] = {}  # the piece that computes a value
         self.last: dict[int, int] = {}  # the last piece that uses it
         for p, piece in enumerate(self.pieces):
@@ -158,7 +158,7 @@ class _Planner:
     def _place_results(self, top: bool) -> dict[int, tuple[int, ...]]:
         """Note where results go: from where they are computed, or from a chunk after the loop that gives them."""
         fixed: dict[int, list[int]] = {}
-        kept = self._kept_in_outputs()
+        kept = self._slots_in_outputs()
         for start, result in zip(self.outputs, self.program.results, strict=True):
             for k, value in enumerate(result):
                 if start is not None and k in self.in_place.settled:
@@ -184,7 +184,7 @@ class _Planner:
                 self.stores[p].setdefault(value, []).append(slot)
         return frozen(fixed)
 
-    def _kept_in_outputs(self) -> dict[int, int]:
+    def _slots_in_outputs(self) -> dict[int, int]:
         """Slots of what loops keep directly in outputs: possible if all of it goes to places in regular steps.
 
         What nobody uses of it goes there as well, if the slot gets its own value later.
@@ -202,12 +202,12 @@ class _Planner:
             if self.program.nodes[value][0] != "loop":
                 continue
             loop, p = self.program.loops[self.program.nodes[value][1]], self.born[value]
-            kept = [parts.get(k) for k in range(loop.carried, loop.parts)]
+            kept = [parts.get(k) for k in range(loop.carry_count, loop.parts)]
             unused = {slot for slot in later if later[slot] >= p}
-            decisive = (0, 1, loop.kept)  # these give the steps, so they have places of their own
+            decisive = (0, 1, loop.kept_count)  # these give the steps, so they have places of their own
             allowed = [places.get(k, set()) if k or n in decisive else unused for n, k in enumerate(kept)]
-            table = find_table(allowed, loop.count, loop.kept)
-            slots = [] if table is None else table.slots(loop.count, loop.kept)
+            table = find_table(allowed, loop.count, loop.kept_count)
+            slots = [] if table is None else table.slots(loop.count, loop.kept_count)
             if table is not None and len(set(slots)) == len(slots):
                 self.tables[value] = table
                 found |= {k: slot for k, slot in zip(kept, slots, strict=True) if k is not None}
@@ -221,8 +221,8 @@ class _Planner:
         first, items, captured = loop.split(arguments(node))
         items = items if loop.item else []  # of a bound of millions, no list of nothing
         moves: dict[int, list[int]] = {}
-        carried, onward = frame.row(loop.carried), frame.row(loop.carried)
-        released = [*range(onward, onward + loop.carried)]
+        carried, onward = frame.row(loop.carry_count), frame.row(loop.carry_count)
+        released = [*range(onward, onward + loop.carry_count)]
         for k, source in enumerate(first):
             moves.setdefault(source, []).append(carried + k)
 
@@ -238,18 +238,18 @@ class _Planner:
 
         kept = self.tables.get(value)
         parts = self.parts.get(value, {})
-        here = {k: carried + k for k in range(loop.carried)}
+        here = {k: carried + k for k in range(loop.carry_count)}
         if kept is None:
-            kept, reserved = frame.table(loop, loop.kept)
-            there = kept.slots(loop.count, loop.kept)
-            here |= dict(enumerate(there, loop.carried))
+            kept, reserved = frame.table(loop, loop.kept_count)
+            there = kept.slots(loop.count, loop.kept_count)
+            here |= dict(enumerate(there, loop.carry_count))
             released += sorted(set(reserved) - set(there))
         else:
-            for n, slot in enumerate(kept.slots(loop.count, loop.kept), loop.carried):
+            for n, slot in enumerate(kept.slots(loop.count, loop.kept_count), loop.carry_count):
                 if n in parts:
                     slots[parts[n]] = slot
 
-        places = {(0, k): carried + k for k in range(loop.carried)}
+        places = {(0, k): carried + k for k in range(loop.carry_count)}
         away: dict[tuple[int, int], Place] = {(1, k): place for k, place in shared.items()}
         for k, source in enumerate(captured):
             if source in self.shared:
@@ -286,7 +286,7 @@ class _Planner:
             else:
                 released.append(slot)
         self.dying[p] += released
-        onto = ranges(k for k in range(loop.carried) if k not in in_place.settled)
+        onto = ranges(k for k in range(loop.carry_count) if k not in in_place.settled)
         step = LoopStep(loop, body, carried, onward, onto, walked, len(others), copied, kept, cursors)
         return [*self._chunks((), frozen(moves), {}), step] if moves else [step]
 
@@ -294,7 +294,7 @@ class _Planner:
         """The steps of a scatter: a chunk that puts values into their places, if they are not, and the write."""
         (value,) = self.pieces[p]
         node, frame = self.program.nodes[value], self.frame
-        rows, index, targets = node[1], node[2], scattered_values(node)
+        rows, index, targets = node[1], node[2], scatter_targets(node)
         columns = len(targets) // rows
         own = all(v in self.scattered and self.last[v] == p for v in targets)
         table = None

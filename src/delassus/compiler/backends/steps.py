@@ -122,13 +122,13 @@ def count_operations(step: Step) -> int:
 
 def repeats(plan: Schedule) -> bool:
     """Whether more than a fifth of the operations is in loops that go on as long as a state needs them."""
-    return 5 * sum(map(_repeated, plan.steps)) > sum(map(count_operations, plan.steps))
+    return 5 * sum(map(_repeat_count, plan.steps)) > sum(map(count_operations, plan.steps))
 
 
-def _repeated(step: Step) -> int:
+def _repeat_count(step: Step) -> int:
     """Operations of a step that are in such loops."""
     if not isinstance(step, LoopStep):
         return 0
     if step.loop.conditional and step.loop.count > 1:
         return count_operations(step)
-    return sum(map(_repeated, step.body.steps))
+    return sum(map(_repeat_count, step.body.steps))

@@ -46,7 +46,7 @@ class Target:
         return tuple(size // self.precision.bytes for size in registers if size <= widest)
 
     def with_lanes(self, lanes: int) -> Target:
-        """The same machine with narrower vectors; 1 for scalar code only."""
+        """This target with narrower vectors; 1 for scalar code only."""
         if lanes not in (*self.widths, 1):
             possible = ", ".join(map(str, (*self.widths, 1)))
             raise DelassusError(
@@ -56,13 +56,13 @@ class Target:
         return replace(self, lanes=lanes)
 
     def with_dtype(self, dtype: DTypeLike) -> Target:
-        """The same machine for float64 or float32, its vectors as many bytes wide as before; scalar code stays so."""
+        """This target for float64 or float32, with vectors of the same number of bytes; scalar code stays scalar."""
         precision = Precision.of(dtype)
         lanes = self.lanes if self.lanes == 1 else self.lanes * self.precision.bytes // precision.bytes
         return replace(self, precision=precision, lanes=lanes)
 
     def with_opt(self, opt: int) -> Target:
-        """The same machine at another code generation level, 0 to 3."""
+        """This target at another code generation level, 0 to 3."""
         if opt not in (0, 1, 2, 3):
             raise BadArgument(f"code generation levels are 0, 1, 2 and 3, not {opt}.", code="out-of-range")
         return replace(self, opt=opt)
@@ -71,19 +71,19 @@ class Target:
     def is_here(self) -> bool:
         """Whether the machine that runs this process has all that this one has."""
         host = _host()
-        missing = _enabled(self.features) - _enabled(host.features)
+        missing = _enabled_features(self.features) - _enabled_features(host.features)
         widths = (*host.with_dtype(self.precision.dtype).widths, 1)
         return (self.triple, self.cpu) == (host.triple, host.cpu) and not missing and self.lanes in widths
 
     @property
     def fma(self) -> bool:
         """Whether the CPU multiplies and adds in one instruction."""
-        return self.is_arm or "+fma" in _enabled(self.features)
+        return self.is_arm or "+fma" in _enabled_features(self.features)
 
     @property
     def rounds(self) -> bool:
-        """Whether the CPU rounds to a whole number in one instruction."""
-        return self.is_arm or "+sse4.1" in _enabled(self.features) or _widest_register(self.features) > 16
+        """Whether the CPU rounds to an integer in one instruction."""
+        return self.is_arm or "+sse4.1" in _enabled_features(self.features) or _widest_register(self.features) > 16
 
     @property
     def is_x86(self) -> bool:
@@ -122,13 +122,13 @@ class Target:
         )
 
 
-def _enabled(features: str) -> set[str]:
+def _enabled_features(features: str) -> set[str]:
     return {feature for feature in features.split(",") if feature.startswith("+")}
 
 
 def _widest_register(features: str) -> int:
     """Bytes of the widest vectors."""
-    enabled = _enabled(features)
+    enabled = _enabled_features(features)
     return 64 if "+avx512f" in enabled and "+avx512dq" in enabled else 32 if "+avx2" in enabled else 16
 
 

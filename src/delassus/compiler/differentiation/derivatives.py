@@ -38,6 +38,7 @@ from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.differentiation.linearize import Tape
 from delassus.compiler.graph.graph import ONE, ZERO
 from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing import operations  # noqa: F401 (registers what traced arrays can do)
 from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.flow import control
 from delassus.compiler.tracing.flow.nests import leaves, like
@@ -48,7 +49,13 @@ LARGEST_UNROLLED: Final = 60_000
 
 
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The value of function(*primals), and its derivative along `tangents`, which are like `primals`."""
+    """The value of function(*primals), and its derivative along `tangents`, which are like `primals`.
+
+    >>> from delassus.compiler import jvp
+    >>> value, tangent = jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(value), float(tangent)
+    (9.0, 6.0)
+    """
 
     def body(trace: Recording, primals: Any, tangents: Any) -> Any:
         tape, value = _tape(trace, function, primals)
@@ -64,6 +71,10 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
 
     The cotangent is like the value. Pulled back it is a tuple, like `primals`: the gradient of the sum of products of
     cotangent and value.
+
+    >>> value, pull_back = dl.compiler.vjp(lambda x: x * x, 3.0)
+    >>> float(value)
+    9.0
     """
     if current() is None:
         value = _run(lambda trace, *inner: _tape(trace, lambda: function(*inner), ())[1], *primals)
@@ -81,7 +92,7 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
         def pullback(cotangent: Any) -> tuple[Any, ...]:
             if not trace.open:
                 raise LeakedTracer("a pullback is used outside the call that traced it: return what it gives instead.")
-            seeds = _matching("cotangent", _lifted(trace, cotangent), value)
+            seeds = _matching("cotangent", _lift(trace, cotangent), value)
             pulled = _arrays(trace, tape.pull(seeds), leaves(primals))
             result: tuple[Any, ...] = like(primals, pulled)
             return result
@@ -97,6 +108,10 @@ def jacobian(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0, mo
 
     For several outputs it gives a tuple, for several arguments (a tuple as `argnum`) a tuple for each output. The
     other arguments may be anything, such as a model. `mode` is "forward", "reverse", or "auto" for the cheaper one.
+
+    >>> dl.compiler.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
     """
     if mode not in ("auto", "forward", "reverse"):
         raise DerivativeError(f"jacobian: mode is 'auto', 'forward' or 'reverse', not {mode!r}.", code="unknown-option")
@@ -122,7 +137,12 @@ def jacobian(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0, mo
 
 
 def grad(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """The function that gives the gradient of a scalar in the argument number `argnum`, in that argument's shape."""
+    """The function that gives the gradient of a scalar in the argument number `argnum`, in that argument's shape.
+
+    >>> from delassus.compiler import grad
+    >>> float(grad(lambda x: x * x)(3.0))
+    6.0
+    """
 
     def body(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
         tape, result = _tape(trace, function, primals)
@@ -167,12 +187,12 @@ def _matrix(trace: Recording, tape: Tape, forward: bool) -> Any:
     for k in range(len(rows)):
         rows[k] = sweep([ONE if i == k else ZERO for i in range(len(rows))])
         if len(trace.builder.nodes) - start > LARGEST_UNROLLED:
-            rows[:] = _rolled(trace, sweep, len(rows))
+            rows[:] = _sweep_in_loop(trace, sweep, len(rows))
             break
     return matrix
 
 
-def _rolled(trace: Recording, sweep: Callable[..., list[int]], count: int) -> Any:
+def _sweep_in_loop(trace: Recording, sweep: Callable[..., list[int]], count: int) -> Any:
     """All sweeps in one loop: the seed is made from the number of the sweep."""
 
     def body(number: Array) -> Array:
@@ -197,7 +217,7 @@ def _tape(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ..
             raise DerivativeError(
                 "a function to be differentiated returned nothing. Is a `return` missing?", code="missing-return"
             )
-        returned = _lifted(trace, returned)
+        returned = _lift(trace, returned)
         return _values(leaves(returned))
 
     tape = Tape(trace.builder, flat, _values(arguments))
@@ -208,22 +228,22 @@ def _run(body: Callable[..., Any], *arguments: Any) -> Any:
     """Call `body` with a trace and the arguments in it: the current trace, or one whose program is evaluated."""
     trace = current() or trace_of(*arguments)
     if trace is not None:
-        return body(trace, *_lifted(trace, arguments))
+        return body(trace, *_lift(trace, arguments))
     trace = Trace()
     with trace.recording():
-        _lifted(trace, arguments)  # raises for what is not an array of numbers
+        _lift(trace, arguments)  # raises for what is not an array of numbers
         numbers: list[Any] = [np.asarray(x, float) for x in leaves(arguments)]
         inputs = tuple(Operand(f"x{k}", x.shape) for k, x in enumerate(numbers))
         emitted = ([trace.builder.emit(("input", k, i)) for i in range(x.size)] for k, x in enumerate(numbers))
         arrays = (Array(trace, np.array(e, np.int64).reshape(x.shape)) for e, x in zip(emitted, numbers, strict=True))
         returned = body(trace, *like(arguments, arrays))
-        results = leaves(_lifted(trace, returned))
+        results = leaves(_lift(trace, returned))
     outputs = tuple(Operand(f"y{k}", r.shape) for k, r in enumerate(results))
     program = trace.builder.finish(inputs, outputs, tuple(tuple(r.ids.ravel().tolist()) for r in results))
     return like(returned, iter(evaluate(program, *numbers)))
 
 
-def _lifted(trace: Recording, x: Any) -> Any:
+def _lift(trace: Recording, x: Any) -> Any:
     """A nest of tuples with traced arrays of floats as leaves."""
     lifted = (trace.lift(leaf) for leaf in leaves(x))
     return like(x, (array.astype(float) if array.truths else array for array in lifted))

@@ -46,7 +46,7 @@ def active_parts(loop: Loop, active: Collection[int]) -> set[int]:
     if not active:
         return set()
     carried, _, _, kept = _activity(loop, active)
-    table = [loop.carried + i * loop.kept + k for i in range(loop.count) for k in kept]
+    table = [loop.carry_count + i * loop.kept_count + k for i in range(loop.count) for k in kept]
     return {*carried, *table}
 
 
@@ -58,8 +58,8 @@ def push(make: MakeTape, g: Builder, loop: Loop, values: Sequence[int], tangents
     d_inputs = _inputs(body, loop, (carried, item, captured))
     tape = _tape(make, body, loop, inputs, (carried, item, captured))
     pushed = tape.push([v for values in d_inputs for v in values])
-    kept_tangents = [pushed[loop.carried + k] for k in kept]
-    results = ([*tape.values[: loop.carried], *(pushed[k] for k in carried)], kept_tangents)
+    kept_tangents = [pushed[loop.carry_count + k] for k in kept]
+    results = ([*tape.values[: loop.carry_count], *(pushed[k] for k in carried)], kept_tangents)
     sizes = [len(a) + len(b) for a, b in zip(inputs, d_inputs, strict=True)]
     made = replace(loop, body=_body(body, sizes, results))
 
@@ -70,10 +70,10 @@ def push(make: MakeTape, g: Builder, loop: Loop, values: Sequence[int], tangents
         arguments += [*row, *(d_row[k] for k in item)]
     arguments += [*around, *(d_around[k] for k in captured)]
     parts = g.loop(made, arguments)
-    found = {k: parts[loop.carried + n] for n, k in enumerate(carried)}
+    found = {k: parts[loop.carry_count + n] for n, k in enumerate(carried)}
     for i in range(loop.count):
-        start = made.carried + i * len(kept)
-        found |= {loop.carried + i * loop.kept + k: parts[start + n] for n, k in enumerate(kept)}
+        start = made.carry_count + i * len(kept)
+        found |= {loop.carry_count + i * loop.kept_count + k: parts[start + n] for n, k in enumerate(kept)}
     return found
 
 
@@ -102,14 +102,14 @@ def pull(
     # execution got, with cotangents of what it kept; and what it captured.
     flag = int(loop.conditional)
     back = [body.emit(("input", 0, flag + k)) for k in range(len(carried) + len(captured))]
-    got = [body.emit(("input", 1, k)) for k in range(loop.carried + loop.item + len(kept))]
-    inputs = (got[: loop.carried], got[loop.carried : loop.carried + loop.item], _inputs(body, loop)[2])
+    got = [body.emit(("input", 1, k)) for k in range(loop.carry_count + loop.item + len(kept))]
+    inputs = (got[: loop.carry_count], got[loop.carry_count : loop.carry_count + loop.item], _inputs(body, loop)[2])
     tape = _tape(make, body, loop, inputs, (carried, item, captured))
-    seeds = [ZERO] * (loop.carried + loop.kept)
+    seeds = [ZERO] * (loop.carry_count + loop.kept_count)
     for n, k in enumerate(carried):
         seeds[k] = back[n]
     for n, k in enumerate(kept):
-        seeds[loop.carried + k] = got[loop.carried + loop.item + n]
+        seeds[loop.carry_count + k] = got[loop.carry_count + loop.item + n]
     pulled = tape.pull(seeds)
     sums = [body.add(back[len(carried) + n], pulled[len(carried) + len(item) + n]) for n in range(len(captured))]
     results = ([*[ZERO] * flag, *pulled[: len(carried)], *sums], pulled[len(carried) : len(carried) + len(item)])
@@ -118,16 +118,16 @@ def pull(
 
     arguments = [*first[:flag], *(cotangents.get(k, ZERO) for k in carried), *([ZERO] * len(captured))]
     for i, row in enumerate(items):
-        given = [cotangents.get(loop.carried + i * loop.kept + k, ZERO) for k in kept]
+        given = [cotangents.get(loop.carry_count + i * loop.kept_count + k, ZERO) for k in kept]
         arguments += [*saved[i], *row, *given]
     whole = g.loop(made, [*arguments, *around])
     parts = whole[flag:]
     found = {k: parts[n] for n, k in enumerate(carried) if k in active}
-    start = loop.carried + loop.count * loop.item
+    start = loop.carry_count + loop.count * loop.item
     found |= {start + k: parts[len(carried) + n] for n, k in enumerate(captured)}
     for i in range(loop.count):
-        row = whole[made.carried + i * len(item) :]
-        places = [loop.carried + i * loop.item + k for k in item]
+        row = whole[made.carry_count + i * len(item) :]
+        places = [loop.carry_count + i * loop.item + k for k in item]
         found |= {place: row[n] for n, place in enumerate(places) if place in active}
     return found
 
@@ -139,8 +139,8 @@ def _save(g: Builder, loop: Loop, values: Sequence[int]) -> list[list[int]]:
     carried, _ = replay(body, loop.body, inputs)
     sizes = [len(part) for part in inputs]
     made = replace(loop, body=_body(body, sizes, (carried, inputs[0])))
-    parts = g.loop(made, values)[loop.carried :]
-    return [parts[i * loop.carried : (i + 1) * loop.carried] for i in range(loop.count)]
+    parts = g.loop(made, values)[loop.carry_count :]
+    return [parts[i * loop.carry_count : (i + 1) * loop.carry_count] for i in range(loop.count)]
 
 
 def _inputs(g: Builder, loop: Loop, chosen: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
@@ -178,9 +178,9 @@ def _body(g: Builder, sizes: Sequence[int], results: tuple[Sequence[int], Sequen
 
 def _activity(loop: Loop, active: Collection[int]) -> tuple[list[int], list[int], list[int], list[int]]:
     """Which carried values, values of items, captured values and kept values depend on active arguments."""
-    end = loop.carried + loop.count * loop.item
-    carried = {k for k in active if k < loop.carried}
-    item = {(k - loop.carried) % loop.item for k in active if loop.carried <= k < end}
+    end = loop.carry_count + loop.count * loop.item
+    carried = {k for k in active if k < loop.carry_count}
+    item = {(k - loop.carry_count) % loop.item for k in active if loop.carry_count <= k < end}
     captured = {k - end for k in active if k >= end}
     while True:
         reached, kept = _dependent(loop.body, (carried, item, captured))

@@ -98,16 +98,16 @@ class Tape:
         operations = self._operations(start + len(self.inputs), len(g.nodes))
         for value in operations:
             node = g.nodes[value]
-            self._real[value] = remake(g, node, self._replayed(arguments(node)), g.loops)
+            self._real[value] = remake(g, node, self._replay(arguments(node)), g.loops)
         self._active = set(self.inputs)
         self._parts: dict[int, dict[int, int]] = {}
         for value in operations:
             if g.nodes[value][0] == "part":
                 self._parts.setdefault(g.nodes[value][1], {})[g.nodes[value][2]] = value
-        followed = self._followed(operations)
+        followed = self._operations_to_follow(operations)
         self._steps = [step for value in operations if value in followed for step in self._step(value)]
         self._branching = any(isinstance(step, _Step) and step.choice for step in self._steps)
-        self.values = self._replayed(self.outputs)
+        self.values = self._replay(self.outputs)
         loops = [step.loop for step in self._steps if isinstance(step, _LoopStep)]
         self.reversible = not any(isinstance(x, Loop) and x.conditional and x.count > 1 for x in loops)
 
@@ -212,13 +212,13 @@ class Tape:
 
     def _real_arguments(self, step: _LoopStep) -> list[int]:
         """What a step reads; a rule reads the values that have the rule, so that it can be differentiated again."""
-        real = self._replayed(step.arguments)
+        real = self._replay(step.arguments)
         if isinstance(step.loop, Rule):
             whole = self._real[step.value]
             real[: step.loop.values] = [self.builder.emit(("part", whole, k)) for k in range(step.loop.values)]
         return real
 
-    def _followed(self, operations: list[int]) -> set[int]:
+    def _operations_to_follow(self, operations: list[int]) -> set[int]:
         """The operations that derivatives pass through: none that a rule stands for."""
         nodes = self.builder.nodes
         if all(nodes[value][0] != "custom" for value in operations):
@@ -260,8 +260,8 @@ class Tape:
                 needed.update(varied.intersection(arguments(nodes[value])))
         return sorted(needed.difference(self.inputs))
 
-    def _replayed(self, values: Iterable[int]) -> list[int]:
-        """The same values, computed from the real arguments instead of what stands for them."""
+    def _replay(self, values: Iterable[int]) -> list[int]:
+        """The values, recomputed from the real arguments instead of their placeholders."""
         return [self._real.get(v, v) for v in values]
 
     def _step(self, value: int) -> list[_Step | _LoopStep]:
@@ -274,7 +274,7 @@ class Tape:
             return self._loop_step(value)
         if kind in _CONSTANT or _partials(kind) == () or self._active.isdisjoint(args):
             return []
-        real = self._replayed(args)
+        real = self._replay(args)
         if kind in ("select", "min", "max"):
             if kind == "select":
                 condition, (a, b) = real[0], args[1:]

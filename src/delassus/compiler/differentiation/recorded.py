@@ -17,20 +17,22 @@ from delassus.compiler.tracing.trace import current, trace_of
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedFunction:
     """A function of arrays, as the program that it was when it was called once; two that compute the same are equal."""
 
     program: Program
 
     @classmethod
-    def of(cls, name: str, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], *shapes: Any) -> Recorded:
+    def of(
+        cls, name: str, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], *shapes: Any
+    ) -> RecordedFunction:
         """From a function of arrays with these shapes, by name, that gives arrays with the shapes that follow."""
         operands = tuple(Operand(key, shape) for key, shape in inputs.items())
         results = tuple(Operand(f"y{k}", tuple(shape)) for k, shape in enumerate(shapes))
         return cls(record(name, function, operands, results))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Recorded) and self.program.digest == other.program.digest
+        return isinstance(other, RecordedFunction) and self.program.digest == other.program.digest
 
     def __hash__(self) -> int:
         return hash(self.program.digest)

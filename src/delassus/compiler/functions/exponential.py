@@ -100,7 +100,7 @@ _ONE_FROM: Final = {DOUBLE: 22.0, SINGLE: 11.0}
 
 @elementary(np.exp, partials=(lambda g, y, x: y,))
 def exp(g: Builder, x: int) -> int:
-    """eˣ."""
+    """The exponential function eˣ, within 2 ulp."""
     c = g.constant
     high, low, n = _reduced(g, x)
     power = g.scale(exponential(g, high, low, c(1.0)), n)

@@ -47,7 +47,7 @@ def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program
                 new[value] = g.emit(with_arguments(node, args) if kind in SPECIAL else (kind, *args))
     results = tuple(tuple(new[v] if v > 0 else constants[-v] for v in values) for values in program.results)
     if fma:
-        _fuse(g.nodes, {v for values in results for v in values} | _settled(g.nodes, program.inputs))
+        _fuse(g.nodes, {v for values in results for v in values} | _state_independent(g.nodes, program.inputs))
     return g.finish(program.inputs, program.outputs, results)
 
 
@@ -58,7 +58,7 @@ def flops(program: Program) -> int:
     return total + sum((min(loop.count, 3) if loop.conditional else loop.count) * flops(loop.body) for loop in loops)
 
 
-def _settled(nodes: list[Node], inputs: Sequence[Operand]) -> set[int]:
+def _state_independent(nodes: list[Node], inputs: Sequence[Operand]) -> set[int]:
     """What depends on the parameters of a model and on constants alone.
 
     For a model of constants, the graph has folded it, each product rounded. It is rounded here as well, so that a model

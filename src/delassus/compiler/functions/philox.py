@@ -2,8 +2,8 @@
 
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Ten rounds of two products of 32
 by 32 bits turn four words of counter and two of key into four random words. A program has an operation for each of
-these, philox0 to philox3, whose arguments are the six words as floats, whole numbers below 2³²; back ends compute them
-with integers. In double precision the result is the word, in single precision its upper 24 bits: whole numbers both.
+these, philox0 to philox3, whose arguments are the six words as floats, integers below 2³²; back ends compute them
+with integers. In double precision the result is the word, in single precision its upper 24 bits: integers both.
 """
 
 from collections.abc import Callable, Sequence

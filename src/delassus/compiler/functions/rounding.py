@@ -2,9 +2,9 @@
 
 a = n b + r, where n is the quotient a/b without its fraction. As long as |a/b| < 2⁵³ (single precision: 2²⁴), r is a
 number of the format, so that one fused multiply-add gives it without rounding. The division may have been rounded up to
-a whole number; r then has the sign that it must not have, and is smaller than b. So has the remainder of numbers of
+an integer; r then has the sign that it must not have, and is smaller than b. So has the remainder of numbers of
 different signs, since it takes that of the divisor: one sum with b puts both right, as it does in NumPy. Beyond that
-border, where neighbouring numbers may be further apart than b, the remainder counts as 0.
+border, where neighboring numbers may be further apart than b, the remainder counts as 0.
 
 Without fused operations, n b is a sum of two floats by Dekker's product, of numbers scaled to where that is exact.
 """
@@ -28,20 +28,20 @@ _SCALES = {DOUBLE: (2.0**500, 2.0**-400, 2.0**600), SINGLE: (2.0**60, 2.0**-40, 
 )
 def remainder(g: Builder, a: int, b: int) -> int:
     """What is left of a after whole multiples of b, with the sign of b."""
-    _, rest, wrong = _divided(g, a, b)
+    _, rest, wrong = _divide(g, a, b)
     return g.select(wrong, g.add(rest, b), rest)
 
 
 @elementary(np.floor_divide, partials=())
 def floor_divide(g: Builder, a: int, b: int) -> int:
-    """The largest whole number that is not above a/b; a/0 is infinite, and NaN for infinite a."""
-    whole, _, wrong = _divided(g, a, b)
+    """The largest integer that is not above a/b; a/0 is infinite, and NaN for infinite a."""
+    whole, _, wrong = _divide(g, a, b)
     quotient = g.select(wrong, g.sub(whole, ONE), whole)
     endless = g.logical_and(g.eq(g.abs(a), g.constant(math.inf)), g.ne(b, ZERO))
     return g.select(endless, g.constant(math.nan), quotient)
 
 
-def _divided(g: Builder, a: int, b: int) -> tuple[int, int, int]:
+def _divide(g: Builder, a: int, b: int) -> tuple[int, int, int]:
     """The quotient without its fraction, what is left, and whether its sign is not that of b."""
     ratio = g.div(a, b)
     small = g.lt(g.abs(a), g.abs(b))

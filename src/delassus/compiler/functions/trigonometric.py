@@ -5,7 +5,7 @@ are exact: of 33 bits for |n| < 2²⁰ in double precision (|x| ≤ 1.6e6), of 1
 (|x| ≤ 1.2e4). All but the last part; it has all the bits of a float. The remainder |r| ≤ π/4 goes through two minimax
 polynomials; the two low bits of n choose between them and the sign. Measured error of sin and cos below 1.5 ulp up to
 |x| = 1e6 (single: 1.6 up to 1e4); beyond, the error grows with |x| as the spacing of floats does. From 2⁵⁰ (single:
-2²¹) on, where neighbouring floats are a quarter of a radian apart, the angle counts as 0; ±inf and NaN give NaN.
+2²¹) on, where neighboring floats are a quarter of a radian apart, the angle counts as 0; ±inf and NaN give NaN.
 
 tan is the quotient of the two. What the remainder and the cosine lost when they were rounded is taken into account in
 the sine, so that the errors of sine and division are left. Measured error below 1.7 ulp for |x| ≤ 1e6 (single: 1.8 for
@@ -99,7 +99,7 @@ def _sin_cos(g: Builder, x: int) -> tuple[int, int, int]:
 
 @elementary(np.sin, partials=(lambda g, y, x: g.unary("cos", x),))
 def sin(g: Builder, x: int) -> int:
-    """sin x."""
+    """The sine of x [rad], within 2 ulp."""
     sine, cosine, quadrant = _sin_cos(g, x)
     value = g.select(g.bit(quadrant, 0), cosine, sine)
     return g.select(g.bit(quadrant, 1), g.neg(value), value)
@@ -107,7 +107,7 @@ def sin(g: Builder, x: int) -> int:
 
 @elementary(np.cos, partials=(lambda g, y, x: g.neg(g.unary("sin", x)),))
 def cos(g: Builder, x: int) -> int:
-    """cos x."""
+    """The cosine of x [rad], within 2 ulp."""
     sine, cosine, quadrant = _sin_cos(g, x)
     value = g.select(g.bit(quadrant, 0), sine, cosine)
     return g.select(g.logical_xor(g.bit(quadrant, 0), g.bit(quadrant, 1)), g.neg(value), value)
@@ -115,7 +115,7 @@ def cos(g: Builder, x: int) -> int:
 
 @elementary(np.tan, partials=(lambda g, y, x: g.add(ONE, g.mul(y, y)),))
 def tan(g: Builder, x: int) -> int:
-    """tan x."""
+    """The tangent of x [rad], within 2 ulp."""
     c = g.constant
     r, rest, quadrant = _reduced(g, x)
     one, z = c(1.0), g.mul(r, r)

@@ -1,4 +1,4 @@
-"""Arithmetic of words: whole numbers of 32 bits, modulo 2³², which a program holds as floats.
+"""Arithmetic of words: integers of 32 bits, modulo 2³², which a program holds as floats.
 
 Back ends convert them to integers and back, which is exact in double precision; single precision has no place for 32
 bits, and refuses.
@@ -33,7 +33,7 @@ def on_floats(kind: str) -> Callable[[Any, Any], Any]:
     return lambda a, b: operation(a.astype(np.uint64), b.astype(np.uint64)).astype(np.float64)
 
 
-def checked(kind: str) -> Callable[..., int]:
+def check_precision(kind: str) -> Callable[..., int]:
     """The operation as it is, in double precision."""
 
     def expansion(g: Builder, a: int, b: int) -> int:
@@ -48,4 +48,4 @@ def checked(kind: str) -> Callable[..., int]:
 
 
 for _kind in OPERATIONS:
-    elementary(_kind, partials=(), arity=2)(checked(_kind))
+    elementary(_kind, partials=(), arity=2)(check_precision(_kind))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from delassus.compiler.graph.program import SPECIAL, Loop, Node, Operand, Program, arguments, with_arguments
 
 
-def finished(
+def finish_program(
     made: Sequence[Node],
     numbers: Sequence[float],
     loops: Sequence[Loop],
@@ -17,7 +17,7 @@ def finished(
 
     `made`, `numbers` and `loops` are the operations, constants and loops of a builder, those that nobody needs too.
     """
-    alive = _needed(made, results)
+    alive = _mark_needed(made, results)
     # Operations are renumbered before they are used, constants when they are met for the first time.
     renumbered = {0: 0}
     constants: list[float] = [0.0]
@@ -47,7 +47,7 @@ def finished(
     return Program(tuple(nodes), tuple(constants), inputs, outputs, final, tuple(loops[k] for k in loop_numbers))
 
 
-def _needed(made: Sequence[Node], results: tuple[tuple[int, ...], ...]) -> bytearray:
+def _mark_needed(made: Sequence[Node], results: tuple[tuple[int, ...], ...]) -> bytearray:
     """Which operations the results need: 1 for these."""
     alive = bytearray(len(made))
     for values in results:

@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from delassus.compiler.graph.finishing import finished
+from delassus.compiler.graph.finishing import finish_program
 from delassus.compiler.graph.precision import DOUBLE, Precision
 from delassus.compiler.graph.program import LOGICAL, WHOLE, Loop, Node, Operand, Program
 
@@ -59,7 +59,7 @@ class Builder:
         return value
 
     def constant(self, number: float) -> int:
-        """The value of a number or a truth value."""
+        """The value of a number or a boolean."""
         seen = self._seen.get(number) if type(number) is float else None
         if seen is not None:
             return seen
@@ -79,17 +79,17 @@ class Builder:
         return value
 
     def is_logical(self, value: int) -> bool:
-        """Whether a value is a truth value."""
+        """Whether a value is a boolean."""
         return self.nodes[value][0] in LOGICAL if value > 0 else value in (FALSE, TRUE)
 
     def number(self, value: int) -> int:
-        """A truth value as 1.0 or 0.0, a float as it is."""
+        """A boolean as 1.0 or 0.0, a float as it is."""
         return self.select(value, ONE, ZERO) if self.is_logical(value) else value
 
     # --- arithmetic -----------------------------------------------------------------------------------------
 
     def neg(self, a: int) -> int:
-        """-a."""
+        """Add the node -a."""
         if a <= 0:
             return self.constant(-self.constants[-a])
         inner = self._negated.get(a)
@@ -100,7 +100,7 @@ class Builder:
         return inner
 
     def add(self, a: int, b: int) -> int:
-        """a + b."""
+        """Add the node a + b."""
         if a <= 0 and b <= 0:
             return self.constant(self.constants[-a] + self.constants[-b])
         if a == 0:
@@ -128,7 +128,7 @@ class Builder:
         return self.emit(("sub", a, b))
 
     def mul(self, a: int, b: int) -> int:
-        """a · b."""
+        """Add the node a · b."""
         if a <= 0 and b <= 0:
             return self.constant(self.constants[-a] * self.constants[-b])
         if a == 0 or b == 0:
@@ -176,34 +176,34 @@ class Builder:
         return (a, False) if inner is None else (inner, True)
 
     def sqrt(self, a: int) -> int:
-        """√a."""
+        """Add the node √a."""
         if a <= 0 and self.constants[-a] >= 0.0:
             return self.constant(math.sqrt(self.constants[-a]))
         return self.emit(("sqrt", a))
 
     def abs(self, a: int) -> int:
-        """|a|."""
+        """Add the node of the absolute value of a."""
         if a <= 0:
             return self.constant(abs(self.constants[-a]))
         return self.emit(("abs", self._negated.get(a, a)))
 
     def floor(self, a: int) -> int:
-        """The largest whole number that is not above a."""
-        return self._whole("floor", a)
+        """The largest integer that is not above a."""
+        return self._rounding("floor", a)
 
     def ceil(self, a: int) -> int:
-        """The smallest whole number that is not below a."""
-        return self._whole("ceil", a)
+        """The smallest integer that is not below a."""
+        return self._rounding("ceil", a)
 
     def rint(self, a: int) -> int:
-        """The nearest whole number, the even one of two."""
-        return self._whole("rint", a)
+        """The nearest integer, the even one of two."""
+        return self._rounding("rint", a)
 
     def trunc(self, a: int) -> int:
         """The number without its fraction."""
-        return self._whole("trunc", a)
+        return self._rounding("trunc", a)
 
-    def _whole(self, kind: str, a: int) -> int:
+    def _rounding(self, kind: str, a: int) -> int:
         if a <= 0:
             return self.constant(float(getattr(np, kind)(self.constants[-a])))
         return a if self.nodes[a][0] in WHOLE else self.emit((kind, a))
@@ -223,19 +223,19 @@ class Builder:
     # --- comparisons and logic ------------------------------------------------------------------------------
 
     def lt(self, a: int, b: int) -> int:
-        """a < b."""
+        """Add the node a < b."""
         if a <= 0 and b <= 0:
             return self.constant(bool(self.constants[-a] < self.constants[-b]))
         return self.emit(("lt", a, b))
 
     def le(self, a: int, b: int) -> int:
-        """a <= b."""
+        """Add the node a <= b."""
         if a <= 0 and b <= 0:
             return self.constant(bool(self.constants[-a] <= self.constants[-b]))
         return self.emit(("le", a, b))
 
     def eq(self, a: int, b: int) -> int:
-        """a == b."""
+        """Add the node a == b."""
         if a <= 0 and b <= 0:
             return self.constant(bool(self.constants[-a] == self.constants[-b]))
         return self.emit(("eq", a, b) if a < b else ("eq", b, a))
@@ -247,14 +247,14 @@ class Builder:
         return self.emit(("ne", a, b) if a < b else ("ne", b, a))
 
     def logical_not(self, a: int) -> int:
-        """Not a."""
+        """Add the node of the negation of a."""
         if a <= 0:
             return FALSE if a == TRUE else TRUE
         node = self.nodes[a]
         return node[1] if node[0] == "not" else self.emit(("not", a))
 
     def logical_and(self, a: int, b: int) -> int:
-        """Both."""
+        """Add the node that is true if a and b are."""
         if FALSE in (a, b):
             return FALSE
         if a in (TRUE, b):
@@ -306,7 +306,7 @@ class Builder:
         return [self.emit(("part", whole, k)) for k in range(len(values))]
 
     def bit(self, a: int, position: int) -> int:
-        """Bit `position` of those that hold a float, as a truth value."""
+        """Bit `position` of those that hold a float, as a boolean."""
         if a <= 0:
             return self.constant(bool(self.precision.bits(self.constants[-a]) >> position & 1))
         return self.emit((f"bit{position}", a))
@@ -359,7 +359,7 @@ class Builder:
         results: tuple[tuple[int, ...], ...],
     ) -> Program:
         """The program that computes `results`: what they need, in the order it was made, renumbered."""
-        return finished(self.nodes, self.constants, self.loops, inputs, outputs, results)
+        return finish_program(self.nodes, self.constants, self.loops, inputs, outputs, results)
 
 
 def _exact_inverse(divisor: float, precision: Precision) -> float | None:

@@ -14,10 +14,10 @@ Node: TypeAlias = tuple[Any, ...]  # (operation, *values)
 Shape: TypeAlias = tuple[int, ...]
 
 LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "bit0", "bit1"})
-"""Operations whose value is a truth value; all others give a float."""
+"""Operations whose value is a boolean; all others give a float."""
 
 WHOLE: Final = frozenset({"floor", "ceil", "rint", "trunc"})
-"""Operations that give whole numbers (or infinities, or NaN)."""
+"""Operations that give integers (or infinities, or NaN)."""
 
 SPECIAL: Final = frozenset({"input", "loop", "part", "lookup", "scatter", "custom"})
 """Operations whose nodes hold more than the values they read; see `arguments`."""
@@ -101,13 +101,13 @@ class Program:
         return tuple(dict.fromkeys([*own, *(table for loop in self.loops for table in loop.body.tables)]))
 
     @cached_property
-    def exposed(self) -> frozenset[int]:
+    def bit_exact_values(self) -> frozenset[int]:
         """Values whose bits count: results, and arguments of all but arithmetic, which takes subnormals as zero."""
         some = {a for node in self.nodes if node[0] not in ARITHMETIC for a in arguments(node)}
         return frozenset(some.union(*self.results))
 
     def is_logical(self, value: int) -> bool:
-        """Whether a value is a truth value."""
+        """Whether a value is a boolean."""
         return self.nodes[value][0] in LOGICAL if value > 0 else isinstance(self.constants[-value], bool)
 
     def depends_on(self, operand: int, output: int) -> bool:
@@ -158,7 +158,7 @@ class Loop:
     conditional: bool = False
 
     @property
-    def carried(self) -> int:
+    def carry_count(self) -> int:
         """Number of values carried over."""
         return self.body.inputs[0].size
 
@@ -168,25 +168,25 @@ class Loop:
         return self.body.inputs[1].size
 
     @property
-    def kept(self) -> int:
+    def kept_count(self) -> int:
         """Number of values kept by each execution."""
         return self.body.outputs[1].size
 
     @property
     def parts(self) -> int:
         """Number of values that the loop gives."""
-        return self.carried + self.count * self.kept
+        return self.carry_count + self.count * self.kept_count
 
     @cached_property
     def is_map(self) -> bool:
         """Whether its executions know nothing of each other, and are straight-line code: they can be side by side."""
-        if self.carried or self.conditional or self.body.loops:
+        if self.carry_count or self.conditional or self.body.loops:
             return False
         return all(node[0] != "scatter" for node in self.body.nodes)
 
     def split(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Any]]:
         """The values of a loop: first carried ones, items, captured ones."""
-        size, first = self.item, self.carried
+        size, first = self.item, self.carry_count
         end = first + self.count * size
         items = [values[k : k + size] for k in range(first, end, size)] if size else [values[:0]] * self.count
         return values[:first], items, values[end:]
@@ -203,7 +203,7 @@ def arguments(node: Node) -> tuple[int, ...]:
 
 
 def with_arguments(node: Node, values: Iterable[int]) -> Node:
-    """The same operation on other values."""
+    """The operation with other arguments."""
     kind = node[0]
     if kind in ("loop", "lookup", "scatter", "custom"):
         return (kind, node[1], *values)

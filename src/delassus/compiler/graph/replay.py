@@ -28,12 +28,12 @@ def replay(g: Builder, program: Program, inputs: Sequence[Sequence[int]]) -> lis
     made = [-1] * len(program.nodes)
     constants = [g.constant(c) for c in program.constants]
 
-    def known(values: Sequence[int]) -> list[int]:
+    def map_operands(values: Sequence[int]) -> list[int]:
         return [made[v] if v > 0 else constants[-v] for v in values]
 
     for value, node in enumerate(program.nodes):
         if node[0] == "input":
             made[value] = inputs[node[1]][node[2]]
         elif value:
-            made[value] = remake(g, node, known(arguments(node)), program.loops)
-    return [known(values) for values in program.results]
+            made[value] = remake(g, node, map_operands(arguments(node)), program.loops)
+    return [map_operands(values) for values in program.results]

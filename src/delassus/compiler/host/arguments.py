@@ -54,7 +54,7 @@ class Arguments:
         self._known = frozenset((*self.optional, *self.groups, *self.bundles, PARAMETERS))
         self._function = function
 
-    def arranged(
+    def arrange(
         self, model: Any, arrays: tuple[Any, ...], given: dict[str, Any]
     ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """The model, the arrays and what else is given, once those that were given by name are in their places."""
@@ -85,7 +85,7 @@ class Arguments:
         for name in given:
             if "." in name:
                 raise TypeError(f"{self.kernel} takes {name} as a field of {name.partition('.')[0]}=.")
-        given = self.expanded(given)
+        given = self.expand(given)
         inputs = {name: self.read(model, name, given[name]) for name in self.optional if given.get(name) is not None}
         options = {name: value for name, value in given.items() if name not in self.optional}
         for name, core in self.required.items():
@@ -103,7 +103,7 @@ class Arguments:
             raise TypeError(f"{self.kernel} got {PARAMETERS}=, and this model ({type(model).__name__}) has none.")
         return inputs, options
 
-    def expanded(self, given: dict[str, Any]) -> dict[str, Any]:
+    def expand(self, given: dict[str, Any]) -> dict[str, Any]:
         """What is given by name, bundles and structures as the fields that they give."""
         given = self.unbundle(given)
         if not any(name in self.groups for name in given):
@@ -140,7 +140,7 @@ class Arguments:
                 f"{self.kernel}: {name} is a {kind}, not a {type(value).__name__}: give "
                 f"{name}={kind}({next(iter(holder.fields))}=…)."
             )
-        fields = holder.given(value)
+        fields = holder.given_fields(value)
         for field in fields:
             if field not in holder.fields:
                 raise TypeError(
@@ -149,7 +149,7 @@ class Arguments:
                 )
         return fields
 
-    def structured(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def pack_structures(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What the function gets by name: the fields of each structure and of each bundle in it."""
         found = {name: value for name, value in given.items() if "." not in name}
         for name, group in self.groups.items():
@@ -202,7 +202,7 @@ class Arguments:
         if not options:
             complete = self.options
         else:
-            options = self.expanded(options)
+            options = self.expand(options)
             self._check_names(options)
             given = {name: self.read(model, name, x) if name in self.optional else x for name, x in options.items()}
             complete = {**self.options, **{name: frozen(self.kernel, name, x) for name, x in given.items()}}
@@ -222,7 +222,7 @@ class Arguments:
         return instead if isinstance(instead, (self.kind, Parametric)) else model
 
     @property
-    def wanted(self) -> str:
+    def usage(self) -> str:
         """A sentence that says what the model is to be; empty if the function does not say."""
         kind: Any = inspect.signature(self._function).parameters[self.model].annotation
         known = kind not in (Any, "Any", inspect.Parameter.empty)
@@ -264,7 +264,7 @@ def frozen(kernel: str, name: str, value: Any) -> Any:
     if value.dtype.kind not in "biufcUS":
         raise TypeError(
             f"{kernel}: the option {name} is an array of dtype {value.dtype}; an option can be an array of numbers, "
-            "truth values or text."
+            "booleans or text."
         )
     return _tuples(value.tolist())
 

@@ -127,12 +127,12 @@ def build(recipe: Recipe, known: Known = lambda digest, target: None) -> Compile
         same = known(program.digest, recipe.target)
         if same is not None:
             return same
-        entry = _planned(recipe, program)
+        entry = _plan(recipe, program)
     facts, plan = entry
     descriptor = Descriptor(recipe.inputs, recipe.outputs, facts.slots, recipe.target, facts.repeats)
     widths = Widths(recipe.name, facts.program, recipe.target, descriptor, plan)
     makers = (partial(widths.need, False), partial(widths.need, True))
-    descriptor.set_makers(makers)
+    descriptor.set_builders(makers)
     loop, data, needed = loop_address(recipe.target), descriptor.address, (descriptor, makers)
     dtype = recipe.target.precision.dtype
     ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype, needed)
@@ -149,7 +149,7 @@ def _traced(recipe: Recipe) -> Program:
     return program
 
 
-def _planned(recipe: Recipe, program: Program) -> tuple[_Facts, Callable[[], Schedule]]:
+def _plan(recipe: Recipe, program: Program) -> tuple[_Facts, Callable[[], Schedule]]:
     """Lowered and scheduled; leaves what is known of the program in the cache."""
     with tracing(recipe.name), _collecting_later():
         lowered = lower(program, recipe.target.fma, recipe.target.precision)
@@ -186,7 +186,7 @@ def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:
         return None
 
     def plan() -> Schedule:
-        again, planned = _planned(recipe, _traced(recipe))
+        again, planned = _plan(recipe, _traced(recipe))
         if again != facts:
             raise DelassusError(
                 f"{recipe.name}: the model has changed since the kernel was made for it.", code="changed-model"

@@ -56,7 +56,7 @@ class _Trouble(Exception):
 
 
 @contextmanager
-def disabled() -> Iterator[None]:
+def disable_cache() -> Iterator[None]:
     """Neither load nor store in this thread or task, whatever `DELASSUS_CACHE` says."""
     token = _disabled.set(True)
     try:
@@ -88,8 +88,8 @@ def load(kind: str, key: str) -> bytes | None:
     if folder is None:
         return None
     try:
-        path = _trusted(folder) / name
-        blob, modified = _read(path)
+        path = _resolve_trusted(folder) / name
+        blob, modified = _read_trusted(path)
         payload = _unseal(kind, key, blob)
         if payload is None:
             _remove([path])
@@ -125,7 +125,7 @@ def store(kind: str, key: str, payload: bytes) -> None:
     if folder is None:
         return
     try:
-        home = _made(folder)
+        home = _make_folder(folder)
         blob = _header(kind, key, payload) + payload
         _write(home / name, blob)
         _trim_now_and_then(home, len(blob))
@@ -203,7 +203,7 @@ def _fault(status: os.stat_result) -> str | None:
     return None
 
 
-def _trusted(folder: Path) -> Path:
+def _resolve_trusted(folder: Path) -> Path:
     """Return `folder` without symbolic links; trouble if another user could change what is found there."""
     real = Path(os.path.realpath(folder))
     for place in (*reversed(real.parents), real):
@@ -219,22 +219,22 @@ def _trusted(folder: Path) -> Path:
     return real
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     """Return the trusted `folder`, made if it is missing, but only below trusted ones.
 
     Missing parents get mode 0o700 too: with the usual mode and a umask of 002 we would distrust our own.
     """
     try:
-        return _trusted(folder)
+        return _resolve_trusted(folder)
     except FileNotFoundError:
         if folder == folder.parent:  # a drive that is not there
             raise
-    place = _made(folder.parent) / folder.name
+    place = _make_folder(folder.parent) / folder.name
     place.mkdir(mode=0o700, exist_ok=True)
-    return _trusted(place)  # in /tmp somebody else may have been faster
+    return _resolve_trusted(place)  # in /tmp somebody else may have been faster
 
 
-def _read(path: Path) -> tuple[bytes, float]:
+def _read_trusted(path: Path) -> tuple[bytes, float]:
     """Return the content and modification time of a file that only this user can have written."""
     descriptor = os.open(path, _READ)
     try:

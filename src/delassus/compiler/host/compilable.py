@@ -18,7 +18,7 @@ from delassus.compiler.host.bound import bind
 from delassus.compiler.host.bound.sequence import CallSequence
 from delassus.compiler.host.build import Compiled, build
 from delassus.compiler.host.definition import Case, Definition, Operands
-from delassus.compiler.host.known_calls import KnownCall
+from delassus.compiler.host.known_calls import CallPlan
 from delassus.compiler.host.versions import Versions
 from delassus.errors import warn
 
@@ -168,7 +168,7 @@ class Compilable:
             return known.compiled
         found = self._versions.find((case.key, form), make)
         if is_frozen(model):
-            self._versions.remember(key, KnownCall(model, found))
+            self._versions.remember(key, CallPlan(model, found))
         return found
 
 

@@ -34,11 +34,11 @@ from delassus.compiler.host.inputs import (
     unpack,
     wrong_shape,
 )
-from delassus.compiler.host.known_calls import spread
+from delassus.compiler.host.known_calls import broadcast_input
 from delassus.compiler.host.signature import Signature, hint
 from delassus.compiler.tracing.array import contains_traced
-from delassus.compiler.tracing.record import checked_results, inline, record
-from delassus.compiler.tracing.trace import current, tracing_for, untraced
+from delassus.compiler.tracing.record import check_results, inline, record
+from delassus.compiler.tracing.trace import current, suspend_trace, tracing_for
 
 _plain: ContextVar[bool] = ContextVar("delassus_plain", default=False)
 
@@ -51,7 +51,7 @@ def plainly() -> Iterator[None]:
     """Compute with numbers for a while, by plain functions, also in the middle of a trace: for constants of it."""
     token = _plain.set(True)
     try:
-        with untraced():
+        with suspend_trace():
             yield
     finally:
         _plain.reset(token)
@@ -112,7 +112,7 @@ class Definition:
         try:
             ins, outs = self.signature.resolve(model, self.arguments.arrays, names)
         except SignatureError as error:
-            raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}", code=error.code) from None
+            raise SignatureError(f"{self.name}: {error}{self.arguments.usage}", code=error.code) from None
         if self._fields:
             outs = tuple(replace(operand, name=name) for operand, name in zip(outs, self._fields, strict=True))
         if outputs:
@@ -138,7 +138,7 @@ class Definition:
         meant, kind = self.arguments.meant(model), self.arguments.kind
         if self.own and kind is not None and not isinstance(meant, (kind, Parametric)):
             raise SignatureError(
-                f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.wanted}", code="bad-signature"
+                f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.usage}", code="bad-signature"
             )
         names = self.arguments.ordered(meant, inputs)
         complete = self.arguments.complete(meant, options)
@@ -147,7 +147,7 @@ class Definition:
             raise TypeError(f"{self.name} got a value for {twice[0]!r}, and is to take it as an input: choose one.")
         return Case(self, meant, names, complete, self.choose(outputs))
 
-    def named(
+    def name_results(
         self,
         values: tuple[Any, ...],
         model: Any,
@@ -204,7 +204,7 @@ class Case:
         return self.definition.operands(self.model, self.inputs, self.outputs)
 
     @property
-    def chosen(self) -> tuple[Any, ...]:
+    def sorted_options(self) -> tuple[Any, ...]:
         """The options, in an order of their own."""
         return tuple(sorted(self.options.items()))
 
@@ -213,7 +213,7 @@ class Case:
         """A key of what is chosen: the inputs, the outputs and the options."""
         for option, value in self.options.items():
             check_content_hash(self.definition.name, f"the option {option}", value)
-        return self.inputs, self.outputs, exact(self.chosen)
+        return self.inputs, self.outputs, exact(self.sorted_options)
 
     @property
     def key(self) -> Any:
@@ -232,13 +232,13 @@ class Case:
         for name, default in arguments.defaults.items():
             if name not in given:
                 given[name] = self._constant(name, options.pop(name, default))
-        results = self.definition.function(model, *arrays[:count], **arguments.structured({**given, **options}))
+        results = self.definition.function(model, *arrays[:count], **arguments.pack_structures({**given, **options}))
         return self._select(results) if self.outputs else results
 
     def _select(self, results: Any) -> tuple[Any, ...]:
         """The chosen outputs among all results, which are checked; what only the others need is dead code."""
         every = self.definition.operands(self.model, ())[1]
-        parts = checked_results(self.definition.name, results, every, current())
+        parts = check_results(self.definition.name, results, every, current())
         named = {operand.name: part for operand, part in zip(every, parts, strict=True)}
         return tuple(named[name] for name in self.outputs)
 
@@ -261,7 +261,7 @@ class Case:
                 self.definition.name, operand, [inputs[field_name(operand.name, field)] for field, _ in operand.fields]
             )
             if operand.fields
-            else spread(inputs[operand.name], operand.shape)
+            else broadcast_input(inputs[operand.name], operand.shape)
             for operand in optional
         )
 
@@ -273,7 +273,7 @@ class Case:
 
     def inlined(self, arrays: Sequence[Any]) -> list[Any]:
         """The results in the middle of a trace, as a part of it."""
-        call = (self.definition.function, self.model, self.inputs, self.outputs, self.chosen)
+        call = (self.definition.function, self.model, self.inputs, self.outputs, self.sorted_options)
         found = inline(self.definition.name, call, self, arrays, *self.operands)
         return list(found) if isinstance(found, tuple) else [found]
 
@@ -293,12 +293,12 @@ class Case:
                     f"{name}.python takes one state: {operand.name} has shape {state.shape}, not {operand.shape}."
                 )
         with plainly():
-            return checked_results(name, self(*states), outputs, None)
+            return check_results(name, self(*states), outputs, None)
 
     def recipe(self, target: Target) -> Recipe:
         """What its machine code is built from."""
         definition, (inputs, outputs) = self.definition, self.operands
-        chosen = (self.inputs, self.outputs, self.chosen)
+        chosen = (self.inputs, self.outputs, self.sorted_options)
         identity = (definition.function.__module__, self.model, *chosen) if definition.own else None
         trace = partial(self.program, target.precision)
         return Recipe(definition.name, definition.doc, inputs, outputs, trace, identity, target)

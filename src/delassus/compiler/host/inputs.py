@@ -52,6 +52,9 @@ class Input:
             read.
         shared: Whether all states of a batch read it in place. For fields of a `Group`; a kernel lists other shared
             arrays by themselves.
+
+    >>> dl.compiler.Input("(m)").core
+    '(m)'
     """
 
     core: str
@@ -89,7 +92,7 @@ class Group:
                 raise SignatureError(f"{kind.__name__} has no field {name!r}; its fields are {', '.join(defaults)}.")
         declared = {name: Input(x) if isinstance(x, str) else x for name, x in fields.items()}
         if len(declared) < len(defaults):
-            declared = {**_annotated_inputs(kind), **declared}
+            declared = {**_declared_inputs(kind), **declared}
         self.inputs: dict[str, Input] = {}
         for name, default in defaults.items():
             if name in declared:
@@ -106,7 +109,7 @@ class Group:
         """The names of the fields that the kernel takes."""
         return self.inputs
 
-    def given(self, value: Any) -> tuple[str, ...]:
+    def given_fields(self, value: Any) -> tuple[str, ...]:
         """The names of the fields that a structure gives."""
         return tuple(
             [name for name, d in self._class_defaults if (x := getattr(value, name)) is not None and x is not d]
@@ -151,7 +154,7 @@ class Bundle:
         """The names of the fields that the kernel takes."""
         return self.defaults
 
-    def given(self, value: Any) -> dict[str, Any]:
+    def given_fields(self, value: Any) -> dict[str, Any]:
         """The fields that an object gives: neither None nor left at the default of the class."""
         every = ((name, getattr(value, name), default) for name, default in self._class_defaults.items())
         return {name: x for name, x, default in every if x is not None and x is not default}
@@ -161,7 +164,7 @@ Declared: TypeAlias = str | Input | Group | Bundle | type[Any]
 """What declares an input: a core shape, more about it, a structure, or a bundle of inputs."""
 
 
-def spread_bundles(inputs: Mapping[str, Declared]) -> dict[str, Declared]:
+def expand_bundles(inputs: Mapping[str, Declared]) -> dict[str, Declared]:
     """Declarations by name, the fields of bundles in their places."""
     spread: dict[str, Declared] = {}
     for name, declared in inputs.items():
@@ -191,7 +194,7 @@ def _class_defaults(kind: type[Any]) -> dict[str, Any]:
     return {f.name: _NO_DEFAULT if f.default is missing else f.default for f in fields}
 
 
-def _annotated_inputs(kind: type[Any]) -> dict[str, Input]:
+def _declared_inputs(kind: type[Any]) -> dict[str, Input]:
     """What the annotations of a class declare."""
     try:
         hints = typing.get_type_hints(kind, include_extras=True)
@@ -237,7 +240,7 @@ def packer(kernel: str, operand: Operand) -> Callable[[Sequence[Any]], Any]:
             elif type(x) is np.ndarray and x.shape == shape and x.dtype is _FLOATS:
                 packed[place] = x if x.ndim == 1 else x.ravel()
             else:  # batches, and whatever else a user may give
-                return _pack_any(kernel, operand, values)
+                return _pack_operand(kernel, operand, values)
         return packed
 
     return pack
@@ -254,7 +257,7 @@ def _layout(operand: Operand) -> list[tuple[int, int, str, tuple[int, ...]]]:
     return [(*ends[k : k + 2], *field) for k, field in enumerate(operand.fields)]  # type: ignore[misc]
 
 
-def _pack_any(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
+def _pack_operand(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
     if contains_traced(list(values)):
         return _pack_traced(kernel, operand, values)
     parts, batch = [], ()  # type: list[tuple[slice, Any]], tuple[int, ...]

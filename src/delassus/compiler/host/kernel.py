@@ -82,7 +82,7 @@ from delassus.compiler.host.build import Compiled
 from delassus.compiler.host.compilable import Compilable, target_of
 from delassus.compiler.host.definition import Case, Definition, Result, is_plain
 from delassus.compiler.host.inputs import Declared
-from delassus.compiler.host.known_calls import KnownCall, form_of, named_inputs
+from delassus.compiler.host.known_calls import CallPlan, form_of, keyword_inputs
 from delassus.compiler.host.signature import Signature
 from delassus.compiler.tracing.trace import current
 from delassus.errors import BadArgument
@@ -108,6 +108,12 @@ def kernel(
     `inputs` and `shared` give the core shapes of those keyword-only parameters that are arrays at run time, or an
     `Input` that says more; a class of structures, or a `Group`, declares the fields of one. `result` is a named tuple
     with a field for each output. `single` is a warning for those who compile it for float32, where that is not enough.
+
+    >>> @dl.kernel("(3)->()")
+    ... def total(model, x):
+    ...     return dl.numpy.sum(x)
+    >>> float(total(None, np.ones(3)))
+    3.0
     """
     parsed = Signature.parse(signature).with_optional(inputs or {}).with_optional(shared or {}, shared=True)
     return lambda function: Kernel(function, parsed, single, result)
@@ -165,11 +171,11 @@ class Kernel(Compilable, Generic[P, R]):
             return self._call(model, arrays, out, dtype, options, None if form is None else form[0])
         if form is not None:
             if form[1]:
-                arrays = (*arrays, *named_inputs(known, form[1]))
+                arrays = (*arrays, *keyword_inputs(known, form[1]))
             if dtype is not None:
                 arrays = tuple(_as_dtype(x, known.compiled.dtype) for x in arrays)
         found = threads.run(known.compiled, arrays, out)
-        return found if self._plain_result else self._named(known.compiled, found, model, arrays, known.outputs)
+        return found if self._plain_result else self._name_results(known.compiled, found, model, arrays, known.outputs)
 
     def _call(
         self, model: Any, by_place: tuple[Any, ...], out: Any, dtype: DTypeLike | None, given: dict[str, Any], form: Any
@@ -177,7 +183,7 @@ class Kernel(Compilable, Generic[P, R]):
         """A call that is not known yet: its arguments are read, and the next one of this form is known."""
         if not self._bundles.isdisjoint(given):  # a call that gives their fields by name may be known
             return self(model, *by_place, out=out, dtype=dtype, **self._arguments.unbundle(given))
-        model, case, arrays, options = self._read(model, by_place, given)
+        model, case, arrays, options = self._read_call(model, by_place, given)
         if dtype is not None:
             arrays = tuple(_as_dtype(x, Precision.of(dtype).dtype) for x in arrays)
         if without_empty.has_empty(case):
@@ -186,7 +192,7 @@ class Kernel(Compilable, Generic[P, R]):
             target = target_of(None, dtype)
             find = partial(self._find, model, case, (target, "without empty"))
             outputs = without_empty.run(case, arrays, target, find)
-            return self.definition.named(outputs, model, case.operands[0], arrays, case.outputs)
+            return self.definition.name_results(outputs, model, case.operands[0], arrays, case.outputs)
         compiled = self.compiled(model, dtype=dtype, inputs=case.inputs, outputs=case.outputs, **options)
         if self._arguments.model not in given and is_frozen(model):
             names = [name for name, value in given.items() if self._is_given(name, value)]
@@ -196,15 +202,15 @@ class Kernel(Compilable, Generic[P, R]):
             )
             plain = not given and dtype is None
             if plain or form is not None:
-                known = KnownCall(model, compiled, named, given, case.outputs)
+                known = CallPlan(model, compiled, named, given, case.outputs)
                 self._versions.remember(id(model) if plain else form, known)
         found = threads.run(compiled, arrays, out)
-        return found if self._plain_result else self._named(compiled, found, model, arrays, case.outputs)
+        return found if self._plain_result else self._name_results(compiled, found, model, arrays, case.outputs)
 
     def _is_given(self, name: str, value: Any) -> bool:
         """Whether an argument by name adds an array to a call."""
         group = self._groups.get(name)
-        return value is not None and (name in self._by_name if group is None else bool(group.given(value)))
+        return value is not None and (name in self._by_name if group is None else bool(group.given_fields(value)))
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # another process gets the name
@@ -212,11 +218,11 @@ class Kernel(Compilable, Generic[P, R]):
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join((self._arguments.model, *self.arguments))})>"
 
-    def _read(
+    def _read_call(
         self, model: Any, by_place: tuple[Any, ...], given: dict[str, Any]
     ) -> tuple[Any, Case, tuple[Any, ...], dict[str, Any]]:
         """The model of a call, its case, its arrays in the order of the operands, and the options that it gives."""
-        model, arrays, others = self._arguments.arranged(model, by_place, given)
+        model, arrays, others = self._arguments.arrange(model, by_place, given)
         outputs = others.pop(OUTPUTS, None)
         inputs, options = self._arguments.split(model, others)
         case = self.definition.case(model, tuple(inputs), options, outputs)
@@ -227,21 +233,21 @@ class Kernel(Compilable, Generic[P, R]):
         for name, value in (("out", out), ("dtype", dtype)):
             if value is not None:
                 raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
-        model, case, arrays, _ = self._read(model, arrays, options)
+        model, case, arrays, _ = self._read_call(model, arrays, options)
         found = case.on_numbers(arrays) if current() is None else case.inlined(arrays)
-        return self.definition.named(tuple(found), model, case.operands[0], arrays, case.outputs)
+        return self.definition.name_results(tuple(found), model, case.operands[0], arrays, case.outputs)
 
-    def _named(
+    def _name_results(
         self, compiled: Compiled, found: Any, model: Any, arrays: tuple[Any, ...], outputs: tuple[str, ...]
     ) -> Any:
         values = found if len(compiled.outputs) > 1 else (found,)
-        return self.definition.named(values, model, compiled.inputs, arrays, outputs)
+        return self.definition.name_results(values, model, compiled.inputs, arrays, outputs)
 
     def python(self, model: Any = NOT_GIVEN, /, *arrays: Any, **options: Any) -> Any:
         """The plain function on the numbers of one state; also in the middle of a trace, where it gives numbers."""
-        model, case, arrays, _ = self._read(model, arrays, options)
+        model, case, arrays, _ = self._read_call(model, arrays, options)
         found = tuple(case.on_numbers(arrays))
-        return self.definition.named(found, model, case.operands[0], arrays, case.outputs)
+        return self.definition.name_results(found, model, case.operands[0], arrays, case.outputs)
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

@@ -18,7 +18,7 @@ from delassus.compiler.host.inputs import Group
 _BY_VALUE: Final = frozenset({str, int, bool, type(None)})
 
 
-class KnownCall(NamedTuple):
+class CallPlan(NamedTuple):
     """What a form of call leads to.
 
     `named` says which of the arrays that come by name is the next one of the kernel, after those by place, what shape
@@ -33,26 +33,26 @@ class KnownCall(NamedTuple):
     outputs: tuple[str, ...] = ()
 
 
-def spread(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_input(x: Any, shape: tuple[int, ...]) -> Any:
     """An optional input; one plain number stands for all of its elements."""
     if not shape or type(x) not in (float, int):
         return x
-    spread = np.empty(shape)
+    filled = np.empty(shape)
     try:
-        spread.fill(x)
+        filled.fill(x)
     except OverflowError:
-        raise TypeError("a whole number is too large to be an input of a kernel.") from None
-    return spread
+        raise TypeError("an integer is too large to be an input of a kernel.") from None
+    return filled
 
 
-def named_inputs(call: KnownCall, given: list[Any]) -> list[Any]:
+def keyword_inputs(call: CallPlan, given: list[Any]) -> list[Any]:
     """The arrays of a known call that come by name, in the kernel's order."""
     found = []
     for k, shape, read in call.named:
         x = given[k]
         if read is not None:
             x = read(x)
-        found.append(x if type(x) is np.ndarray else spread(x, shape))
+        found.append(x if type(x) is np.ndarray else broadcast_input(x, shape))
     return found
 
 
@@ -73,7 +73,7 @@ def form_of(
         elif kind is tuple:
             form += (name, kind, id(value))
         elif name in groups and isinstance(value, groups[name].kind):
-            fields = groups[name].given(value)
+            fields = groups[name].given_fields(value)
             form += (name, kind, fields)
             if fields:
                 named.append(value)

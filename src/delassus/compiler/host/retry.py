@@ -30,7 +30,7 @@ class Attempt:
     Attributes:
         solve: Gives the results of some items, of their inputs by name and their results so far, None if there are
             none yet.
-        when: Which items need it, (…) truth values, of the results of all; None for all of them.
+        when: Which items need it, (…) booleans, of the results of all; None for all of them.
         merge: Gives the results to keep, of those so far and the new ones; None for the new ones.
     """
 
@@ -63,7 +63,7 @@ class Batch:
         return x if x.ndim == axes else np.broadcast_to(x, (*self.shape, *core))[items]
 
 
-def flagged(flag: float) -> Callable[[Results], Any]:
+def has_flag(flag: float) -> Callable[[Results], Any]:
     """The condition that an item's last result is a flag."""
     return lambda results: results[-1] == flag
 

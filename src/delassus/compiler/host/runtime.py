@@ -111,7 +111,7 @@ class Descriptor:
         """Where the loop finds it."""
         return ctypes.addressof(self._words)
 
-    def set_makers(self, makers: tuple[Callable[[], None], Callable[[], None]]) -> None:
+    def set_builders(self, makers: tuple[Callable[[], None], Callable[[], None]]) -> None:
         """Let the loop call these for code that is missing; they have to live as long as this."""
         self._words.makers = (ctypes.c_void_p * 2)(*map(id, makers))
 

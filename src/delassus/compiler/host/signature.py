@@ -22,7 +22,7 @@ from delassus.compiler.host.inputs import (
     Input,
     SignatureError,
     as_group,
-    spread_bundles,
+    expand_bundles,
 )
 
 Core: TypeAlias = tuple[str | int, ...]
@@ -65,7 +65,7 @@ class Signature:
     def with_optional(self, inputs: Mapping[str, Declared], shared: bool = False) -> Signature:
         """The signature with inputs that are given by name, if at all: their core shapes; whether they are shared."""
         bundles = {name: given for name, given in inputs.items() if isinstance(given, Bundle)}
-        inputs = spread_bundles(inputs)
+        inputs = expand_bundles(inputs)
         groups = {name: group for name, given in inputs.items() if (group := as_group(given)) is not None}
         if shared and groups:
             raise SignatureError(f"{min(groups)!r} is a structure: its fields are shared by Input(…, shared=True).")
@@ -157,7 +157,7 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
             f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible.",
             code="bad-signature",
         )
-    keywords = _spread_defaults(function.__name__, [p.name for p in positional], by_keyword, signature.bundles)
+    keywords = _expand_defaults(function.__name__, [p.name for p in positional], by_keyword, signature.bundles)
     for name in dict.fromkeys(name.partition(".")[0] for name in signature.optional):
         if name not in keywords:
             raise SignatureError(
@@ -185,7 +185,7 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
     return positional[0].name, names, keywords
 
 
-def _spread_defaults(
+def _expand_defaults(
     function: str, positional: list[str], parameters: list[inspect.Parameter], bundles: Mapping[str, Bundle]
 ) -> dict[str, Any]:
     """Keyword-only parameters with their defaults, the fields of bundles in their places."""
@@ -212,7 +212,7 @@ def _check_default(function: str, name: str, group: Group, default: Any) -> None
     """Raise unless the parameter of a structure has no default, or the one that the structure has by itself."""
     if default in (None, inspect.Parameter.empty):
         return
-    if not isinstance(default, group.kind) or group.given(default):
+    if not isinstance(default, group.kind) or group.given_fields(default):
         raise SignatureError(
             f"{function}: the default of {name!r} is {default!r}; it has to be {group.kind.__name__}() with all fields "
             "left out: defaults are those of the class."

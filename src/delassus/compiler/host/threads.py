@@ -1,7 +1,7 @@
 """Large batches over several threads.
 
 A batch is cut along one of its axes into pieces that run the same ufunc, which holds no lock while it computes.
-States do not depend on their neighbours, so the result is bit for bit that of one thread.
+States do not depend on their neighbors, so the result is bit for bit that of one thread.
 """
 
 from __future__ import annotations
@@ -63,6 +63,9 @@ def threads(n: int | None = None) -> int:
     """How many threads a kernel may use for a large batch; with `n`, set it first (1 turns threading off).
 
     At the start it is the number of cores that this process may use.
+
+    >>> dl.threads() >= 1
+    True
     """
     if n is not None:
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
@@ -85,19 +88,22 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
         try:
             return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
         except ValueError as error:
-            raise _explained(kernel, arrays, error) from None
+            raise _explain(kernel, arrays, error) from None
         except OverflowError:
-            raise TypeError(f"{kernel.name} got a whole number that is too large for {kernel.dtype}.") from None
+            raise TypeError(f"{kernel.name} got an integer that is too large for {kernel.dtype}.") from None
     batch, axis, pieces = plan
     kernel.widths.need(many=True)  # not in the threads, which would wait if this one compiles something else
     outs = tuple(np.empty(batch + o.shape, kernel.dtype) for o in kernel.outputs) if out is None else _as_tuple(out)
 
     def piece(part: slice) -> None:
-        ins = [_cut(x, len(o.shape), axis - len(batch), part) for x, o in zip(arrays, kernel.inputs, strict=True)]
+        ins = [
+            _slice_batch(x, len(o.shape), axis - len(batch), part) for x, o in zip(arrays, kernel.inputs, strict=True)
+        ]
         kernel.ufunc(
             *ins,
             out=tuple(
-                _cut(x, len(o.shape), axis - len(batch), part) for x, o in zip(outs, kernel.outputs, strict=True)
+                _slice_batch(x, len(o.shape), axis - len(batch), part)
+                for x, o in zip(outs, kernel.outputs, strict=True)
             ),
         )
 
@@ -120,7 +126,7 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
     return outs[0] if len(outs) == 1 else outs
 
 
-def _explained(kernel: Compiled, arrays: tuple[Any, ...], error: ValueError) -> ValueError:
+def _explain(kernel: Compiled, arrays: tuple[Any, ...], error: ValueError) -> ValueError:
     """The error of a ufunc, which counts its operands, with the names of those whose shapes do not fit."""
     leads = {}
     for x, operand in zip(arrays, kernel.inputs, strict=False):
@@ -181,7 +187,7 @@ def _fits(kernel: Compiled, arrays: tuple[Any, ...], out: Any, batch: tuple[int,
     )
 
 
-def _cut(x: Any, core: int, axis: int, part: slice) -> Any:
+def _slice_batch(x: Any, core: int, axis: int, part: slice) -> Any:
     """A piece of an array along a batch axis (counted from the end of the batch), whole where it broadcasts."""
     position = x.ndim - core + axis
     if position < 0 or x.shape[position] == 1:

@@ -21,7 +21,7 @@ import numpy as np
 from delassus.compiler.backends.native import compiling, free_unused
 from delassus.compiler.backends.target import Target
 from delassus.compiler.host.build import Compiled
-from delassus.compiler.host.known_calls import KnownCall
+from delassus.compiler.host.known_calls import CallPlan
 
 LIMIT: Final = 512 << 20
 """Bytes that compiled kernels may take together, unless somebody says otherwise."""
@@ -46,7 +46,7 @@ class Versions:
 
     def __init__(self) -> None:
         self.built: dict[Hashable, _Version] = {}
-        self.recent: dict[Any, KnownCall] = {}
+        self.recent: dict[Any, CallPlan] = {}
 
     def find(self, key: Hashable, make: Callable[[], Compiled]) -> Compiled:
         """The version for a key, which is made if there is none."""
@@ -66,7 +66,7 @@ class Versions:
         found = (version.compiled for version in self.built.values())
         return next((c for c in found if (c.program, c.target) == (digest, target)), None)
 
-    def remember(self, key: Hashable, call: KnownCall) -> None:
+    def remember(self, key: Hashable, call: CallPlan) -> None:
         """Make a version known by the identity of its model."""
         if len(self.recent) >= RECENT:
             self.recent.clear()
@@ -79,11 +79,11 @@ class Versions:
 
 
 @dataclass
-class _Bound:
+class _BoundVersion:
     bytes: int
 
 
-_bound = _Bound(LIMIT)
+_bound = _BoundVersion(LIMIT)
 _clock = count(1)
 _kernels: WeakSet[Versions] = WeakSet()
 """Those that have, or had, a version; changed and read only where `compiling` is held."""
@@ -112,6 +112,9 @@ def kernel_memory(limit: int | None = None) -> int:
 
     At the start it is 512 MiB. Versions of kernels that were used longest ago are let go of beyond it, and are made
     again when they are called.
+
+    >>> dl.compiler.kernel_memory() > 0
+    True
     """
     if limit is not None:
         if not isinstance(limit, (int, np.integer)) or isinstance(limit, bool) or limit < 0:

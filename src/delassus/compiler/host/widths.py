@@ -21,7 +21,7 @@ from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.digest import source_digest
 from delassus.compiler.host import cache
 from delassus.compiler.host.runtime import Descriptor
-from delassus.compiler.tracing.trace import untraced
+from delassus.compiler.tracing.trace import suspend_trace
 
 _MEMORY_OF_ANY: Final = 128 * 1024
 _MEMORY_PER_BYTE: Final = 3
@@ -48,7 +48,7 @@ class Widths:
         if not self._descriptor.has(many):
             with native.compiling:
                 if not self._descriptor.has(many):
-                    with nullcontext() if self._stored else cache.disabled():
+                    with nullcontext() if self._stored else cache.disable_cache():
                         self._make(many)
 
     def _make(self, many: bool) -> None:
@@ -77,7 +77,7 @@ class Widths:
         if self._plan is None:
             kept: Template = pickle.loads(zlib.decompress(self._kept))
             return kept
-        with untraced():
+        with suspend_trace():
             return emit_template(self._plan(), self._target)
 
 

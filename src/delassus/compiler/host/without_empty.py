@@ -33,7 +33,7 @@ def run(
     batch = np.broadcast_shapes(*[s[: len(s) - len(o.shape)] for s, o in zip(shapes, inputs, strict=True)])
     some_in, some_out = (tuple(o for o in side if o.size) for side in (inputs, outputs))
 
-    def shortened(*given: Any) -> Any:
+    def call_without_empty(*given: Any) -> Any:
         left = iter(given)
         results = case(*[next(left) if o.size else np.zeros(o.shape) for o in inputs])
         returned = results if isinstance(results, tuple) else (results,)
@@ -43,7 +43,7 @@ def run(
         return build(Recipe(name, case.definition.doc, some_in, some_out, trace, None, target))
 
     found: Iterator[Any] = iter(())
-    trace = partial(record, name, shortened, some_in, some_out)
+    trace = partial(record, name, call_without_empty, some_in, some_out)
     if not some_out:  # nothing to compile, but what the function refuses is refused all the same
         trace()
     else:

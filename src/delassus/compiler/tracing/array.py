@@ -2,7 +2,7 @@
 
 An `Array` is a NumPy array of graph values (integers) together with its trace. Indexing, slicing, reshaping
 and item assignment are NumPy's own, done on those integers, so views are views and broadcasting broadcasts.
-Arithmetic makes new values. An array holds floats or truth values, never both: what joins or receives the other
+Arithmetic makes new values. An array holds floats or booleans, never both: what joins or receives the other
 kind converts it, as NumPy does. Zero-dimensional arrays stand for scalars and, like NumPy's scalars, are not
 changed in place, unless they are views.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.graph.graph import Builder
-from delassus.compiler.tracing.handlers import HANDLERS, dispatch, store, unsupported
+from delassus.compiler.tracing.handlers import HANDLERS, dispatch, store, unsupported_error
 
 Ids: TypeAlias = NDArray[np.int64]
 
@@ -92,11 +92,11 @@ def _unary(function: Any) -> Callable[[Array], Any]:
     return operator
 
 
-def _refused(function: Any) -> Callable[..., NoReturn]:
+def _refuse(function: Any) -> Callable[..., NoReturn]:
     """An operator that has no compiled form, which it says."""
 
     def operator(self: Array, *_: Any) -> NoReturn:
-        raise unsupported(function)
+        raise unsupported_error(function)
 
     return operator
 
@@ -109,14 +109,14 @@ def _method(function: Any) -> Callable[..., Any]:
 
 
 class Array:
-    """A traced array; behaves as a NumPy array of float64 (or of truth values, after a comparison)."""
+    """A traced array; behaves as a NumPy array of float64 (or of booleans, after a comparison)."""
 
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
     __slots__ = ("ids", "origin", "truths")
 
     def __init__(self, origin: Recording, ids: Ids, truths: bool = False) -> None:
-        """Values of a trace; `truths` if there are truth values among them, which are numbers beside floats."""
+        """Values of a trace; `truths` if there are booleans among them, which are numbers beside floats."""
         self.origin = origin
         if truths:
             values = ids.ravel().tolist()
@@ -126,8 +126,8 @@ class Array:
         self.ids = ids
         self.truths = truths
 
-    def entered(self, trace: Recording) -> Array:
-        """The same array in a trace inside its own, where the body of a loop is recorded."""
+    def enter(self, trace: Recording) -> Array:
+        """The array as a value of an inner trace, in which the body of a loop is recorded."""
         ids = [trace.enter(v) for v in self.ids.ravel().tolist()]
         return Array(trace, np.array(ids, np.int64).reshape(self.shape), self.truths)
 
@@ -148,7 +148,7 @@ class Array:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """`bool` for truth values, else `float64`."""
+        """`bool` for booleans, else `float64`."""
         return np.dtype(bool if self.truths else np.float64)
 
     @property
@@ -262,7 +262,7 @@ class Array:
         _in_place(np.floor_divide),
     )
     __mod__, __rmod__, __imod__ = _binary(np.remainder), _binary(np.remainder, True), _in_place(np.remainder)
-    __round__ = _refused(np.round)
+    __round__ = _refuse(np.round)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
     __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
@@ -276,7 +276,7 @@ class Array:
     argsort, argmin, argmax = _method(np.argsort), _method(np.argmin), _method(np.argmax)
 
     def copy(self) -> Array:
-        """The same values in an array of their own."""
+        """A copy of the array."""
         result: Array = HANDLERS[np.copy](self)
         return result
 
@@ -290,7 +290,7 @@ class Array:
         return Array(self.origin, self.ids.flatten(), self.truths)
 
     def reshape(self, *shape: Any) -> Array:
-        """The same values in another shape."""
+        """The values in another shape."""
         return Array(self.origin, self.ids.reshape(*shape), self.truths)
 
     def transpose(self, *axes: Any) -> Array:
@@ -298,7 +298,7 @@ class Array:
         return Array(self.origin, self.ids.transpose(*axes), self.truths)
 
     def astype(self, dtype: Any, **_: Any) -> Array:
-        """A copy; truth values become 1.0 and 0.0. Traced values are float64 or truth values, nothing else."""
+        """A copy; booleans become 1.0 and 0.0. Traced values are float64 or booleans, nothing else."""
         if np.dtype(dtype) == np.float64:
             return self.origin.map(self.origin.builder.number, self.origin.lift(self))
         if np.dtype(dtype) == np.bool_:

@@ -58,14 +58,14 @@ def census(trace: Callable[[], Program]) -> Counter[Line]:
         program = trace()
     finally:
         builder_type.reset(token)
-    return _counted(program)
+    return _count_lines(program)
 
 
-def _counted(program: Program) -> Counter[Line]:
+def _count_lines(program: Program) -> Counter[Line]:
     silent = ("input", "part")
     lines = Counter(kind.line for kind, *_ in program.nodes if isinstance(kind, _Kind) and kind not in silent)
     for loop in program.loops:
-        lines += _counted(loop.body)
+        lines += _count_lines(loop.body)
     return lines
 
 
@@ -91,12 +91,12 @@ class _Watching(Builder):
 
 def _line(frame: FrameType | None) -> Line:
     """The innermost line outside of what makes operations for others."""
-    while frame is not None and frame.f_back is not None and _skipped(frame.f_globals.get("__name__", "")):
+    while frame is not None and frame.f_back is not None and _is_skipped(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     assert frame is not None
     return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
 
 
 @cache
-def _skipped(module: str) -> bool:
+def _is_skipped(module: str) -> bool:
     return any(module == skipped or module.startswith(skipped + ".") for skipped in _SKIPPED)

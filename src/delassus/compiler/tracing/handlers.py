@@ -20,7 +20,7 @@ def handles(*functions: Any) -> Callable[[F], F]:
     return register
 
 
-def unsupported(function: Any) -> TypeError:
+def unsupported_error(function: Any) -> TypeError:
     """The error for a NumPy function that has no traced form."""
     name = getattr(function, "__name__", str(function))
     module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy").lstrip(".")
@@ -36,7 +36,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     """Run the traced form of a NumPy function, or say that there is none."""
     handler = HANDLERS.get(function)
     if handler is None:
-        raise unsupported(function)
+        raise unsupported_error(function)
     out = kwargs.pop("out", None)
     out = out[0] if isinstance(out, tuple) else out
     inputs = getattr(function, "nin", len(args))
@@ -57,5 +57,5 @@ def store(function: Any, out: Any, result: Any) -> None:
             "delassus.numpy.zeros, which is traced inside a kernel."
         )
     if out.truths and not result.truths:
-        raise TypeError(f"np.{function.__name__} cannot write numbers into an array of truth values.")
+        raise TypeError(f"np.{function.__name__} cannot write numbers into an array of booleans.")
     out[...] = result

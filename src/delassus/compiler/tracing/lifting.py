@@ -21,10 +21,10 @@ def lift(*arguments: Any) -> list[Array]:
 
 
 def floats(*arguments: Any) -> list[Array]:
-    """Arguments as traced arrays of floats: truth values become 1.0 and 0.0."""
+    """Arguments as traced arrays of floats: booleans become 1.0 and 0.0."""
     return [x if not x.truths else x.astype(float) for x in lift(*arguments)]
 
 
 def truths(*arguments: Any) -> list[Array]:
-    """Arguments as traced arrays of truth values: a number is true unless it is zero."""
+    """Arguments as traced arrays of booleans: a number is true unless it is zero."""
     return [x if x.truths else x.astype(bool) for x in lift(*arguments)]

@@ -34,7 +34,7 @@ def record(
     trace = Trace()
     with trace.recording():
         arguments = [_argument(trace, k, operand) for k, operand in enumerate(inputs)]
-        returned = checked_results(name, function(*arguments), outputs, trace)
+        returned = check_results(name, function(*arguments), outputs, trace)
     number = trace.builder.number
     results = tuple(tuple(number(v) for v in r.ids.ravel().tolist()) for r in returned)
     return trace.builder.finish(inputs, outputs, results)
@@ -47,7 +47,7 @@ def _argument(trace: Trace, k: int, operand: Operand) -> Array:
     return Array(trace, np.array(ids, np.int64).reshape(operand.shape))
 
 
-def checked_results(name: str, returned: Any, outputs: Sequence[Operand], trace: Trace | None) -> list[Any]:
+def check_results(name: str, returned: Any, outputs: Sequence[Operand], trace: Trace | None) -> list[Any]:
     """What a kernel's function returned, one array per output of the signature, or an error that says what is off.
 
     Traced if a trace is given, plain arrays of float64 otherwise.
@@ -106,7 +106,7 @@ def inline(
             )
     trace.calls.append(call)
     try:
-        results = checked_results(name, function(*lifted), outputs, trace)
+        results = check_results(name, function(*lifted), outputs, trace)
     except RecursionError:
         if len(trace.calls) == 1:
             raise

@@ -37,12 +37,12 @@ class SharedArray(Array):
             self._made.setflags(write=False)
         return self._made
 
-    def moved(self, places: Any) -> SharedArray:
+    def select_elements(self, places: Any) -> SharedArray:
         """Other elements of the same operand."""
         return SharedArray(self.origin, self.operand, np.asarray(places))
 
-    def entered(self, trace: Recording) -> SharedArray:
-        """The same array in the body of a loop."""
+    def enter(self, trace: Recording) -> SharedArray:
+        """The array as a value of the body of a loop."""
         return SharedArray(trace, self.operand, self.places)
 
     @property
@@ -62,20 +62,20 @@ class SharedArray(Array):
 
     @property
     def T(self) -> SharedArray:
-        """The transpose."""
-        return self.moved(self.places.T)
+        """The transpose of the array."""
+        return self.select_elements(self.places.T)
 
     @property
     def mT(self) -> SharedArray:
         """The last two axes exchanged."""
-        return self.moved(self.places.swapaxes(-1, -2))
+        return self.select_elements(self.places.swapaxes(-1, -2))
 
     def __len__(self) -> int:
         return len(self.places)
 
     def __getitem__(self, key: Any) -> Array:
         try:
-            return self.moved(self.places[key])
+            return self.select_elements(self.places[key])
         except (TypeError, IndexError):
             return super().__getitem__(key)  # says what is wrong
 
@@ -83,16 +83,16 @@ class SharedArray(Array):
         raise TypeError("a shared array is read in place by all states and cannot be changed: change a copy of it.")
 
     def reshape(self, *shape: Any) -> SharedArray:
-        """The same elements in another shape."""
-        return self.moved(self.places.reshape(*shape))
+        """The elements in another shape."""
+        return self.select_elements(self.places.reshape(*shape))
 
     def ravel(self) -> SharedArray:
         """The elements on one axis."""
-        return self.moved(self.places.ravel())
+        return self.select_elements(self.places.ravel())
 
     def transpose(self, *axes: Any) -> SharedArray:
         """The axes in another order."""
-        return self.moved(self.places.transpose(*axes))
+        return self.select_elements(self.places.transpose(*axes))
 
     def straight(self, axis: int) -> list[tuple[int, int]] | None:
         """First places and steps of all rows along an axis, if the steps are regular."""

@@ -45,7 +45,7 @@ def current() -> Trace | None:
 
 
 @contextmanager
-def untraced() -> Iterator[None]:
+def suspend_trace() -> Iterator[None]:
     """Compute with plain numbers for a while, in the middle of a trace."""
     token = _current.set(None)
     try:
@@ -74,7 +74,7 @@ class Trace:
 
     In the body of a loop, `captured` holds the values of the parent that the body uses, with what they are called in
     here, and `active` tells whether a state takes part, if the loop may end early. `flags` are values that stand for
-    truth values in memory: 1.0 or 0.0, and never NaN.
+    booleans in memory: 1.0 or 0.0, and never NaN.
     """
 
     def __init__(self, parent: Recording | None = None) -> None:
@@ -108,7 +108,7 @@ class Trace:
             if x.origin is self and self.open:
                 return x
             if self.parent is not None and self.open and self._is_around(x.origin):
-                return self.parent.lift(x).entered(self)
+                return self.parent.lift(x).enter(self)
             if _is_inside(x.origin, self):
                 raise LeakedTracer(
                     f"a traced value of shape {x.shape} leaves the body of a loop without being returned: carry it, or "
@@ -127,7 +127,7 @@ class Trace:
         if numbers.dtype.kind not in "biuf":
             raise TypeError(
                 f"cannot mix traced values with an array of dtype {numbers.dtype}: only real numbers and "
-                "truth values can enter a kernel."
+                "booleans can enter a kernel."
             )
         ids = [self.builder.constant(number) for number in numbers.ravel().tolist()]
         return Array(self, np.array(ids, np.int64).reshape(numbers.shape), numbers.dtype.kind == "b")
@@ -157,7 +157,7 @@ class Trace:
         return self.captured[value]
 
     def map(self, make: Callable[..., int], *arrays: Array, truths: bool = False) -> Array:
-        """Apply a maker of values element by element, with broadcasting; `truths` if it makes truth values."""
+        """Apply a maker of values element by element, with broadcasting; `truths` if it makes booleans."""
         ids = [a.ids for a in arrays]
         shape = ids[0].shape
         if any(i.shape != shape for i in ids):

@@ -64,6 +64,11 @@ def delassus_matrix(mechanism: Mechanism, q: Traced, *, method: str = "auto", ti
         method: "pv_osimr" O(n + m²), "efpa" O(n + m d + m²), "ltl" O(n d² + m d² + m² d), or "auto" for the fastest:
             pv_osimr, or ltl where joints share coordinates (mimicry), which has no recursion over the tree.
         time: () [s] what rows move with, needed where they do (input at run time).
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> G = dl.delassus_matrix(loop, loop.model.posture("home"))
+    >>> bool(np.array_equal(G, G.T))
+    True
     """
     return mirror(lower_delassus(mechanism, q, method, time))
 
@@ -82,6 +87,10 @@ def operational_inertia(
         method: How J M⁻¹ Jᵀ is formed, to be inverted (as for `delassus_matrix`), or "caba_osim", which forms Λ itself
             in O(n + m²), faster for many rows, and loses digits where ε is small (see `caba_osim`).
         time: () [s] what rows move with, needed where they do (input at run time).
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.constrained.operational_inertia(loop, loop.model.posture("home")).shape
+    (3, 3)
     """
     damping = damping_rows(mechanism, proximal)
     one_of("method", method, ("auto", "ltl", *TREE_METHODS, "caba_osim"), code="unknown-method")
@@ -92,7 +101,12 @@ def operational_inertia(
 
 
 class KktFactors(NamedTuple):
-    """K = U D Uᵀ with U = [U_Λ Y; 0 U_M], unit upper triangular, and D = (-D_Λ, D_M)."""
+    """K = U D Uᵀ with U = [U_Λ Y; 0 U_M], unit upper triangular, and D = (-D_Λ, D_M).
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.constrained.kkt_factor(loop, loop.model.posture("home")).U_tree.shape
+    (3, 3)
+    """
 
     U_rows: Any
     """U_Λ (…, m, m): J M⁻¹ Jᵀ + E + C = U_Λ D_Λ U_Λᵀ."""
@@ -107,14 +121,19 @@ class KktFactors(NamedTuple):
 
 
 class KktInverse(NamedTuple):
-    """K⁻¹ = [-Λ, B; Bᵀ, N]."""
+    """K⁻¹ = [-Λ, B; Bᵀ, N].
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.constrained.kkt_inverse_blocks(loop, loop.model.posture("home")).coupling.shape
+    (3, 3)
+    """
 
     corner: Any
     """-Λ (…, m, m), Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ the operational-space inertia [kg, kg·m²]."""
     coupling: Any
     """B = Λ J M⁻¹ (…, m, nv): the transposed of the pseudo-inverse of J that is weighted by M."""
     free: Any
-    """N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (…, nv, nv): accelerations per generalised force, where the rows allow them."""
+    """N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (…, nv, nv): accelerations per generalized force, where the rows allow them."""
 
 
 @kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": TIME, "proximal": PROXIMAL}, result=KktFactors)
@@ -134,10 +153,15 @@ def kkt_factor(
         time: () [s] what rows move with, needed where they do (input at run time).
         proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
             yield (`natural_proximal`).
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> U_rows, D_rows, Y, U_tree, D_tree = dl.constrained.kkt_factor(loop, loop.model.posture("home"))
+    >>> bool(np.all(D_tree > 0.0))
+    True
     """
     if exact and proximal is not None:
         raise BadArgument(
-            "proximal is given to factors that are exact, which have none: leave out one of the two.",
+            "exact=True takes no proximal parameter: leave one of the two out.",
             code="conflicting-arguments",
         )
     factors = factor(mechanism, q, proximal, time, exact)
@@ -168,6 +192,9 @@ def kkt_inverse_blocks(
         proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
             yield (`natural_proximal`). An exact inverse takes no more than its ratios, as the norm of forces where
             they are not unique; one number makes that the Euclidean norm.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> corner, coupling, free = dl.constrained.kkt_inverse_blocks(loop, loop.model.posture("home"))
     """
     M_inverse = inverse_mass_matrix(mechanism.model, q)
     if exact:

@@ -4,7 +4,7 @@ With R = E + C and penalties ρ = R⁻¹ on the rows, the inverse is
 
     Λ = ρ - ρ J (M + Jᵀ ρ J)⁻¹ Jᵀ ρ:
 
-`pv_osim` on the links with their penalties, as `caba` has them. O(n + m²) operations, where a factorisation takes m³.
+`pv_osim` on the links with their penalties, as `caba` has them. O(n + m²) operations, where a factorization takes m³.
 Where loops or ties couple links, the rows' forces travel one by one, in O(n + m² d) for depth d.
 
 Where rows move freely (σ ≫ ε, σ the eigenvalues of J M⁻¹ Jᵀ), both terms are about 1/ε and what is left of them is 1/σ:

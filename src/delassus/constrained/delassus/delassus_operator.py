@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.by_products import damping_rows, factor
@@ -43,6 +43,11 @@ def delassus_apply(
         x: Forces of the rows (m,) [N, N·m].
         proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; None for neither E nor C.
         time: () [s] what rows move with, needed where they do (input at run time).
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, x = loop.model.posture("home"), np.ones(3)
+    >>> bool(np.allclose(dl.constrained.delassus_apply(loop, q, x), dl.delassus_matrix(loop, q) @ x))
+    True
     """
     if links_of(mechanism.model).mimics:
         J = constraint_jacobian(mechanism, q, time=time)
@@ -68,8 +73,12 @@ def delassus_solve(
         refinements: How often the residual is solved for again: each time divides the error by what penalties have
             left of the digits, 1e6 and more. The first one costs a second elimination of the tree.
         time: () [s] what rows move with, needed where they do (input at run time).
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.constrained.delassus_solve(loop, loop.model.posture("home"), np.ones(3), proximal=1e-3).shape
+    (3,)
     """
-    whole_number("refinements", refinements, 0, 1000)
+    check_integer("refinements", refinements, 0, 1000)
     if links_of(mechanism.model).mimics:
         return factor(mechanism, q, proximal, time).solve_rows(b)
     damping = damping_rows(mechanism, proximal)

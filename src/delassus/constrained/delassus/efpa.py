@@ -21,7 +21,7 @@ import delassus.numpy as np
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.row_forces import Piece
 from delassus.dynamics.tree.poses import Pair
-from delassus.dynamics.tree.sweep import ZERO, carried
+from delassus.dynamics.tree.sweep import ZERO, propagate_acceleration
 from delassus.model.parts import WORLD
 
 
@@ -59,9 +59,9 @@ def _answer(body: ArticulatedTree, u: dict[int, Any]) -> tuple[dict[int, Any], d
     motion: dict[int, Pair] = {WORLD: ZERO}
     for i in sorted(u):
         free = body.joints[i]
-        a = carried(body.poses[i], motion[free.link.parent])
+        a = propagate_acceleration(body.poses[i], motion[free.link.parent])
         held = free.W[:3].T @ a[0] + free.W[3:].T @ a[1]
         joint[i] = free.push(u[i]) - held
-        motion[i] = free.moved(a, joint[i])
+        motion[i] = free.accelerate(a, joint[i])
     del motion[WORLD]
     return joint, motion

@@ -34,6 +34,10 @@ def natural_proximal(mechanism: Mechanism, share: float = 1e-6) -> NDArray[numpy
     Args:
         mechanism: The robot and its constraints.
         share: A smaller one needs fewer iterations, and costs digits, sooner in the methods with penalties.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.constrained.natural_proximal(loop).shape
+    (3,)
     """
     positive_number("share", share)
     return share * numpy.array(row_mobilities(mechanism))

@@ -44,7 +44,7 @@ class _Traveller:
 
 @dataclass(frozen=True)
 class _Exchange:
-    """Travellers (numbers) that are the combinations C (len, 6) of six units (numbers) from a link on."""
+    """Travelers (numbers) that are the combinations C (len, 6) of six units (numbers) from a link on."""
 
     travellers: list[int]
     C: Any
@@ -56,7 +56,7 @@ def pv_osim(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
     tree = body.tree
     at: list[list[_Traveller]] = [[] for _ in tree.links]
     numbers = count()
-    rows: dict[int, int] = {}  # of travellers, by their numbers
+    rows: dict[int, int] = {}  # of travelers, by their numbers
     for piece in pieces:
         _join(at[piece.link], _Traveller(next(numbers), piece.row, piece.force, piece.driven))
         rows.update({t.number: t.row for t in at[piece.link] if t.row is not None})
@@ -82,16 +82,16 @@ def pv_osim(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
             if link.parent >= 0:
                 _join(at[link.parent], _Traveller(traveller.number, traveller.row, force))
     G = np.zeros((m, m))
-    for (a, b), value in _resolved(gathered, exchanges).items():
+    for (a, b), value in _resolve_exchanges(gathered, exchanges).items():
         if a in rows and b in rows:
             s, r = max(rows[a], rows[b]), min(rows[a], rows[b])
-            # Two travellers of one row couple twice in its diagonal element: as a with b, and as b with a.
+            # Two travelers of one row couple twice in its diagonal element: as a with b, and as b with a.
             G[s, r] = G[s, r] + (2.0 * value if r == s and a != b else value)
     return G
 
 
 def _join(here: list[_Traveller], new: _Traveller) -> None:
-    """Add a traveller to those on a link; two of one row go on as one."""
+    """Add a traveler to those on a link; two of one row go on as one."""
     for k, old in enumerate(here):
         if old.row is not None and old.row == new.row:
             driven = [d for d in (old.driven, new.driven) if d is not None]
@@ -101,8 +101,8 @@ def _join(here: list[_Traveller], new: _Traveller) -> None:
     here.append(new)
 
 
-def _resolved(gathered: dict[tuple[int, int], Any], exchanges: list[_Exchange]) -> dict[tuple[int, int], Any]:
-    """Ω of all pairs of travellers: from the base outward, Ω = O + C Ω_units Cᵀ where some were exchanged for units."""
+def _resolve_exchanges(gathered: dict[tuple[int, int], Any], exchanges: list[_Exchange]) -> dict[tuple[int, int], Any]:
+    """Ω of all pairs of travelers: from the base outward, Ω = O + C Ω_units Cᵀ where some were exchanged for units."""
     omega = dict(gathered)
     outside = {number for exchange in exchanges for number in exchange.travellers}
     known = {number for pair in gathered for number in pair} - outside

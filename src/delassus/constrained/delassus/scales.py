@@ -52,7 +52,7 @@ def row_groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
 
 
 def joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
-    """The acceleration of each joint per unit of its generalised force (nv,) [1/kg, 1/(kg·m²)]: the diagonal of M⁻¹.
+    """The acceleration of each joint per unit of its generalized force (nv,) [1/kg, 1/(kg·m²)]: the diagonal of M⁻¹.
 
     The largest in the same configurations. It makes numbers of different joints comparable.
     """
@@ -61,7 +61,7 @@ def joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
 
 
 def joint_inertias(mechanism: Mechanism) -> tuple[float, ...]:
-    """The generalised force of each joint per unit of its acceleration (nv,) [kg, kg·m²]: the diagonal of M.
+    """The generalized force of each joint per unit of its acceleration (nv,) [kg, kg·m²]: the diagonal of M.
 
     The largest in the same configurations.
     """
@@ -107,7 +107,7 @@ def _sizes(mechanism: Mechanism) -> tuple[float, ...]:
 
 
 def length_of(model: Model) -> float:
-    """The length of a robot [m]: the largest distance from a joint to the next, to a frame or to a centre of mass."""
+    """The length of a robot [m]: the largest distance from a joint to the next, to a frame or to a center of mass."""
     places = [joint.placement for joint in model.joints] + [frame.placement for frame in model.frame_list]
     lengths = [math.hypot(*place.translation) for place in places]
     for joint in model.joints:

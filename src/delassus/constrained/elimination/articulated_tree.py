@@ -18,7 +18,7 @@ from delassus.constraints.mechanism.rows import Rows
 from delassus.dynamics.tree.articulated import FreeJoint
 from delassus.dynamics.tree.poses import Pair, Pose
 from delassus.dynamics.tree.sums import total
-from delassus.dynamics.tree.sweep import ZERO, carried
+from delassus.dynamics.tree.sweep import ZERO, propagate_acceleration
 from delassus.model.links import Links
 from delassus.model.parts import WORLD
 
@@ -88,17 +88,17 @@ class ArticulatedTree:
         a = np.zeros(len(push))
         tied: dict[int, Any] = {}
 
-        def felt(other: Port | int) -> Any:
+        def reaction(other: Port | int) -> Any:
             return other.felt(motion[other.link]) if isinstance(other, Port) else tied[other]
 
         for i in (i for i in reversed(self.order) if i in links):
             link, joint, bonds = self.tree.links[i], self.joints[i], self.bonds[i]
-            here = carried(self.poses[i], motion[link.parent], None if product is None else product[i])
+            here = propagate_acceleration(self.poses[i], motion[link.parent], None if product is None else product[i])
             own = joint.answer(push[joint.at], here)
             if bonds.felt:
                 pull = np.zeros(link.motion.nv)
                 for other, T in bonds.felt:
-                    pull = pull + T.T @ felt(other)
+                    pull = pull + T.T @ reaction(other)
                 pulled = joint.push(pull)
                 own = own - pulled
             for tie in bonds.ties:
@@ -108,8 +108,8 @@ class ArticulatedTree:
                 elif product is not None:
                     y = y + tie.K[:, :3] @ product[i][0] + tie.K[:, 3:] @ product[i][1]
                 if tie.port is not None or tie.row in tied:
-                    y = y + felt(tie.row if tie.port is None else tie.port)
+                    y = y + reaction(tie.row if tie.port is None else tie.port)
                 tied[tie.row] = y
-            motion[i] = joint.moved(here, own)
+            motion[i] = joint.accelerate(here, own)
             a[joint.at] = own
         return motion, a, tied

@@ -35,7 +35,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constrained.elimination.ports import Bonds, Loosened, Part, Port, ties_of
+from delassus.constrained.elimination.ports import Bonds, Part, PartialTie, Port, ties_of
 from delassus.constraints.mechanism.rows import Rows
 from delassus.dynamics.tree.articulated import FreeJoint
 from delassus.dynamics.tree.poses import Blocks, Pair, Pose
@@ -69,7 +69,7 @@ class Couplings:
         here = self._on(i)
         if not here:
             return None
-        inertia, force = self._folded(here)
+        inertia, force = self._fold_ports(here)
         return (mirror(inertia[:3, :3]), inertia[:3, 3:], mirror(inertia[3:, 3:])), (force[:3], force[3:])
 
     def eliminate(
@@ -82,8 +82,8 @@ class Couplings:
         """
         ties = {row: parts[i] for row, parts in sorted(self.ties.items()) if i in parts}
         own = joint.answer(np.zeros(len(u)) if ties else push, still)
-        moved = joint.moved(still, own)
-        here = {port.number: Part(port.K) for port in self._coupled(i)} | ties
+        moved = joint.accelerate(still, own)
+        here = {port.number: Part(port.K) for port in self._coupled_ports(i)} | ties
         self._merge_partners(i, here)
         V: dict[int, Any] = {}
         T: dict[int, Any] = {}
@@ -99,7 +99,7 @@ class Couplings:
                 self.l[q] = self.l[q] + C @ felt if q in self.l else C @ felt
         if ties:
             both = [number for number in here if number in T]
-            joint = joint.held(sum(V[number].T @ T[number] for number in both))
+            joint = joint.with_stiffness(sum(V[number].T @ T[number] for number in both))
             push = joint.push(u - sum(V[number].T @ self.l[number] for number in both))
             self.l |= {number: self.l[number] + mine @ push for number, mine in T.items()}
         for number, mine in T.items():
@@ -113,7 +113,7 @@ class Couplings:
             self._hand_on(number, i, joint.link.parent, pose, left[number])
         known = self.ports.keys() | self.ties.keys()
         felt = tuple((self.ports.get(number, number), T[number]) for number in T if number in known)
-        loose = tuple(Loosened(row, V[row], np.concatenate(left[row][0])[None], self.ports.get(row)) for row in ties)
+        loose = tuple(PartialTie(row, V[row], np.concatenate(left[row][0])[None], self.ports.get(row)) for row in ties)
         return joint, push, Bonds(felt, loose)
 
     def _hand_on(self, number: int, i: int, parent: int, pose: Pose, left: list[Pair]) -> None:
@@ -132,9 +132,9 @@ class Couplings:
         else:
             self.ties[number] = parts
 
-    def _coupled(self, i: int) -> list[Port]:
+    def _coupled_ports(self, i: int) -> list[Port]:
         """The ports of link i that are coupled with others; those that are not, any more, are dropped."""
-        ports = self._merged([port for port in self._on(i) if self._partners(port.number)])
+        ports = self._merge_ports([port for port in self._on(i) if self._partners(port.number)])
         for port in self._on(i):
             if port not in ports:
                 del self.ports[port.number]
@@ -185,21 +185,21 @@ class Couplings:
         partners = {n for number in numbers for n in self._partners(number)}
         ports = [self.ports[n] for n in sorted(partners) if n in self.ports and self.ports[n].link != i]
         for link in sorted({port.link for port in ports}):
-            self._merged([port for port in ports if port.link == link])
+            self._merge_ports([port for port in ports if port.link == link])
 
-    def _merged(self, ports: list[Port]) -> list[Port]:
+    def _merge_ports(self, ports: list[Port]) -> list[Port]:
         """Ports of a link; one of all six directions in their stead, where they have more rows than that."""
         if sum(len(port.K) for port in ports) <= 6:
             return ports
         whole = self._new(ports[0].link, np.array(np.eye(6)))
-        self.B[whole.number], self.l[whole.number] = self._folded(ports)
+        self.B[whole.number], self.l[whole.number] = self._fold_ports(ports)
         for port in ports:
             for q in self._partners(port.number):
                 self._couple(whole.number, q, port.K.T @ self._uncouple(port.number, q))
             del self.ports[port.number]
         return [whole]
 
-    def _folded(self, ports: list[Port]) -> tuple[Any, Any]:
+    def _fold_ports(self, ports: list[Port]) -> tuple[Any, Any]:
         """What ports of one link have felt, and what couples them with each other, as inertia (6, 6) and force (6,)."""
         inertia, force = np.zeros((6, 6)), np.zeros(6)
         for k, port in enumerate(ports):

@@ -56,7 +56,7 @@ class TravellingRows:
 
 
 @dataclass(frozen=True)
-class Taken:
+class RowElimination:
     """The row that a direction took away: s, its place, Q, K'_1 and l'_1, and 1/σ; or whether s has vanished."""
 
     s: Any
@@ -80,7 +80,7 @@ class Direction:
     U: Any
     inverse: Any
     u: Any
-    taken: Taken | None
+    taken: RowElimination | None
     driven: list[int]
 
 
@@ -124,14 +124,14 @@ def eliminate(
     K[pivot], l[pivot] = np.where(vanished, row, 0.0), np.where(vanished, own, 0.0)
     A = mirror(A + np.outer(row * weight, row))
     p = p + row * (weight * own)
-    taken = Taken(s, pivot, Q, row, own, weight, vanished)
+    taken = RowElimination(s, pivot, Q, row, own, weight, vanished)
     used = tuple(n + (j == pivot) for j, n in enumerate(rows.used))
     direction = Direction(link.v + k, S, U, inverse, u, taken, [row for row, _ in driven])
     return direction, A, p, TravellingRows(K, l, used)
 
 
 def fold(rows: TravellingRows) -> tuple[TravellingRows, list[Reflection]]:
-    """Six rows that say what many say, by a QR factorisation of K; what is left has K = 0, and no force."""
+    """Six rows that say what many say, by a QR factorization of K; what is left has K = 0, and no force."""
     K, l, folds = rows.K, rows.l, []
     for column in range(6):
         s = np.array(K[:, column])

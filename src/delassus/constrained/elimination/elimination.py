@@ -20,11 +20,11 @@ from delassus.constrained.elimination.row_forces import row_forces
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, rows_in
-from delassus.dynamics.tree.articulated import driven_joint, free_joint
+from delassus.dynamics.tree.articulated import free_joint, prescribed_joint
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import Blocks
 from delassus.dynamics.tree.sums import at, total
-from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
+from delassus.dynamics.tree.sweep import ZERO, Inward, propagate_acceleration, world_acceleration
 from delassus.errors import BadArgument
 from delassus.linalg.products import mirror
 from delassus.model.links import Links, links_of
@@ -42,16 +42,17 @@ def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -
     check_inertias(mechanism.model)
     if links_of(mechanism.model).mimics:
         raise BadArgument(
-            f"joints of {mechanism.model.name!r} share coordinates (mimicry), so there is no recursion over its tree: "
+            f"joints of {mechanism.model.name!r} share coordinates (mimic joints), so there is no recursion "
+            "over its tree: "
             "take method='ltl'.",
             code="not-supported",
         )
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
     rows = rows_in(mechanism, motions)
-    return eliminated(motions, rows, rho)[0], rows
+    return eliminate_joints(motions, rows, rho)[0], rows
 
 
-def eliminated(
+def eliminate_joints(
     motions: LinkMotions,
     rows: Rows,
     rho: Any = None,
@@ -91,12 +92,12 @@ def eliminated(
         stiffness = None if rho is None else joint_penalty(tree, rows.untied, i, rho)
         if added is not None:
             stiffness = added[at(link)] if stiffness is None else stiffness + added[at(link)]
-        joint = driven_joint(link, A[i]) if i in driven_links else free_joint(link, A[i], stiffness)
+        joint = prescribed_joint(link, A[i]) if i in driven_links else free_joint(link, A[i], stiffness)
         u = joint.force(tau, p[i])
         u = u + driven[i] if i in driven else u
         push[joint.at] = joint.push(u)
         if couplings is not None and couplings.touch(i):
-            a = carried(poses[i], world if link.parent < 0 else ZERO, b[i])
+            a = propagate_acceleration(poses[i], world if link.parent < 0 else ZERO, b[i])
             joint, push[joint.at], bonds[i] = couplings.eliminate(i, joint, poses[i], u, push[joint.at], a)
         joints[i] = joint
         inward.hand_on(i, joint, u)

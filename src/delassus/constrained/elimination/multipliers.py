@@ -20,7 +20,7 @@ from delassus.linalg.ldl import Ldl, ldl
 
 
 @dataclass(frozen=True)
-class Eliminated:
+class MultiplierElimination:
     """Rows R, the factors of T, K_R and T⁻¹ K_R (r, 6) unless the world holds them, and T⁻¹ L_RU (r, u) of others U."""
 
     rows: list[int]
@@ -52,26 +52,26 @@ class Eliminated:
         return found - self.TL @ force[self.others] if self.others else found
 
 
-def eliminate(rows: list[int], K: dict[int, Any] | None, L: Any) -> tuple[Eliminated, dict[int, Any]]:
+def eliminate(rows: list[int], K: dict[int, Any] | None, L: Any) -> tuple[MultiplierElimination, dict[int, Any]]:
     """Eliminate some rows of a link, of which K holds all, and K of those left; L (m, m), lower triangle, is updated.
 
     Without K, the rows are all that are left in the world, which does not move.
     """
     T = ldl(_part(L, rows, rows))
     if K is None:
-        return Eliminated(rows, [], T, None, None, None), {}
+        return MultiplierElimination(rows, [], T, None, None, None), {}
     others = [r for r in sorted(K) if r not in rows]
     K_R = np.stack([K[r] for r in rows])
     TK = T.solve(K_R)
     if not others:
-        return Eliminated(rows, others, T, K_R, TK, None), {}
+        return MultiplierElimination(rows, others, T, K_R, TK, None), {}
     L_RU = _part(L, rows, others)
     TL = T.solve(L_RU)
     for i, r in enumerate(others):
         for j, t in enumerate(others[: i + 1]):
             L[r, t] = L[r, t] - L_RU[:, i] @ TL[:, j]
     left = {r: K[r] - L_RU[:, i] @ TK for i, r in enumerate(others)}
-    return Eliminated(rows, others, T, K_R, TK, TL), left
+    return MultiplierElimination(rows, others, T, K_R, TK, TL), left
 
 
 def _part(L: Any, rows: list[int], columns: list[int]) -> Any:

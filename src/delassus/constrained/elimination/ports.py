@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Loosened:
+class PartialTie:
     """A tie that a link has had a part in: its row, V = K S + F (1, n), and K - V Wᵀ (1, 6).
 
     `port` is what became of it, None if it is still a tie, or if the link was the last.
@@ -53,7 +53,7 @@ class Bonds:
     """What a link was coupled with when it was eliminated: ports, and ties by row, with T (r, n); its own ties."""
 
     felt: tuple[tuple[Port | int, Any], ...] = ()
-    ties: tuple[Loosened, ...] = ()
+    ties: tuple[PartialTie, ...] = ()
 
 
 def ties_of(tree: Links, rows: Rows) -> dict[int, dict[int, Part]]:

@@ -1,12 +1,12 @@
 """A root of the inverse mass matrix along the tree, M⁻¹ = R Rᵀ: what J R, R⁻¹ and R are, without forming any of them.
 
-The articulated-body recursion is a factorisation of M: the accelerations ν = q̈ + Wᵀ X a_π that a joint has beyond what
+The articulated-body recursion is a factorization of M: the accelerations ν = q̈ + Wᵀ X a_π that a joint has beyond what
 its link's inertia lets it have by itself, weighted by its articulated inertia D, make up the kinetic metric,
 
     aᵀ M a = Σ νᵀ D ν.      With D = L d Lᵀ at every joint,   x = d^½ Lᵀ ν   is   x = Rᵀ M a = R⁻¹ a.
 
 A row of J travels inward as a force does, and leaves (J R)_i = d^-½ L⁻¹ (K S)_i at every joint on its way; a
-generalised force leaves Rᵀ h in the same manner, and an outward sweep gives a = R x. O(d) operations a row for depth d,
+generalized force leaves Rᵀ h in the same manner, and an outward sweep gives a = R x. O(d) operations a row for depth d,
 and O(n) for each of the others.
 
 Joints that share coordinates (mimicry) have no such recursion: there the sparse factors M = U D Uᵀ have the same three.
@@ -25,7 +25,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
-from delassus.constrained.elimination.elimination import eliminated
+from delassus.constrained.elimination.elimination import eliminate_joints
 from delassus.constrained.elimination.row_forces import Piece, pieces_of
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.rows.problem import Problem
@@ -46,7 +46,7 @@ class Root(NamedTuple):
     to_accelerations: Callable[[Any], Any]
 
 
-class Rooted(NamedTuple):
+class RootBuilder(NamedTuple):
     """How a root is made: from numbers of a state that a loop can carry, by a function of them.
 
     What a loop's body computes from anything else is computed before the loop, whether it begins or not.
@@ -56,13 +56,13 @@ class Rooted(NamedTuple):
     root: Callable[..., Root]
 
 
-def rooted(problem: Problem, J: Any, moving: list[list[int]]) -> Rooted:
+def build_root(problem: Problem, J: Any, moving: list[list[int]]) -> RootBuilder:
     """The root for a problem with the rows J (m, nv), of which `moving` says what entries are not zero."""
     if links_of(problem.model).mimics:
         return _by_sparse_factors(problem, J, moving)
     motions = problem.motions
     # At rest, which makes the same joints: those that `aba` has.
-    body, _ = eliminated(LinkMotions.of(problem.model, motions.q, np.zeros(problem.model.nv)), problem.rows)
+    body, _ = eliminate_joints(LinkMotions.of(problem.model, motions.q, np.zeros(problem.model.nv)), problem.rows)
     pieces = pieces_of(motions.tree, problem.rows)
     pivots = np.concatenate([joint.D.inverse for joint in body.joints])
     parts = [np.concatenate(piece.force) if piece.driven is None else np.array(piece.driven) for piece in pieces]
@@ -77,10 +77,10 @@ def rooted(problem: Problem, J: Any, moving: list[list[int]]) -> Rooted:
         tree = _TreeRoot(body, np.sqrt(pivots))
         return Root(problem.active(tree.rows(some, problem.rows.m)), tree.of_forces, tree.to_accelerations)
 
-    return Rooted((pivots, np.concatenate(parts)), root)
+    return RootBuilder((pivots, np.concatenate(parts)), root)
 
 
-def _by_sparse_factors(problem: Problem, J: Any, moving: list[list[int]]) -> Rooted:
+def _by_sparse_factors(problem: Problem, J: Any, moving: list[list[int]]) -> RootBuilder:
     places = [(r, k) for r, dofs in enumerate(moving) for k in dofs]
 
     def root(q: Any, entries: Any) -> Root:
@@ -95,7 +95,7 @@ def _by_sparse_factors(problem: Problem, J: Any, moving: list[list[int]]) -> Roo
             lambda x: forward(tree.above, tree.U, x / size),
         )
 
-    return Rooted((problem.motions.q, np.stack([J[place] for place in places])), root)
+    return RootBuilder((problem.motions.q, np.stack([J[place] for place in places])), root)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class _TreeRoot:
                 B[piece.row, dofs] = row
             rows = {piece.row for piece in alike}
             pieces = [piece for piece in pieces if piece.row not in rows]
-        return self._each(pieces, B)
+        return self._expand_pieces(pieces, B)
 
     def _along(self, link: int, force: Any) -> Any:
         """What a force (6,) on a link leaves at the joints that carry it, from the link inward."""
@@ -129,7 +129,7 @@ class _TreeRoot:
             left.append(self.scale[self.body.joints[i].at] * self.body.joints[i].D.half(u))
         return np.concatenate(left)
 
-    def _each(self, pieces: list[Piece], B: Any) -> Any:
+    def _expand_pieces(self, pieces: list[Piece], B: Any) -> Any:
         """J R (m, nv) with the rows of some pieces, one by one, besides what is there."""
         tree = self.body.tree
         waiting: list[dict[int, Pair]] = [{} for _ in tree.links]

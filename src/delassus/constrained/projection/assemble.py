@@ -7,7 +7,7 @@ shares of the robot's own (`row_sizes`), so that they can be added to angles:
 
 with J the exact derivative of e; the constraints' own Jacobian is that only where e = 0. A step is the shortest in the
 metric of D that makes the errors as small as it does: every δᵢ² Dᵢ is an energy times a time squared, so that no step
-depends on whether a joint counts in metres or millimetres, and heavy parts move less than light ones. The diagonal is
+depends on whether a joint counts in meters or millimeters, and heavy parts move less than light ones. The diagonal is
 enough for this; all of M, as in `project`, is not worth its factors here. Joints that are locked have D⁻¹ = 0.
 
 The damping μ makes steps possible whatever the rank, so that redundant rows and singular configurations do no harm; see
@@ -33,12 +33,12 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.descent import LeastSquares, descend
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.references import constraint_error, error_derivative
-from delassus.constrained.solvers.status import Status, described
+from delassus.constrained.solvers.status import Status, describe_outcome
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.manifold import integrate, normalize
 from delassus.dynamics.mass.crba import mass_matrix
@@ -61,6 +61,10 @@ class Assembly(Provenance, Outcome, _Arrays):
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
         mechanism: What was assembled.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> isinstance(dl.assemble(loop, loop.model.posture("home")), dl.constrained.Assembly)
+    True
     """
 
     status_type = Status
@@ -70,11 +74,11 @@ class Assembly(Provenance, Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, _: Any) -> Assembly:
         """That of a call of `assemble`."""
         q, error, iterations, status = values
-        return cls(q, error, whole(iterations), whole(status)).with_inputs(mechanism=mechanism)
+        return cls(q, error, as_integer(iterations), as_integer(status)).with_inputs(mechanism=mechanism)
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst configuration, where there are several."""
-        return described(self.mechanism, self.status, self.error, "configuration", "error", "m or rad")
+        return describe_outcome(self.mechanism, self.status, self.error, "configuration", "error", "m or rad")
 
 
 @kernel("(nq)->(nq),(m),(),()", inputs={"time": TIME, "tolerance": tolerance_input(1e-10)}, result=Assembly)
@@ -98,6 +102,10 @@ def assemble(
         iterations: How many are made at most.
         time: (…) [s] what references move with, needed where they do.
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> print(dl.assemble(loop, [0.5, 0.0, 0.0], locked=["crank_joint"]).statuses)
+    All rows are met to the tolerance.
     """
     iteration_count("iterations", iterations)
     held = locked_velocities(mechanism.model, locked)

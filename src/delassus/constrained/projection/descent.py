@@ -35,12 +35,12 @@ the least there is around."""
 
 
 class LeastSquares(NamedTuple):
-    """What is minimised, and where steps may lead.
+    """What is minimized, and where steps may lead.
 
     Attributes:
         error: e (m,) of a configuration q (nq,).
         derivative: ∂e/∂v (m, nv) there.
-        sizes: (m,) what errors are divided by; they are small where all of |e|/sizes are below the tolerance.
+        sizes: (m,) what errors are divided by; they must be small where all of |e|/sizes are below the tolerance.
         weights: (m,) what their squares count, or None for all alike.
         inverse: D⁻¹ (nv,) the inverse of the metric of steps; zero for what must not move.
         move: The configuration that a step (nv,) leads to.

@@ -27,7 +27,7 @@ from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.projection.least_motion import LeastMotion
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.jacobian import constraint_jacobian
-from delassus.constrained.rows.problem import switched
+from delassus.constrained.rows.problem import switch_factors
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.constraint import frozen_numbers
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
@@ -45,7 +45,12 @@ _AGREEMENTS: Final = 2
 
 
 class Impact(NamedTuple):
-    """Velocities (…, nv) [rad/s, m/s] after an impact, and the impulses (…, m) [N·s, N·m·s] of the rows."""
+    """Velocities (…, nv) [rad/s, m/s] after an impact, and the impulses (…, m) [N·s, N·m·s] of the rows.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.impact(loop, loop.model.posture("home"), np.ones(3)).impulse.shape
+    (3,)
+    """
 
     v: Any
     impulse: Any
@@ -54,29 +59,31 @@ class Impact(NamedTuple):
 def restitution_rows(mechanism: Mechanism, restitution: Any) -> Any:
     """e (…, m) of all rows, checked, from one number, some per row, or numbers by the names of constraints."""
     if not isinstance(restitution, Mapping):
-        return _checked("the restitution", restitution, mechanism.m)
+        return _check_restitution("the restitution", restitution, mechanism.m)
     e = [0.0] * mechanism.m
     for name, value in restitution.items():
         expect("the name of a constraint", name, str, repr(next(iter(mechanism.names), "left foot")))
         if name not in mechanism.slices:
             raise UnknownName("constraint", name, mechanism.names, code="unknown-constraint")
         at = mechanism.slices[name]
-        e[at] = _checked(f"the restitution of {name!r}", value, at.stop - at.start)
+        e[at] = _check_restitution(f"the restitution of {name!r}", value, at.stop - at.start)
     return numpy.array(e)
 
 
-def _checked(what: str, value: Any, count: int) -> Any:
+def _check_restitution(what: str, value: Any, count: int) -> Any:
     """Numbers from 0 to 1, one per row; those of a batch may be no numbers, which spoils their states."""
     several = isinstance(value, numpy.ndarray) and value.ndim > 1
     e = numpy.asarray(value if several else frozen_numbers(what, value), float)
     if e.ndim and e.shape[-1] != count:
         raise BadArgument(
-            f"{what} has {e.shape[-1]} numbers; it is one number, or one for each of {count} rows.", code="wrong-shape"
+            f"{what} has {e.shape[-1]} numbers; it must be one number, or one for each of {count} rows.",
+            code="wrong-shape",
         )
     wrong = e[(e < 0.0) | (e > 1.0)]
     if wrong.size:
         raise BadArgument(
-            f"{what} is {wrong.flat[0]:g}; it is a number from 0, where rows stick, to 1, where they are thrown back "
+            f"{what} is {wrong.flat[0]:g}; it must be a number from 0, where rows stick, to 1, where they are "
+            "thrown back "
             "without loss.",
             code="restitution-out-of-range",
         )
@@ -100,6 +107,11 @@ def impact(
         restitution: e from 0 to 1: one number, one per row (…, m), or by the names of constraints (others have 0).
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, needed where they do.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> v, impulse = dl.impact(loop, loop.model.posture("home"), np.ones(3))
+    >>> v.shape, impulse.shape
+    ((3,), (3,))
     """
     refuse_unilateral(mechanism, "impact")
     if not mechanism.m:
@@ -108,7 +120,7 @@ def impact(
     J = constraint_jacobian(mechanism, q, time=time)
     strikes = J @ v - velocities_asked(mechanism, q, time)
     if mask is not None:
-        on = switched(mask)
+        on = switch_factors(mask)
         J, strikes = on[:, None] * J, on * strikes
     r = (1.0 + restitution) * strikes
     unit = numpy.sqrt(row_mobilities(mechanism))

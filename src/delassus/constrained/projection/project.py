@@ -33,6 +33,9 @@ METHODS: Final = ("mass", "svd")
 _PROXIMAL_ITERATIONS: Final = 20
 """In each correction, at most; two or three are usual."""
 
+_SLOW: Final = 0.5
+"""A correction that leaves a larger share of the error is too short; where J loses rank, a quarter is left."""
+
 
 class Projection(NamedTuple):
     """Configurations (…, nq) [rad, m] and velocities (…, nv) [rad/s, m/s] that meet the constraints."""
@@ -48,10 +51,13 @@ class ProjectionGoal(NamedTuple):
         time: (…) [s] what references move with, needed where they do.
         tolerance: (…) what errors may remain, as a share of the robot's length or of a radian, and of the velocities
             that cancel in the rows; "svd" does not look.
-        linearization: Configurations q₀ (…, nq) [rad, m] in which the constraints are linearised, instead of q itself:
+        linearization: Configurations q₀ (…, nq) [rad, m] in which the constraints are linearized, instead of q itself:
             e(q₀) + J(q₀) (q' ⊖ q₀) = 0, and of all such q' the one nearest to q. It may be the last configuration
             that met them, or a desired one; q' depends on it by terms of second order. "svd" projects velocities by
             J(q₀), too; "mass" goes on from q' to the tolerance, and projects velocities where it ends.
+
+    >>> dl.constrained.ProjectionGoal(tolerance=1e-10).tolerance
+    1e-10
     """
 
     time: Any = None
@@ -84,7 +90,7 @@ def project(
     "mass" measures distances by the mass matrix: nothing depends on units, heavy parts move least, and velocities lose
     no more kinetic energy than they have to and gain none, as long as references rest. It is iterated to the tolerance.
     "svd" is one step by singular values in the plain (Euclidean) metric of q and v, as in textbooks: its result depends
-    on whether lengths are in metres or millimetres, and errors of second order are left. Choose it to compare with, or
+    on whether lengths are in meters or millimeters, and errors of second order are left. Choose it to compare with, or
     for a mechanism without inertias.
 
     Args:
@@ -97,6 +103,11 @@ def project(
         iterations: How often the configuration is corrected at most; "svd" does it once.
         goal: When, how well and near which configuration constraints are met; its fields are keywords, too: time,
             tolerance, linearization.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, v = dl.project(loop, loop.model.posture("home") + 1e-3, np.zeros(3))
+    >>> bool(np.abs(dl.constrained.constraint_error(loop, q)).max() < 1e-11)
+    True
     """
     time, tolerance, linearization = goal
     one_of("method", method, METHODS, code="unknown-method")
@@ -107,9 +118,9 @@ def project(
     if method == "svd":
         found = project_by_svd(mechanism, q, v, held, time, linearization)
     else:
-        start = q if linearization is None else _linearized(mechanism, linearization, q, held, time, tolerance)
+        start = q if linearization is None else _project_linearized(mechanism, linearization, q, held, time, tolerance)
         found = project_by_mass(mechanism, start, v, held, time, tolerance, iterations)[:2]
-    return Projection(_with_own(mechanism, held, found[0], q), found[1])
+    return Projection(_keep_locked(mechanism, held, found[0], q), found[1])
 
 
 def project_by_mass(
@@ -127,15 +138,19 @@ def project_by_mass(
 
     Positions by Gauss and Newton on the joints' manifolds, q ← q ⊕ δ with the least motion δ that J δ = -e; at each q,
     the least change of v so that J v is the velocity of the references. Both need the same factors (`least_motion`):
-    a state that is within the tolerance costs one factorisation, as a step of constrained dynamics does, and drift of a
+    a state that is within the tolerance costs one factorization, as a step of constrained dynamics does, and drift of a
     step usually two. It ends when errors no longer become smaller, with the best that was found.
+
+    Near poses where J loses rank, the proximal ε outweighs what a row yields, and a correction takes only a share 1 - r
+    of the error off, r the ratio of two errors in a row. The next correction is then 1/(1 - r) times as long, and one
+    more may take off what that adds by curvature.
     """
     check_inertias(mechanism.model)
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
     holonomic = _rows_are_rates(mechanism)
 
     def correct(carry: Any) -> Any:
-        trial, best, least, _ = carry
+        trial, best, least, _, lengthened = carry
         e = constraint_error(mechanism, trial, time=time)
         J = constraint_jacobian(mechanism, trial, time=time)
         asked = velocities_asked(mechanism, trial, time)
@@ -150,14 +165,17 @@ def project_by_mass(
         moving = np.max((np.abs(J) @ np.abs(v) + np.abs(asked)) / unit) * unit
         to_v = at_velocities.solve(off, 0.1 * tolerance * moving, _PROXIMAL_ITERATIONS).change
         better = size < least
+        waits = ~better & lengthened
+        ratio = np.where(better, size / least, 0.0)
+        longer = np.where(ratio > _SLOW, 1.0 / (1.0 - ratio), 1.0)
         found = (np.where(better, trial, best[0]), np.where(better, v + to_v, best[1]))
-        further = integrate(mechanism.model, trial, to_q)
-        return further, found, np.where(better, size, least), np.where(better, size, 0.0)
+        further = integrate(mechanism.model, trial, longer * to_q)
+        return further, found, np.where(better, size, least), np.where(better | waits, size, 0.0), ratio > _SLOW
 
     # What is not a number is no better than what there was: its velocity stays none.
     nothing = (q, np.full(mechanism.nv, np.nan))
-    start = (q, nothing, np.array(np.inf), np.array(np.inf))
-    _, best, least, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
+    start = (q, nothing, np.array(np.inf), np.array(np.inf), np.array(False))
+    _, best, least, _, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
     return best[0], best[1], least
 
 
@@ -168,8 +186,10 @@ def _rows_are_rates(mechanism: Mechanism) -> bool:
     return all(c.holds_positions and (c.holonomic or not c.has_reference) for c in mechanism.constraints)
 
 
-def _linearized(mechanism: Mechanism, q0: Any, q: Any, locked: tuple[int, ...], time: Any, tolerance: Any) -> Any:
-    """The configuration (nq,) nearest to q, by M(q₀), that meets the constraints as they are linearised in q₀.
+def _project_linearized(
+    mechanism: Mechanism, q0: Any, q: Any, locked: tuple[int, ...], time: Any, tolerance: Any
+) -> Any:
+    """The configuration (nq,) nearest to q, by M(q₀), that meets the constraints as they are linearized in q₀.
 
     q₀ ⊕ (d + δ) with d = q ⊖ q₀ and the least δ that e(q₀) + J (d + δ) = 0.
     """
@@ -183,7 +203,7 @@ def _linearized(mechanism: Mechanism, q0: Any, q: Any, locked: tuple[int, ...], 
     return integrate(mechanism.model, q0, d + change)
 
 
-def _with_own(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:
+def _keep_locked(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:
     """A configuration (nq,) with the coordinates of locked joints as they were: integration would round them."""
     kept = locked_coordinates(mechanism.model, locked)
     return np.stack([q[k] if k in kept else found[k] for k in range(mechanism.nq)]) if kept else found

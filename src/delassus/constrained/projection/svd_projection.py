@@ -5,9 +5,9 @@ With the pseudo-inverse J⁺ and the columns N of V that J does not see, J and e
     q₀ ⊕ (N Nᵀ d - J⁺ e),      N Nᵀ v + J⁺ w,      d = q ⊖ q₀,
 
 w the velocities of the references: the least change of q and v in the plain (Euclidean) metric that meets the
-constraints as they are linearised in q₀, which is q itself (d = 0) unless another one is given. Radians and metres are
+constraints as they are linearized in q₀, which is q itself (d = 0) unless another one is given. Radians and meters are
 added up in it, so the result depends on units. Both equations are met up to products of e and d, and rows whose
-neighbours are left out, whose velocity is not the rate of e, not even that far (see `Constraint.holonomic`).
+neighbors are left out, whose velocity is not the rate of e, not even that far (see `Constraint.holonomic`).
 O(m n min(m, n)) operations a sweep of the singular values (see `gauss`). It needs no inertias and any rank will do.
 Choose the method "mass" for simulations.
 
@@ -33,7 +33,7 @@ def project_by_svd(
 ) -> tuple[Any, Any]:
     """Configuration (nq,) and velocity (nv,) after one step; `locked` are numbers of velocities that stay.
 
-    The step is linearised in `linearization` (nq,), or in q.
+    The step is linearized in `linearization` (nq,), or in q.
     """
     q0 = q if linearization is None else linearization
     d = np.zeros(mechanism.nv) if linearization is None else difference(mechanism.model, q0, q)
@@ -41,13 +41,13 @@ def project_by_svd(
     J = constraint_jacobian(mechanism, q0, time=time)
     free = numpy.array([float(k not in locked) for k in range(mechanism.nv)])
     found, *_ = nearest_solution(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
-    holding = _rows_that_hold(mechanism)
+    holding = _position_rows(mechanism)
     own = d * (1.0 - free)
     back, *_ = nearest_solution(J * free * holding[:, None], d * free, (e + J @ own) * holding, RANK)
     return integrate(mechanism.model, q0, back + own), np.where(free > 0.0, found, v)
 
 
-def _rows_that_hold(mechanism: Mechanism) -> Any:
+def _position_rows(mechanism: Mechanism) -> Any:
     """1 for rows that hold positions (m,), 0 for those on velocities alone."""
     holding = numpy.ones(mechanism.m)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):

@@ -9,6 +9,6 @@ import numpy
 from delassus.compiler.tracing.array import Array
 
 
-def whole(count: Any) -> Any:
-    """Counts as integers; inside a kernel, where they are traced, as they are."""
+def as_integer(count: Any) -> Any:
+    """Convert counts to integers; traced values inside a kernel stay as they are."""
     return count if isinstance(count, Array) else numpy.asarray(count, int)

@@ -9,7 +9,7 @@ import numpy
 from delassus.common.checks import TOLERANCES, number_in_range, real_array
 from delassus.compiler.host.inputs import Bundle, Input
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import Wanted
+from delassus.constraints.mechanism.rows import RowTargets
 from delassus.errors import BadArgument
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
@@ -52,7 +52,7 @@ def not_negative(name: str, most: float = numpy.inf) -> Input:
         if numpy.any(numbers < 0.0) or numpy.any(numbers > most):
             bad = numpy.min(numbers) if numpy.any(numbers < 0.0) else numpy.max(numbers)
             raise BadArgument(
-                f"{name} is {bad:g}; it is not below zero{f', and {most:g} at most' if most < numpy.inf else ''}.",
+                f"{name} is {bad:g}; it must be not below zero{f', and {most:g} at most' if most < numpy.inf else ''}.",
                 code="out-of-range",
             )
         return numbers
@@ -84,7 +84,7 @@ def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
     epsilon = _numbers("proximal", proximal, "1e-6")
     if epsilon.ndim and epsilon.shape[-1] != mechanism.m:
         raise BadArgument(
-            f"proximal has shape {epsilon.shape}; it is one number, or one for each of the {mechanism.m} rows.",
+            f"proximal has shape {epsilon.shape}; it must be one number, or one for each of the {mechanism.m} rows.",
             code="wrong-shape",
         )
     fine = (epsilon > 0.0) & numpy.isfinite(epsilon)
@@ -123,6 +123,9 @@ class ConstraintInputs(NamedTuple):
             `natural_proximal`), compiled in.
         position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own.
         velocity_gain: (m,) [1/s], likewise.
+
+    >>> dl.constrained.ConstraintInputs(mask=np.zeros(3)).mask.shape
+    (3,)
     """
 
     mask: Any = None
@@ -134,9 +137,9 @@ class ConstraintInputs(NamedTuple):
     velocity_gain: Any = None
 
     @property
-    def wanted(self) -> Wanted:
-        """What the right-hand side of the rows is made from."""
-        return Wanted(self.acceleration, self.position_gain, self.velocity_gain)
+    def targets(self) -> RowTargets:
+        """The targets of the rows, from which the right-hand side is made."""
+        return RowTargets(self.acceleration, self.position_gain, self.velocity_gain)
 
 
 NO_INPUTS: Final = ConstraintInputs()

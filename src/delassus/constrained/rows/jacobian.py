@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 @kernel("(nq)->(m,nv)", inputs={"time": "()"})
 def constraint_jacobian(mechanism: Mechanism, q: Traced, *, time: Traced = None) -> Floats:
-    """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it."""
+    """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.constrained.constraint_jacobian(loop, loop.model.posture("home")).shape
+    (3, 3)
+    """
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
     return jacobian_in(rows_in(mechanism, motions), motions)
 
@@ -29,6 +34,10 @@ def constraint_bias(mechanism: Mechanism, q: Traced, v: Traced, *, time: Traced 
     """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included.
 
     `time` [s] is what references move with (input at run time), needed where they do.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.constrained.constraint_bias(loop, loop.model.posture("home"), np.ones(3)).shape
+    (3,)
     """
     motions = LinkMotions.of(mechanism.model, q, v, time)
     rows = rows_in(mechanism, motions)

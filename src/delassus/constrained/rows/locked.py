@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delassus.common.names import found_by_pattern
+from delassus.common.names import find_by_pattern
 from delassus.errors import expect
 from delassus.model.model import Model
 
@@ -15,7 +15,7 @@ def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
     expect("locked", patterns, Iterable, '["arm*"]')
     for pattern in (patterns,) if isinstance(patterns, str) else patterns:
         expect("the name of a joint", pattern, str, '"arm*"')
-        for joint in found_by_pattern("joint", pattern, model.joints, code="unknown-joint"):
+        for joint in find_by_pattern("joint", pattern, model.joints, code="unknown-joint"):
             k = model.joint_index(joint.name)
             found.update(range(model.v_starts[k], model.v_starts[k] + joint.kind.nv))
     return tuple(sorted(found))

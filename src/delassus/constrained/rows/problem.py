@@ -16,7 +16,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
-from delassus.constraints.mechanism.rows import OWN, Rows, Wanted, right_hand_side, rows_in
+from delassus.constraints.mechanism.rows import OWN, Rows, RowTargets, right_hand_side, rows_in
 from delassus.dynamics.tree.check import check_inertias
 from delassus.model.model import Model
 
@@ -27,11 +27,11 @@ class Problem:
 
     Attributes:
         motions: The robot, where it is and how it moves.
-        tau: The generalised forces on it (nv,).
+        tau: The generalized forces on it (nv,).
         rows: What holds it.
         k: The right-hand side of the rows (m,): the accelerations that they ask for.
         on: 1 or 0 for each row (m,); None if all rows act.
-        wanted: What k is made from, where that is not the constraints' own.
+        targets: What k is made from, where that is not the constraints' own.
     """
 
     motions: LinkMotions
@@ -39,23 +39,30 @@ class Problem:
     rows: Rows
     k: Any
     on: Any = None
-    wanted: Wanted = OWN
+    targets: RowTargets = OWN
 
     @classmethod
     def of(
-        cls, mechanism: Mechanism, q: Any, v: Any, tau: Any, mask: Any = None, time: Any = None, wanted: Wanted = OWN
+        cls,
+        mechanism: Mechanism,
+        q: Any,
+        v: Any,
+        tau: Any,
+        mask: Any = None,
+        time: Any = None,
+        targets: RowTargets = OWN,
     ) -> Problem:
         """That of a mechanism; `mask` (m,) is not zero for rows that act."""
         check_inertias(mechanism.model)
         refuse_unilateral(mechanism, "constrained dynamics")
         motions = LinkMotions.of(mechanism.model, q, v, time)
         rows = rows_in(mechanism, motions)
-        k = right_hand_side(mechanism, rows, motions, wanted)
-        return cls(motions, tau, rows, k, None if mask is None else switched(mask), wanted)
+        k = right_hand_side(mechanism, rows, motions, targets)
+        return cls(motions, tau, rows, k, None if mask is None else switch_factors(mask), targets)
 
     @property
     def model(self) -> Model:
-        """The robot."""
+        """The robot of the mechanism."""
         return self.motions.model
 
     def active(self, values: Any) -> Any:
@@ -69,6 +76,6 @@ class Problem:
         return np.zeros(self.rows.m) if force is None else self.active(force)
 
 
-def switched(mask: Any) -> Any:
+def switch_factors(mask: Any) -> Any:
     """1 where a mask (m,) is not zero, and 0 where it is; a NaN is neither, and spoils its state."""
     return np.where(np.isnan(mask), np.nan, np.where(mask != 0.0, 1.0, 0.0))

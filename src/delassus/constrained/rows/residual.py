@@ -18,7 +18,12 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 
 
 class Residual(NamedTuple):
-    """What rows lack, and its effect on the joints."""
+    """What rows lack, and its effect on the joints.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> dl.constrained.constraint_residual(loop, loop.model.posture("home"), zero, zero, zero).rows.shape
+    (3,)
+    """
 
     rows: Any
     """r = J a + γ + C λ (…, m) [m/s², rad/s²], zero in rows that are switched off."""
@@ -42,8 +47,11 @@ def constraint_residual(
         force: λ (m,) [N, N·m], which counts where rows have compliance.
         rows: What rows are given at run time; its fields are keywords, too: mask, acceleration, time, position_gain,
             velocity_gain.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> rows, joints = dl.constrained.constraint_residual(loop, loop.model.posture("home"), zero, zero, zero)
     """
-    problem = Problem.of(mechanism, q, v, np.zeros(mechanism.nv), rows.mask, rows.time, rows.wanted)
+    problem = Problem.of(mechanism, q, v, np.zeros(mechanism.nv), rows.mask, rows.time, rows.targets)
     J = jacobian_of(problem)
     r = J @ a + bias_of(problem) + problem.active(problem.rows.compliance * force)
     return Residual(r, J.T @ r)

@@ -27,9 +27,9 @@ def constraint_wrench(
     `force` (m,) are those of all rows, `constraint` is a name, `axes` "world", "frame" for the constraint's own first
     frame, or the name of a frame.
     """
-    held, rows = _named(mechanism, constraint)
+    held, rows = _find_constraint(mechanism, constraint)
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
-    attached = held.attached(mechanism.model)
+    attached = held.attachment(mechanism.model)
     if attached is None:
         raise ConstraintError(
             f"the constraint {constraint!r} acts on joints, not at a frame: its forces are forces[{constraint!r}].",
@@ -42,7 +42,7 @@ def constraint_wrench(
     bodies = [(body, 1.0 if first != WORLD else -1.0) for body in held.bodies(motions) if first in (body.link, WORLD)]
     for body, sign in bodies:
         R_body, p_body = motions.in_world(body.link)
-        pushed, turned = _turned(R_body, sign * (body.K.T @ force[rows]))
+        pushed, turned = _rotate_wrench(R_body, sign * (body.K.T @ force[rows]))
         push, moment = push + pushed, moment + turned + np.cross(p_body - p, pushed)
     if axes != "world":
         R = R if axes == OWN else frame_in_world(mechanism.model, q, axes)[0]
@@ -50,11 +50,11 @@ def constraint_wrench(
     return np.concatenate([push, moment])
 
 
-def _turned(R: Any, wrench: Any) -> Pair:
+def _rotate_wrench(R: Any, wrench: Any) -> Pair:
     return R @ wrench[:3], R @ wrench[3:]
 
 
-def _named(mechanism: Mechanism, name: str) -> tuple[Constraint, slice]:
+def _find_constraint(mechanism: Mechanism, name: str) -> tuple[Constraint, slice]:
     if name not in mechanism.names:
         raise UnknownName("constraint", name, mechanism.names, code="unknown-constraint")
     return mechanism.constraints[mechanism.names.index(name)], mechanism.slices[name]

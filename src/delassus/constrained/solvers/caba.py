@@ -28,7 +28,7 @@ import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
-from delassus.constrained.elimination.elimination import Loads, eliminated
+from delassus.constrained.elimination.elimination import Loads, eliminate_joints
 from delassus.constrained.rows.inputs import NO_INPUTS, SIGNATURE, SINGLE, ConstraintInputs, row_inputs
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import prox_ltls
@@ -49,10 +49,16 @@ def caba(
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         iterations: Number of proximal iterations, unrolled.
         rows: What rows are given at run time; its fields are keywords, too: mask, force, acceleration, time, proximal,
             position_gain, velocity_gain.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, v, tau = loop.model.posture("home"), np.zeros(3), np.zeros(3)
+    >>> a, force = dl.caba(loop, q, v, tau)
+    >>> a.shape, force.shape
+    ((3,), (3,))
     """
     return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
@@ -71,7 +77,7 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]
     problem = weighted.problem
     first, k = problem.first_force(force), against_gravity(problem.rows, problem.motions, problem.k)
     loads = Loads(problem.tau, weighted.keep * first + weighted.rho * k)
-    body, push = eliminated(problem.motions, problem.rows, weighted.rho, loads)
+    body, push = eliminate_joints(problem.motions, problem.rows, weighted.rho, loads)
     factors = Factors(weighted, body, k)
     return factors, _state(factors, first, push)
 
@@ -92,12 +98,12 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     return _accelerations(factors, state.work, factors.body.order)[1], state.force
 
 
-def shifted(factors: Factors, r: Any) -> Factors:
-    """The same for rows that ask for a residual r (m,)."""
+def shift_target(factors: Factors, r: Any) -> Factors:
+    """The factors for rows whose target residual is r (m,) instead of zero."""
     return replace(factors, k=factors.k + r)
 
 
-SOLVER = Solver("caba", factor, iterate, shifted, finish, penalties=True, in_joint_space=prox_ltls.SOLVER)
+SOLVER = Solver("caba", factor, iterate, shift_target, finish, penalties=True, in_joint_space=prox_ltls.SOLVER)
 
 
 def _state(factors: Factors, before: Any, push: Any) -> PrimalState:

@@ -99,12 +99,16 @@ def constrained_derivatives(
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         iterations: How many are made.
         converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
             without drift of λ or ∂λ. Before iterations have converged it is not exact. For redundant rows, ∂λ/∂q is the
             smallest one instead of that of the smallest forces.
         rows: What rows are given, as for `caba`; forces to start from are constant.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> len(dl.derivatives.constrained_derivatives(loop, loop.model.posture("home"), zero, zero))
+    6
     """
     iteration_count("iterations", iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
@@ -112,7 +116,7 @@ def constrained_derivatives(
         none = np.zeros((0, mechanism.nv))
         return *aba_derivatives(mechanism.model, q, v, tau), none, none, none
     epsilon = proximal_rows(mechanism, rows.proximal, share_of(prox_ltl.SOLVER))
-    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.wanted), epsilon)
+    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.targets), epsilon)
     factors, state = prox_ltl.factor(weighted, rows.force)
     states = [state]
     for _ in range(iterations if converged else iterations - 1):
@@ -159,21 +163,21 @@ def _equations(
     mechanism: Mechanism, problem: Problem, v: Any, a: Any, force: Any, *, rest: bool = False
 ) -> tuple[Any, ...]:
     """P_q, P_v (nv, nv), R_q and R_v (m, nv); at rest, for v = 0, those of M a - Jᵀ λ and J a alone."""
-    model, wanted = mechanism.model, problem.wanted._replace(acceleration=None)  # which is the same everywhere
+    model, targets = mechanism.model, problem.targets._replace(acceleration=None)  # which is the same everywhere
     q, time, still = problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
 
-    def moved(step: Any) -> Any:
+    def integrate_first_order(step: Any) -> Any:
         """`integrate`, to first order."""
         return q + coordinate_rates(model, q, step)
 
     def accelerations(step: Any, v: Any) -> Any:
-        motions = LinkMotions.of(model, moved(step), v, time)
+        motions = LinkMotions.of(model, integrate_first_order(step), v, time)
         rows = rows_in(mechanism, motions)
         moving = link_values(rows, motions, a)
-        return moving if rest else moving - right_hand_side(mechanism, rows, motions, wanted)
+        return moving if rest else moving - right_hand_side(mechanism, rows, motions, targets)
 
     def torques(step: Any) -> Any:
-        return constraint_jacobian(mechanism, moved(step), time=time).T @ force
+        return constraint_jacobian(mechanism, integrate_first_order(step), time=time).T @ force
 
     R_q, R_v = jacobian(accelerations, (0, 1))(still, v)
     by_q, P_v, _ = torque_derivatives(model, q, v, a, falling=not rest)
@@ -187,7 +191,7 @@ def _drift(
 
     Of iterates, it is the part of the last change that no acceleration feels, G w = 0, which further iterations keep
     while they contract all others. Where these are too large, iterations are far from their end, and w is zero.
-    After one iteration there is no change to see, and None instead of a truth value.
+    After one iteration there is no change to see, and None instead of a boolean.
     """
     m = weighted.problem.rows.m
     if len(forces) < 2:

@@ -4,7 +4,7 @@ With the accelerations b = J a_free + γ that the rows have without forces, the 
 
     (G + C + E) λ = -(b - E λ⁻),      J a + γ + C λ = -E (λ - λ⁻):
 
-one factorisation, and no digits lost to penalties.
+one factorization, and no digits lost to penalties.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def iterate(dual: Dual, state: State) -> State:
     return _state(dual, state.force)
 
 
-def shifted(dual: Dual, r: Any) -> Dual:
+def shift_target(dual: Dual, r: Any) -> Dual:
     """The system of rows that ask for J a + γ + C λ = r instead of zero."""
     return replace(dual, shift=-r if dual.shift is None else dual.shift - r)
 

@@ -21,7 +21,7 @@ from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import proximal_rows
 from delassus.constrained.elimination.gauss import by_singular_values
-from delassus.constrained.elimination.roots import rooted
+from delassus.constrained.elimination.roots import build_root
 from delassus.constrained.rows.inputs import NO_INPUTS, ConstraintInputs, row_inputs, tolerance_input
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
@@ -30,7 +30,7 @@ from delassus.constrained.solvers.equations import Equations
 from delassus.constrained.solvers.optimality import Check
 from delassus.constrained.solvers.prox_ltls import moving_dofs
 from delassus.constrained.solvers.status import Solution, Status
-from delassus.constrained.solvers.to_tolerance import SHARES, iterated
+from delassus.constrained.solvers.to_tolerance import SHARES, iterate_to_tolerance
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.dynamics.forces.aba import aba
 
@@ -41,11 +41,14 @@ class Accuracy(NamedTuple):
     """How exactly constrained dynamics is solved.
 
     Attributes:
-        tolerance: () relative error of rows and of generalised constraint forces at which iterations end; 1e-10 by
+        tolerance: () relative error of rows and of generalized constraint forces at which iterations end; 1e-10 by
             default, in single precision 1e-4.
         rank: () eigenvalues of J M⁻¹ Jᵀ below this share of the largest count as zero: rows that depend on each other
             but for errors of position. All states are then solved by singular values. By default 1e-12, where it
             matters.
+
+    >>> dl.constrained.Accuracy(tolerance=1e-8).tolerance
+    1e-08
     """
 
     tolerance: Any = None
@@ -80,31 +83,36 @@ def constrained_dynamics(
         mechanism: The robot and its constraints.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N].
+        tau: Generalized forces (…, nv) [N·m, N].
         method: "caba", "prox_pv", "prox_ltl", "prox_ltls", or "auto" for the fastest of them (see `best_method`).
         iterations: How many are made at most.
         rows: What rows are given at run time, with batch axes; its fields are keywords, too: mask, force,
             acceleration, time, proximal (by default one that suits the mechanism and the method, in any units),
             position_gain, velocity_gain.
         accuracy: When iterations end and which rows count as dependent; its fields are keywords, too: tolerance, rank.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> solution = dl.constrained_dynamics(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3))
+    >>> print(solution.statuses)
+    All rows are met to the tolerance.
     """
     solver = solver_for(mechanism, method)
     iteration_count("iterations", iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
-        return _unconstrained(mechanism, q, v, tau)
+        return _solve_unconstrained(mechanism, q, v, tau)
     tolerance, rank = accuracy
     tolerance = _TOLERANCES[computing_in().name] if tolerance is None else tolerance
     epsilon = proximal_rows(mechanism, rows.proximal, SHARES[computing_in().name, solver.penalties])
-    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.wanted), epsilon)
+    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.targets), epsilon)
     equations = Equations.of(mechanism, weighted)
-    known = [x for x in (q, v, tau, rows.mask, rows.force, *rows.wanted, rows.time) if x is not None]
+    known = [x for x in (q, v, tau, rows.mask, rows.force, *rows.targets, rows.time) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*known, equations.J, equations.gamma, equations.h)))
 
-    *first, count, ended = iterated(solver, equations, rows.force, tolerance, iterations)
+    *first, count, ended = iterate_to_tolerance(solver, equations, rows.force, tolerance, iterations)
     exhausted = ~ended & (count >= float(iterations))
     trusted = ended if rank is None else np.array(False)
-    result = _checked(equations, tuple(first), trusted, finite & ~exhausted, tolerance, rank)
+    result = _check_or_fall_back(equations, tuple(first), trusted, finite & ~exhausted, tolerance, rank)
 
     status = np.where(exhausted, float(Status.ITERATIONS), result.status)
     finite = finite & np.isfinite(np.sum(result.a) + np.sum(result.force))
@@ -112,7 +120,7 @@ def constrained_dynamics(
     return Solution(result.a, result.force, result.residual, count, status, result.imbalance)
 
 
-def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:
+def _solve_unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:
     """The solution without any rows."""
     a, none = aba(mechanism.model, q, v, tau), np.zeros(0)
     status = np.where(np.isfinite(np.sum(a)), float(Status.CONVERGED), float(Status.NOT_FINITE))
@@ -136,7 +144,7 @@ class _Result(NamedTuple):
         return cls(a, force, check.residual, check.imbalance, status)
 
 
-def _checked(
+def _check_or_fall_back(
     equations: Equations, first: tuple[Any, Any, Any], trusted: Any, replaceable: Any, tolerance: Any, rank: Any
 ) -> _Result:
     """The first result (a, λ, what it leaves of the rows) with its status, or that of singular values.
@@ -147,7 +155,7 @@ def _checked(
     is not would be computed beforehand, for all.
     """
     problem, epsilon = equations.problem, equations.weighted.epsilon
-    numbers, root = rooted(problem, equations.J, moving_dofs(problem))
+    numbers, root = build_root(problem, equations.J, moving_dofs(problem))
     softness = numpy.sqrt(problem.rows.compliance)
     compliance = problem.active(softness) if numpy.any(softness) else None
 

@@ -4,11 +4,11 @@
 
 Nothing here has a unit of its own. A residual of a row is compared with the accelerations that cancel in it, those of
 the joints that move the row, with and without constraints; a joint far away, however fast, is not among them. Rows of
-one constraint and one unit share a scale, so that axes do not matter. Generalised forces are compared with those that
+one constraint and one unit share a scale, so that axes do not matter. Generalized forces are compared with those that
 meet at the same joint.
 
 Forces that cancel leave their rounding, which accelerates the whole tree: where a row rests, it does so as well as that
-lets it. For errors δf of the generalised forces, with G = J M⁻¹ Jᵀ,
+lets it. For errors δf of the generalized forces, with G = J M⁻¹ Jᵀ,
 
     |J M⁻¹ δf|_r ≤ √G_rr √(δfᵀ M⁻¹ δf) ≤ √G_rr Σ_j √(M⁻¹)_jj |δf_j|.
 
@@ -118,7 +118,7 @@ class Equations:
 
     @property
     def joint_unit(self) -> Any:
-        """What generalised forces of joints are to be divided by to compare them (nv,)."""
+        """What generalized forces of joints are to be divided by to compare them (nv,)."""
         return 1.0 / numpy.sqrt(joint_mobilities(self.mechanism))
 
     def is_least(self, residual: Any, tolerance: Any) -> Any:

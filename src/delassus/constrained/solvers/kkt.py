@@ -74,11 +74,17 @@ def kkt(
         mechanism: The robot and its constraints.
         q: Configuration (…, nq) [rad, m].
         v: Velocity (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N].
+        tau: Generalized forces (…, nv) [N·m, N].
         proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
             unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, nparameters) those of a mechanism whose model has some.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> q, v, tau = loop.model.posture("home"), np.zeros(3), np.zeros(3)
+    >>> a, force = dl.kkt(loop, q, v, tau)[:2]
+    >>> bool(np.allclose(a, dl.constrained_dynamics(loop, q, v, tau).acceleration))
+    True
     """
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
     refuse_unilateral(mechanism, "constrained dynamics")

@@ -58,6 +58,6 @@ def optimality(
     The equation of motion holds at every joint, and the rows are met, or as nearly as they can be: in the sense of
     least squares, each weighted by its ε.
     """
-    problem = Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.wanted)
+    problem = Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.targets)
     weighted = Weighted.of(problem, proximal_rows(mechanism, rows.proximal))
     return 1.0 * Check(Equations.of(mechanism, weighted), a, force, tolerance).sound

@@ -1,4 +1,4 @@
-"""Proximal iterations by one sparse factorisation of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
+"""Proximal iterations by one sparse factorization of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
 
 Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`). With the rows first, the velocities from the root to the
 leaves, elimination from the last to the first fills in nothing that M, J and the Delassus matrix do not have:
@@ -34,7 +34,13 @@ from delassus.dynamics.mass.factor import backward, forward
 def prox_ltl(
     mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, iterations: int = 3, rows: ConstraintInputs = NO_INPUTS
 ) -> tuple[Floats, Floats]:
-    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> a, force = dl.prox_ltl(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3))
+    >>> a.shape, force.shape
+    ((3,), (3,))
+    """
     return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
 
@@ -68,9 +74,9 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     return forward(tree.above, tree.U, factors.half / tree.D + tree.Y.T @ state.force), state.force
 
 
-def shifted(factors: Factors, r: Any) -> Factors:
-    """The same for rows that ask for a residual r (m,)."""
-    return replace(factors, dual=dual.shifted(factors.dual, r))
+def shift_target(factors: Factors, r: Any) -> Factors:
+    """The factors for rows whose target residual is r (m,) instead of zero."""
+    return replace(factors, dual=dual.shift_target(factors.dual, r))
 
 
-SOLVER = Solver("prox_ltl", factor, iterate, shifted, finish, penalties=False)
+SOLVER = Solver("prox_ltl", factor, iterate, shift_target, finish, penalties=False)

@@ -35,7 +35,13 @@ from delassus.dynamics.mass.factor import ancestors, backward, factor_tree, forw
 def prox_ltls(
     mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, iterations: int = 3, rows: ConstraintInputs = NO_INPUTS
 ) -> tuple[Floats, Floats]:
-    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> a, force = dl.prox_ltls(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3))
+    >>> a.shape, force.shape
+    ((3,), (3,))
+    """
     return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
 
@@ -87,12 +93,12 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     return forward(factors.above, factors.U, state.work), state.force
 
 
-def shifted(factors: Factors, r: Any) -> Factors:
-    """The same for rows that ask for a residual r (m,)."""
+def shift_target(factors: Factors, r: Any) -> Factors:
+    """The factors for rows whose target residual is r (m,) instead of zero."""
     return replace(factors, gamma=factors.gamma - r)
 
 
-SOLVER = Solver("prox_ltls", factor, iterate, shifted, finish, penalties=True)
+SOLVER = Solver("prox_ltls", factor, iterate, shift_target, finish, penalties=True)
 
 
 def _state(factors: Factors, before: Any, half: Any) -> PrimalState:

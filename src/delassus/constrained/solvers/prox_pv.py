@@ -27,7 +27,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constrained.elimination.multipliers import Eliminated, eliminate
+from delassus.constrained.elimination.multipliers import MultiplierElimination, eliminate
 from delassus.constrained.rows.inputs import NO_INPUTS, SIGNATURE, ConstraintInputs, row_inputs
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
@@ -37,7 +37,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import against_gravity
 from delassus.dynamics.tree.articulated import FreeJoint, free_joint
 from delassus.dynamics.tree.poses import Pair
-from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
+from delassus.dynamics.tree.sweep import ZERO, Inward, propagate_acceleration, world_acceleration
 from delassus.model.parts import WORLD
 
 
@@ -45,7 +45,13 @@ from delassus.model.parts import WORLD
 def prox_pv(
     mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, iterations: int = 3, rows: ConstraintInputs = NO_INPUTS
 ) -> tuple[Floats, Floats]:
-    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> a, force = dl.prox_pv(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3), iterations=5)
+    >>> a.shape, force.shape
+    ((3,), (3,))
+    """
     return solve(SOLVER, mechanism, (q, v, tau), iterations, rows)
 
 
@@ -66,7 +72,7 @@ class Factors:
     joints: list[FreeJoint]
     push: Any
     moved: list[dict[int, Any]]
-    roots: dict[int, Eliminated]
+    roots: dict[int, MultiplierElimination]
     l: Any
 
     @property
@@ -91,7 +97,7 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
     l = -problem.active(against_gravity(rows, motions, problem.k))
     joints: list[Any] = [None] * len(links)
     moved: list[dict[int, Any]] = [{} for _ in links]
-    roots: dict[int, Eliminated] = {}
+    roots: dict[int, MultiplierElimination] = {}
     push = np.zeros(problem.model.nv)
     for i, link in reversed(list(enumerate(links))):
         closed = [r for r in sorted(K[i]) if rows.layout.roots[r] == i]
@@ -102,7 +108,7 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
         joint = joints[i] = free_joint(link, A[i])
         u = joint.force(problem.tau, p[i])
         push[joint.at] = joint.push(u)
-        driven = _driven(problem, i, on)
+        driven = _joint_rows(problem, i, on)
         KS: dict[int, Any] = {}
         for r in sorted({*K[i], *driven}):
             own = K[i].get(r, np.zeros(6))
@@ -128,7 +134,7 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
         roots[WORLD], _ = eliminate(sorted(K[WORLD]), None, L)
 
     def respond(change: Any) -> Any:
-        more = _pressed(factors, change)
+        more = _eliminate_loads(factors, change)
         return _outward(factors, factors.spine, *more)[1]
 
     factors = Factors(dual.Dual(weighted, respond), joints, push, moved, roots, l)
@@ -143,19 +149,19 @@ def iterate(factors: Factors, state: State) -> State:
 def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     """Outward: the accelerations of all joints under the forces λ."""
     everything = list(range(len(factors.joints)))
-    push, l = _pressed(factors, factors.dual.change(state.before))
+    push, l = _eliminate_loads(factors, factors.dual.change(state.before))
     return _outward(factors, everything, push, l, state.force)[0], state.force
 
 
-def shifted(factors: Factors, r: Any) -> Factors:
-    """The same for rows that ask for a residual r (m,)."""
-    return replace(factors, dual=dual.shifted(factors.dual, r))
+def shift_target(factors: Factors, r: Any) -> Factors:
+    """The factors for rows whose target residual is r (m,) instead of zero."""
+    return replace(factors, dual=dual.shift_target(factors.dual, r))
 
 
-SOLVER = Solver("prox_pv", factor, iterate, shifted, finish, penalties=False, in_joint_space=prox_ltl.SOLVER)
+SOLVER = Solver("prox_pv", factor, iterate, shift_target, finish, penalties=False, in_joint_space=prox_ltl.SOLVER)
 
 
-def _pressed(factors: Factors, change: Any) -> tuple[Any, Any]:
+def _eliminate_loads(factors: Factors, change: Any) -> tuple[Any, Any]:
     """D⁻¹ u (nv,) of all joints, and l (m,) of all rows as they are eliminated, when l changes by so much (or by none).
 
     What a row has passes its root, where its multiplier is eliminated, as a force; it changes the other rows that the
@@ -192,21 +198,21 @@ def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any =
         force[factors.roots[WORLD].rows] = factors.roots[WORLD].force(l, None, force)
     for i in links:
         link, joint = tree.links[i], factors.joints[i]
-        here = carried(motions.poses[i], acceleration[link.parent], motions.product[i])
+        here = propagate_acceleration(motions.poses[i], acceleration[link.parent], motions.product[i])
         own = joint.answer(push[joint.at], here)
         if factors.moved[i]:
             u = np.zeros(link.motion.nv)
             for row, KS in factors.moved[i].items():
                 u = u + KS * force[row]
             own = own + joint.push(u)
-        acceleration[i] = joint.moved(here, own)
+        acceleration[i] = joint.accelerate(here, own)
         a[joint.at] = own
         if known is None and i in factors.roots:
             force[factors.roots[i].rows] = factors.roots[i].force(l, acceleration[i], force)
     return a, force
 
 
-def _driven(problem: Problem, link: int, on: Any) -> dict[int, Any]:
+def _joint_rows(problem: Problem, link: int, on: Any) -> dict[int, Any]:
     """What rows take of the velocities of a link's joint (n,), by row."""
     driven: dict[int, Any] = {}
     n = problem.motions.tree.links[link].motion.nv

@@ -7,7 +7,7 @@ the joint and the others do not:
     K' = Q (K - s Uᵀ/D),   l' = Q (l + s u/D),   σ = sᵀs/D,
     λ'_1 = -(K'_1 a + l'_1)/σ,   A ← A - U Uᵀ/D + K'_1ᵀ K'_1/σ,   p ← p + U u/D + K'_1ᵀ l'_1/σ.
 
-A link that has more than six rows to bear keeps six combinations that say the same (a QR factorisation). Joints of
+A link that has more than six rows to bear keeps six combinations that say the same (a QR factorization). Joints of
 several directions are taken one direction after the other.
 
 A direction that does not move the rows (s = 0) takes none away, and they travel on. All that is done to rows is
@@ -47,11 +47,11 @@ from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
-from delassus.constraints.mechanism.rows import Wanted, against_gravity
+from delassus.constraints.mechanism.rows import RowTargets, against_gravity
 from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.tree.poses import Blocks
 from delassus.dynamics.tree.recursion import bias_force
-from delassus.dynamics.tree.sweep import carried, rigid_blocks, world_acceleration
+from delassus.dynamics.tree.sweep import propagate_acceleration, rigid_blocks, world_acceleration
 from delassus.errors import BadArgument
 from delassus.model.parts import WORLD
 
@@ -66,14 +66,20 @@ def pv_early(
         mechanism: The robot and its constraints, without compliance.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         acceleration: (m,) desired accelerations of the rows (input at run time).
         time: () [s] what references move with, needed where they do (input at run time).
+
+    >>> arm = dl.load("double_pendulum")
+    >>> sliding = dl.Mechanism(arm, dl.Point("tip", rows="x"))
+    >>> a, force, status = dl.pv_early(sliding, [0.1, 0.2], np.zeros(2), np.zeros(2))
+    >>> a.shape, force.shape
+    ((2,), (1,))
     """
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         return aba(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
-    problem = Problem.of(mechanism, q, v, tau, time=time, wanted=Wanted(acceleration))
+    problem = Problem.of(mechanism, q, v, tau, time=time, targets=RowTargets(acceleration))
     _check(problem)
     weight = 1.0 / numpy.sqrt(row_mobilities(mechanism))  # rows yield 1 at most (see `proximal`)
     visits, taken = _inward(problem, weight)
@@ -102,7 +108,7 @@ def _inward(problem: Problem, weight: NDArray[numpy.float64]) -> tuple[list[_Vis
     """From the leaves to the base; and how many rows were taken away."""
     motions, links = problem.motions, problem.motions.tree.links
     l = -weight * against_gravity(problem.rows, motions, problem.k)
-    A = [_whole(rigid_blocks(link)) for link in links]
+    A = [_assemble_blocks(rigid_blocks(link)) for link in links]
     p = [np.concatenate(bias_force(link, *motions.velocity[i])) for i, link in enumerate(links)]
     waiting: list[list[tuple[int, TravellingRows]]] = [[] for _ in links]
     visits: list[Any] = [None] * len(links)
@@ -136,7 +142,9 @@ def _inward(problem: Problem, weight: NDArray[numpy.float64]) -> tuple[list[_Vis
         b, pose = np.concatenate(motions.product[i]), motions.poses[i]
         f, n = p[i][:3] + A[i][:3] @ b, p[i][3:] + A[i][3:] @ b
         p[link.parent] = p[link.parent] + np.concatenate(pose.force_to_parent(f, n))
-        A[link.parent] = A[link.parent] + _whole(pose.inertia_to_parent(A[i][:3, :3], A[i][:3, 3:], A[i][3:, 3:]))
+        A[link.parent] = A[link.parent] + _assemble_blocks(
+            pose.inertia_to_parent(A[i][:3, :3], A[i][:3, 3:], A[i][3:, 3:])
+        )
         if rows:
             K = np.stack([np.concatenate(pose.force_to_parent(row[:3], row[3:])) for row in rows.K])
             waiting[link.parent].append((i, TravellingRows(K, rows.l + rows.K @ b, rows.used)))
@@ -150,7 +158,7 @@ def _outward(problem: Problem, visits: list[_Visit]) -> tuple[Any, Any]:
     motion: dict[int, Any] = {WORLD: world_acceleration(motions.tree)}
     given: dict[int, Any] = {}  # forces of the rows that a link has handed to its parent
     for i, (link, visit) in enumerate(zip(links, visits, strict=True)):
-        now = np.concatenate(carried(motions.poses[i], motion[link.parent], motions.product[i]))
+        now = np.concatenate(propagate_acceleration(motions.poses[i], motion[link.parent], motions.product[i]))
         rows: Any = given.get(i)
         for direction in reversed(visit.directions):
             push = direction.u - direction.U @ now
@@ -178,7 +186,7 @@ def _outward(problem: Problem, visits: list[_Visit]) -> tuple[Any, Any]:
     return a, force
 
 
-def _whole(blocks: Blocks) -> Any:
+def _assemble_blocks(blocks: Blocks) -> Any:
     """An inertia (6, 6) from its blocks."""
     M, H, I = blocks
     return np.concatenate([np.concatenate([M, H], 1), np.concatenate([H.T, I], 1)])

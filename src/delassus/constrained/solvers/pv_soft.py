@@ -18,5 +18,11 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 def pv_soft(
     mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, rows: ConstraintInputs = NO_INPUTS
 ) -> tuple[Floats, Floats]:
-    """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`."""
+    """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`.
+
+    >>> arm = dl.load("double_pendulum")
+    >>> a, force = dl.pv_soft(dl.Mechanism(arm, dl.Point("tip")), [0.1, 0.2], np.zeros(2), np.zeros(2), proximal=1e-3)
+    >>> a.shape, force.shape
+    ((2,), (3,))
+    """
     return caba(mechanism, q, v, tau, iterations=1, rows=rows)

@@ -91,7 +91,7 @@ def solve(
         return aba(mechanism.model, *state), np.zeros(0)
     solver = solver.on(mechanism)
     epsilon = proximal_rows(mechanism, rows.proximal, share_of(solver))
-    problem = Problem.of(mechanism, *state, rows.mask, rows.time, rows.wanted)
+    problem = Problem.of(mechanism, *state, rows.mask, rows.time, rows.targets)
     factors, iterate = solver.factor(Weighted.of(problem, epsilon), rows.force)
     for _ in range(iterations - 1):
         iterate = solver.iterate(factors, iterate)

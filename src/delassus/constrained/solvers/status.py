@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delassus.common.outcomes import Outcome, name_of_row, summary, worst_of
 from delassus.common.provenance import Provenance
 from delassus.common.types import Bools
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.wrench import constraint_wrench
 from delassus.constrained.solvers.optimality import ROWS, optimality
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -19,7 +19,11 @@ from delassus.errors import Sentences
 
 
 class Status(Sentences):
-    """How a solve ended; `sentence` says it in words."""
+    """How a solve ended; `sentence` says it in words.
+
+    >>> print(dl.Status.CONVERGED)
+    All rows are met to the tolerance.
+    """
 
     CONVERGED = 0, "All rows are met to the tolerance."
     LEAST_SQUARES = 1, "The rows cannot all be met; they are met in the least-squares sense."
@@ -40,8 +44,8 @@ class Status(Sentences):
         return cls.NOT_FINITE, *middle, cls.CONVERGED
 
 
-class Asked(NamedTuple):
-    """What a solution is of: a state, forces, and what else was given, None where it was not."""
+class SolverArguments(NamedTuple):
+    """The arguments of a solve: state, forces, and optional inputs, None where they were not given."""
 
     q: Any
     v: Any
@@ -58,12 +62,12 @@ class Asked(NamedTuple):
     parameters: Any = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Asked:
+    def of(cls, given: Mapping[str, Any]) -> SolverArguments:
         """From what was given, arrays as they are now: those of a simulation change in place."""
         return cls(**{name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()})
 
-    def given(self, *names: str) -> dict[str, Any]:
-        """Those of these that were given."""
+    def select(self, *names: str) -> dict[str, Any]:
+        """The arguments of these names that were given."""
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
@@ -88,18 +92,22 @@ class Solution(Provenance, Outcome, _Arrays):
         imbalance: (…, nv) M a + c - tau - Jᵀ λ [N·m, N]: how well the equation of motion holds.
         mechanism: What was solved.
         asked: The state, forces and further arguments that it is the answer to.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> dl.constrained_dynamics(loop, loop.model.posture("home"), zero, zero).forces["closure"].shape
+    (3,)
     """
 
     status_type = Status
     mechanism: Mechanism
-    asked: Asked
+    asked: SolverArguments
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, given: Mapping[str, Any]) -> Solution:
         """That of a call of `constrained_dynamics`."""
         a, force, residual, iterations, status, imbalance = values
-        solution = cls(a, force, residual, whole(iterations), whole(status), imbalance)
-        return solution.with_inputs(mechanism=mechanism, asked=Asked.of(given))
+        solution = cls(a, force, residual, as_integer(iterations), as_integer(status), imbalance)
+        return solution.with_inputs(mechanism=mechanism, asked=SolverArguments.of(given))
 
     @property
     def forces(self) -> Mapping[str, NDArray[np.float64]]:
@@ -108,17 +116,17 @@ class Solution(Provenance, Outcome, _Arrays):
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""
-        return described(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
+        return describe_outcome(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
 
     def is_optimal(self, tolerance: float = 1e-10) -> bool | Bools:
-        """Whether it is a solution to a tolerance, a truth value or (…) of them, computed anew from its fields.
+        """Whether it is a solution to a tolerance, a boolean or (…) of them, computed anew from its fields.
 
         The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).
         """
         asked = self.asked
         if not self.mechanism.m:
             return self.status == Status.CONVERGED
-        given = asked.given(*ROWS.inputs, "parameters")
+        given = asked.select(*ROWS.inputs, "parameters")
         arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
         found = optimality(self.mechanism, *arrays, tolerance=tolerance, **given) > 0.5
         return bool(found) if np.ndim(found) == 0 else found
@@ -130,14 +138,14 @@ class Solution(Provenance, Outcome, _Arrays):
         constraint on joints has no frame; its forces are `forces[name]`.
         """
         asked = self.asked
-        given = asked.given("time", "parameters")
+        given = asked.select("time", "parameters")
         found: NDArray[np.float64] = constraint_wrench(
             self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **given
         )
         return found
 
 
-def described(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:
+def describe_outcome(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:
     """How a solve of some items ended, in a sentence or two: of those with the worst status, the largest value."""
     if not status.size:
         return f"There is no {item}."

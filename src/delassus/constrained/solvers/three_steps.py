@@ -2,7 +2,7 @@
 
     a_free = M⁻¹ (tau - c),   (J M⁻¹ Jᵀ + C) λ = -(J a_free + γ),   a = a_free + M⁻¹ Jᵀ λ.
 
-Exact in one go where the rows are independent. Where they are not, a pivot of the factorisation vanishes: the row is
+Exact in one go where the rows are independent. Where they are not, a pivot of the factorization vanishes: the row is
 left out (it has no force), and the status says so. Choose it to compare with; `prox_ltl` costs as much and needs no
 rank.
 
@@ -33,6 +33,9 @@ def three_steps(
     """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
 
     `time` [s] is what references move with (input at run time), needed where they do.
+
+    >>> arm = dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip", rows="x"))
+    >>> a, force, status = dl.constrained.three_steps(arm, [0.1, 0.2], np.zeros(2), np.zeros(2))
     """
     check_inertias(mechanism.model)
     refuse_unilateral(mechanism, "constrained dynamics")

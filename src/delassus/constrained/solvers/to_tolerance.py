@@ -1,7 +1,7 @@
 """Iterations to a tolerance: a loop of compiled code, in which every state of a batch makes as many as it needs.
 
 An iteration adds -E⁻¹ r to λ, r its residual. Where rows are independent r vanishes; where they contradict each other a
-part of it stays, which moves nothing, and λ drifts along it. So iterations end when neither the generalised forces Jᵀ λ
+part of it stays, which moves nothing, and λ drifts along it. So iterations end when neither the generalized forces Jᵀ λ
 nor r change any more, seen ahead by the rate at which their changes become smaller. If r is not zero then, the drift is
 taken off λ and iterations go on with rows that ask for r, which agree, to the smallest forces.
 """
@@ -24,7 +24,9 @@ _SLOW: Final = 0.7
 """An iteration whose change is more than this share of the one before makes too little progress."""
 
 
-def iterated(solver: Solver, equations: Equations, force: Any, tolerance: Any, iterations: int) -> tuple[Any, ...]:
+def iterate_to_tolerance(
+    solver: Solver, equations: Equations, force: Any, tolerance: Any, iterations: int
+) -> tuple[Any, ...]:
     """Accelerations (nv,), forces (m,), what they leave of the rows (m,), how many iterations, and if these settled.
 
     Rows that contradict each other make another round, from zero, in which they ask for what they left: they agree
@@ -92,7 +94,7 @@ class _Loop:
         return self.equations.expected_scale()
 
     @property
-    def reached(self) -> Any:
+    def force_tolerance(self) -> Any:
         """The change of forces that counts as none: the tolerance, or what penalties leave of the digits."""
         if not self.solver.penalties:
             return self.tolerance
@@ -127,7 +129,7 @@ class _Loop:
         forces = _share(J.T @ (state.force - state.before), self.equations.force_scale(state.force))
         rows = _share(state.residual - residual, self.scale)
         closer = 1e3 if self.solver.penalties else 1e5
-        return np.maximum(forces / self.reached, np.where(met, 0.0, closer * rows / self.tolerance))
+        return np.maximum(forces / self.force_tolerance, np.where(met, 0.0, closer * rows / self.tolerance))
 
 
 def _share(x: Any, scale: Any) -> Any:

@@ -39,7 +39,11 @@ class ConstraintError(BadArgument):
 
 @dataclass(frozen=True, eq=False)
 class BodyRows:
-    """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes."""
+    """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes.
+
+    >>> dl.constraints.BodyRows(0, np.eye(6)[:3]).K.shape
+    (3, 6)
+    """
 
     link: int
     K: Any
@@ -47,7 +51,11 @@ class BodyRows:
 
 @dataclass(frozen=True, eq=False)
 class JointRow:
-    """What row number `row` of a constraint takes of one velocity: `factor` times the velocity number `v`."""
+    """What row number `row` of a constraint takes of one velocity: `factor` times the velocity number `v`.
+
+    >>> dl.constraints.JointRow(row=0, v=2, factor=-1.0).factor
+    -1.0
+    """
 
     row: int
     v: int
@@ -65,6 +73,9 @@ class Constraint:
         velocity_gain: Pull towards rest [1/s]; 2 √position_gain is critically damped.
         compliance: Acceleration that the row gives way with, per unit of its force [1/kg, 1/(kg·m²)]. It is physical:
             no iteration removes it, as it does the `proximal` parameter of the algorithms.
+
+    >>> isinstance(dl.Point("tip"), dl.constraints.Constraint)
+    True
     """
 
     name: str = ""
@@ -76,7 +87,8 @@ class Constraint:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ConstraintError(
-                f"the name of a constraint is {self.name!r}; it is a str, such as 'left foot'.", code="wrong-type"
+                f"the name of a constraint is {self.name!r}; it must be a string, such as 'left foot'.",
+                code="wrong-type",
             )
         for field in ("acceleration", *NOT_NEGATIVE):
             numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
@@ -108,18 +120,18 @@ class Constraint:
         """How many rows it has on this model."""
         raise TypeError(f"{type(self).__name__} has no rows.")
 
-    def bound(self, model: Model) -> Constraint:
+    def bind(self, model: Model) -> Constraint:
         """The constraint as it is on a model, its parameters checked to fit its rows there."""
         for field in ("acceleration", *NOT_NEGATIVE):
             self.per_row(field, self.count(model))
         return self
 
-    def bound_with(self, parametric: ParametricModel) -> Constraint:
-        """The same for a model with parameters; those whose rows hold numbers of the model wait for them (`given`)."""
-        return self.bound(parametric.model)
+    def bind_parametric(self, parametric: ParametricModel) -> Constraint:
+        """Bind to a model with run-time parameters; rows that depend on these are completed by `with_parameters`."""
+        return self.bind(parametric.model)
 
-    def given(self, parameters: Traced) -> Constraint:
-        """The same, once the parameters (nparameters,) of its model are known, traced or plain."""
+    def with_parameters(self, parameters: Traced) -> Constraint:
+        """The constraint with the parameters (nparameters,) of its model, traced or plain."""
         return self
 
     def links(self, model: Model) -> tuple[int, ...]:
@@ -146,7 +158,7 @@ class Constraint:
         """Its rows on the velocities that it touches."""
         return ()
 
-    def attached(self, model: Model) -> tuple[int, Placement] | None:
+    def attachment(self, model: Model) -> tuple[int, Placement] | None:
         """The link (or the world) that its force acts on, and the placement there at which it does; None on joints."""
         return None
 
@@ -175,7 +187,7 @@ class Constraint:
             return motions.time
         if moves:
             raise ConstraintError(
-                f"the constraint {self.label!r} moves in time: say what time it is, with time= [s].",
+                f"the constraint {self.label!r} moves in time: pass time= [s].",
                 code="missing-argument",
             )
         return 0.0
@@ -193,19 +205,19 @@ def frozen_numbers(what: str, value: Any, form: str = "one number, or one per ro
     """A finite number, or a tuple of them; `form` says in errors what it should have been."""
     array = real_array(what, value, form)
     if array.ndim > 1 or array.size == 0:
-        raise WrongShape(f"{what} has shape {array.shape}; it is {form}.")
+        raise WrongShape(f"{what} has shape {array.shape}; it must be {form}.")
     if not np.all(np.isfinite(array)):
         raise OutOfRange(f"{what} is {value!r}; it must be finite.", code="not-finite")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
-def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
-    """Rows given by numbers or names, as a tuple; truth values, which are no numbers of rows, are refused."""
+def parse_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
+    """Rows given by numbers or names, as a tuple; booleans, which are no numbers of rows, are refused."""
     try:
         given = tuple(rows)
     except TypeError:
         raise ConstraintError(
-            f"the rows of {label!r} are {rows!r}; they are some numbers or names of rows, such as (0, 2).",
+            f"the rows of {label!r} are {rows!r}; they must be some numbers or names of rows, such as (0, 2).",
             code="wrong-type",
         ) from None
     listed: list[int | str] = []
@@ -221,10 +233,10 @@ def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str,
     return tuple(listed)
 
 
-def chosen_rows(label: str, rows: str | Iterable[int | str], names: tuple[str, ...]) -> tuple[int, ...]:
+def row_indices(label: str, rows: str | Iterable[int | str], names: tuple[str, ...]) -> tuple[int, ...]:
     """Rows given by numbers or names, as numbers in the order given."""
     chosen = []
-    for row in listed_rows(label, rows):
+    for row in parse_rows(label, rows):
         number = names.index(row) if row in names else row
         if isinstance(number, str) or not 0 <= number < len(names):
             known = ", ".join(f"{k} ({name})" for k, name in enumerate(names))

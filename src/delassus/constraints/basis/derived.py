@@ -25,9 +25,9 @@ class DerivedConstraint(Constraint):
         """Its name, or else that of the constraint."""
         return self.name or self.of.label
 
-    def given(self, parameters: Any) -> Self:
-        """The same, once the parameters of its model are known."""
-        return replace(self, of=self.of.given(parameters))
+    def with_parameters(self, parameters: Any) -> Self:
+        """The constraint with the parameters of its model."""
+        return replace(self, of=self.of.with_parameters(parameters))
 
     def links(self, model: Model) -> tuple[int, ...]:
         """As the constraint."""
@@ -45,6 +45,6 @@ class DerivedConstraint(Constraint):
         """As the constraint."""
         return self.of.relative(model)
 
-    def attached(self, model: Model) -> tuple[int, Placement] | None:
+    def attachment(self, model: Model) -> tuple[int, Placement] | None:
         """As the constraint."""
-        return self.of.attached(model)
+        return self.of.attachment(model)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.constraints.basis.constraint import ConstraintError
 
 
-def followed(
+def trace_function(
     what: str, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], shapes: tuple[Any, ...], should: str
-) -> Recorded:
+) -> RecordedFunction:
     """The program of a function of arrays with the shapes of `inputs`, whose results have the shapes that follow.
 
     Whatever goes wrong in it is an error of the constraint, with what the function `should` be; what it raised itself
     is the cause, so that its own line is in the traceback.
     """
     try:
-        return Recorded.of("the function", function, inputs, *shapes)
+        return RecordedFunction.of("the function", function, inputs, *shapes)
     except Exception as error:
         said = str(error).rstrip(".") or "no reason given"
         raise ConstraintError(
-            f"{what} cannot be followed: {said} ({type(error).__name__}). {should}", code="function-failed"
+            f"{what} cannot be traced: {said} ({type(error).__name__}). {should}", code="function-failed"
         ) from error

@@ -35,9 +35,9 @@ class InAxes(OnFrame):
     def along_rows(self, motions: LinkMotions, values: Any) -> Any:
         """The rows that act, of a vector (3, …) or a pair of them (6, …) in the first frame's axes."""
         if not self.upright:
-            return self.selected(values)
+            return self.select_rows(values)
         R, _ = self.in_world(motions)
-        return self.selected(np.concatenate([R @ values[k : k + 3] for k in range(0, len(values), 3)]))
+        return self.select_rows(np.concatenate([R @ values[k : k + 3] for k in range(0, len(values), 3)]))
 
     def first_rows(self, motions: LinkMotions) -> Any:
         """K (rows, 6) of the first link's motions; plain numbers in the axes of a frame that is fixed to it."""

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, chosen_rows
+from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, row_indices
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.tree.poses import Pair, fixed_pose
 from delassus.model.checks import check_placements
@@ -70,7 +70,7 @@ class OnFrame(Constraint):
                 code="conflicting-arguments",
             )
         names = ROW_NAMES[: self.most]
-        object.__setattr__(self, "rows", chosen_rows(self.label, self.rows, names))
+        object.__setattr__(self, "rows", row_indices(self.label, self.rows, names))
         super().__post_init__()
         for field in ("acceleration", *NOT_NEGATIVE):
             self.per_row(field, len(self.rows))
@@ -149,7 +149,7 @@ class OnFrame(Constraint):
         """The links of both frames, the world left out."""
         return tuple(end.link for end in self.ends(model) if end.link != WORLD)
 
-    def attached(self, model: Model) -> End:
+    def attachment(self, model: Model) -> End:
         """The first frame."""
         return self.ends(model)[0]
 
@@ -157,7 +157,7 @@ class OnFrame(Constraint):
         """Where both frames are on bodies."""
         return len(self.links(model)) > 1
 
-    def selected(self, values: Any) -> Any:
+    def select_rows(self, values: Any) -> Any:
         """The rows that act, of all."""
         return np.stack([values[row] for row in self.rows])
 

@@ -17,6 +17,9 @@ class RowResponse(Options):
         position_gain: Pull towards the reference [1/s²].
         velocity_gain: Pull towards rest [1/s]; 2 √position_gain is critically damped.
         compliance: Acceleration that the row gives way with, per unit of its force [1/kg, 1/(kg·m²)].
+
+    >>> dl.constraints.RowResponse(velocity_gain=20.0).velocity_gain
+    20.0
     """
 
     acceleration: Any = None
@@ -32,6 +35,9 @@ class FramePlacements(Options):
     Attributes:
         placement: The constraint's frame in the named one, a `Placement`.
         placement2: The constraint's second frame in `frame2`, or in the world.
+
+    >>> dl.constraints.FramePlacements(placement=dl.Placement.of(p=(0.0, 0.0, 0.1))).placement.p
+    array([0. , 0. , 0.1])
     """
 
     placement: Any = None

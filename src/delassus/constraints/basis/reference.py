@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.differentiation.derivatives import jvp
-from delassus.compiler.differentiation.recorded import Recorded
-from delassus.constraints.basis.followed import followed
+from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.constraints.basis.followed import trace_function
 
 
 class MovingPoint(NamedTuple):
@@ -36,21 +36,23 @@ class MovingFrame(NamedTuple):
 class MovingReference:
     """A function of time, kept by what it computes: its value, and its first and second derivatives."""
 
-    function: Recorded
+    function: RecordedFunction
 
     @classmethod
     def of(cls, label: str, what: str, function: Any, *shapes: tuple[int, ...]) -> MovingReference:
         """From a function of the time t [s] written in NumPy, whose results have these shapes."""
         gives = " and ".join(f"an array of shape {shape}" for shape in shapes)
         should = f"It takes t [s] and gives {gives}, in NumPy."
-        return cls(followed(f"the {what} of {label!r} as a function of time", function, {"t": ()}, shapes, should))
+        return cls(
+            trace_function(f"the {what} of {label!r} as a function of time", function, {"t": ()}, shapes, should)
+        )
 
     @property
     def moves(self) -> bool:
         """Whether the results change in time."""
         return any(value > 0 for result in self.function.program.results for value in result)
 
-    def sampled(self, time: float) -> tuple[NDArray[numpy.float64], ...]:
+    def sample(self, time: float) -> tuple[NDArray[numpy.float64], ...]:
         """The results at a time, as plain numbers."""
         return evaluate(self.function.program, numpy.asarray(time, float))
 

@@ -12,7 +12,7 @@ from delassus.model.model import Model
 
 
 @dataclass(frozen=True)
-class SomeRows(DerivedConstraint):
+class RowSelection(DerivedConstraint):
     """The rows of a constraint, which is bound to its model already, whose numbers are `chosen`."""
 
     chosen: tuple[int, ...]
@@ -28,7 +28,7 @@ class SomeRows(DerivedConstraint):
         return cls(constraint, chosen, name=constraint.name, **own)
 
     def count(self, model: Model) -> int:
-        """Those chosen."""
+        """The number of selected rows."""
         return len(self.chosen)
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:

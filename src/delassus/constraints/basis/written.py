@@ -7,12 +7,12 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import delassus.numpy as np
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.types import Traced
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.program import Program
 from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
-from delassus.constraints.basis.followed import followed
+from delassus.constraints.basis.followed import trace_function
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.kinematics.kinematics import frame_in_world
 from delassus.model.model import Model, ParametricModel, TracedModel
@@ -20,7 +20,12 @@ from delassus.model.model import Model, ParametricModel, TracedModel
 
 @dataclass(frozen=True)
 class Kinematics:
-    """Where the frames of a model are, for functions that users write."""
+    """Where the frames of a model are, for functions that users write.
+
+    >>> height = lambda kinematics, q: kinematics.position("tip")[2:] + 0.8      # a `Kinematics` is its first argument
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Implicit(height, rows=1)).m
+    1
+    """
 
     model: Model
     q: Any
@@ -35,10 +40,10 @@ class Kinematics:
 
 
 @dataclass(frozen=True)
-class Given:
+class ParametricFunction:
     """A function as what it computes, with its model's parameters (nparameters,): numbers in a tuple, or traced."""
 
-    function: Recorded
+    function: RecordedFunction
     parameters: Any
 
     @property
@@ -52,7 +57,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Written(Constraint):
+class FunctionConstraint(Constraint):
     """A function g of the user's that must be zero, of `rows` rows; its rows on joints are derivatives of it.
 
     Attributes:
@@ -70,7 +75,7 @@ class Written(Constraint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number(f"rows of {self.label!r}", self.rows)
+        check_integer(f"rows of {self.label!r}", self.rows)
         object.__setattr__(self, "rows", int(self.rows))
         if not callable(self.g):
             raise ConstraintError(
@@ -88,7 +93,7 @@ class Written(Constraint):
         """The shapes of the arrays that g depends on, by name; the time t is the last."""
         raise TypeError(f"{type(self).__name__} does not say what its function depends on.")
 
-    def written(self, model: Model, *arrays: Any) -> Any:
+    def call_function(self, model: Model, *arrays: Any) -> Any:
         """The user's function (rows,) for a model and these arrays."""
         raise TypeError(f"{type(self).__name__} does not call its function.")
 
@@ -110,64 +115,71 @@ class Written(Constraint):
         """What it is called where neither it nor its function has a name."""
         return type(self).__name__.lower()
 
-    def bound(self, model: Model) -> Self:
-        """The same with its function as what it computes for a model, and the velocities that each row depends on."""
+    def bind(self, model: Model) -> Self:
+        """The constraint with its function traced for a model, and the velocities that each row depends on."""
         if isinstance(model, TracedModel):
-            return self.bound_with(model.origin).given(model.parameters)
-        return self._recorded(model, lambda: model, {})
+            return self.bind_parametric(model.origin).with_parameters(model.parameters)
+        return self._record_function(model, lambda: model, {})
 
-    def bound_with(self, parametric: ParametricModel) -> Self:
-        """The same for a model with parameters, which are one more input of what it computes."""
-        return self._recorded(parametric.model, parametric.with_parameters, {"parameters": (parametric.nparameters,)})
+    def bind_parametric(self, parametric: ParametricModel) -> Self:
+        """The constraint for a model with parameters, which are one more input of its function."""
+        return self._record_function(
+            parametric.model, parametric.with_parameters, {"parameters": (parametric.nparameters,)}
+        )
 
-    def given(self, *parameters: Any) -> Self:
-        """The same with these parameters (nparameters,) of its model, which has some."""
+    def with_parameters(self, *parameters: Any) -> Self:
+        """The constraint with these parameters (nparameters,) of its model."""
         if not parameters:
             return self
-        return replace(self, g=Given(self.g.function if isinstance(self.g, Given) else self.g, *parameters))
+        return replace(
+            self,
+            g=ParametricFunction(self.g.function if isinstance(self.g, ParametricFunction) else self.g, *parameters),
+        )
 
-    def _recorded(self, model: Model, model_of: Callable[..., Model], extra: dict[str, tuple[int, ...]]) -> Self:
-        """The same as what it computes for the model that `model_of` makes of some more inputs."""
-        if isinstance(self.g, (Recorded, Given)):
+    def _record_function(self, model: Model, model_of: Callable[..., Model], extra: dict[str, tuple[int, ...]]) -> Self:
+        """The constraint with its function traced for the model that `model_of` makes of extra inputs."""
+        if isinstance(self.g, (RecordedFunction, ParametricFunction)):
             return self
         inputs = self.inputs(model)
 
         def function(*arrays: Any) -> Any:
-            return self.written(model_of(*arrays[len(inputs) :]), *arrays[: len(inputs)])
+            return self.call_function(model_of(*arrays[len(inputs) :]), *arrays[: len(inputs)])
 
-        made = replace(self, g=self.followed(function, inputs | extra, (self.rows,)), name=self.label)
+        made = replace(self, g=self.trace_function(function, inputs | extra, (self.rows,)), name=self.label)
         made.check(model, extra)
 
         def rows(q: Any, t: Any, *parameters: Any) -> Any:
-            return made.given(*parameters).jacobian(model, q, t)
+            return made.with_parameters(*parameters).jacobian(model, q, t)
 
-        program = made.followed(rows, {"q": (model.nq,), "t": ()} | extra, (self.rows, model.nv)).program
+        program = made.trace_function(rows, {"q": (model.nq,), "t": ()} | extra, (self.rows, model.nv)).program
         moving = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
         nv = model.nv
         pattern = tuple(tuple(v for v in range(nv) if moving[r * nv + v]) for r in range(self.rows))
         if not all(pattern):
             raise ConstraintError(
                 f"row {next(r for r, p in enumerate(pattern) if not p)} of the constraint {self.label!r} does not "
-                f"depend on the {self.moved_by}: no force can meet it.",
+                f"depend on the {self.dependency}: no force can meet it.",
                 code="immovable",
             )
         return replace(made, pattern=pattern, turning=program.depends_on(1, output=0))
 
     @property
-    def moved_by(self) -> str:
+    def dependency(self) -> str:
         """What every row has to depend on."""
         return "configuration"
 
-    def followed(self, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], *shapes: Any) -> Recorded:
+    def trace_function(
+        self, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], *shapes: Any
+    ) -> RecordedFunction:
         """The program of a function of some arrays; whatever goes wrong is an error of this constraint."""
         should = (
             f"It is a function {self.form} that gives an array of shape ({self.rows},), in NumPy, and can be "
             "differentiated."
         )
-        return followed(f"the constraint {self.label!r}", function, inputs, shapes, should)
+        return trace_function(f"the constraint {self.label!r}", function, inputs, shapes, should)
 
     def count(self, model: Model) -> int:
-        """As given."""
+        """The number of rows that the user declared."""
         return self.rows
 
     def velocities(self, model: Model) -> tuple[int, ...]:
@@ -189,6 +201,7 @@ class Written(Constraint):
     def _pattern(self) -> tuple[tuple[int, ...], ...]:
         if self.pattern is None:
             raise ConstraintError(
-                f"the constraint {self.label!r} has not met a model: put it into a Mechanism.", code="missing-argument"
+                f"the constraint {self.label!r} is not bound to a model: put it into a Mechanism.",
+                code="missing-argument",
             )
         return self.pattern

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from numpy.polynomial.polynomial import polyder
-
 import delassus.numpy as np
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
-from delassus.constraints.basis.constraint import Constraint, ConstraintError, JointRow, frozen_numbers
+from delassus.constraints.basis.constraint import ConstraintError, JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import RowResponse
-from delassus.errors import short
+from delassus.constraints.basis.polynomial import PolynomialRow
 from delassus.model.model import Model
 
 
-@grouped("joint joint2 * coefficients reference reference2 name", response=RowResponse())
+@accept_groups("joint joint2 * coefficients reference reference2 name", response=RowResponse())
 @dataclass(frozen=True)
-class Coupling(Constraint):
+class Coupling(PolynomialRow):
     """A joint's coordinate is a polynomial of another's: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ. One row.
 
     Its velocity is ẏ - φ'(x) ẋ, its force the torque [N·m] or force [N] on `joint`; `joint2` gets -φ'(x) times it.
@@ -32,63 +30,39 @@ class Coupling(Constraint):
         coefficients: c₀, c₁, … [rad or m per power of rad or m].
         reference: y₀ [rad, m].
         reference2: x₀ [rad, m].
+
+    >>> gear = dl.Coupling("lower_joint", "upper_joint", coefficients=(0.0, -2.0))
+    >>> dl.Mechanism(dl.load("double_pendulum"), gear).m
+    1
     """
 
     joint: str
     joint2: str | None = None
-    _: KW_ONLY
-    coefficients: Any = (0.0, 1.0)
-    reference: float = 0.0
-    reference2: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        form = "a list of numbers, (c₀, c₁, …)"
-        numbers = frozen_numbers(f"coefficients of {self.label!r}", self.coefficients, form)
-        object.__setattr__(self, "coefficients", numbers if isinstance(numbers, tuple) else (numbers,))
-        for field in ("reference", "reference2"):
-            number = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field), "one number")
-            if isinstance(number, tuple):
-                raise ConstraintError(f"{field} of {self.label!r} is {number!r}; it is one number.", code="wrong-shape")
-            object.__setattr__(self, field, number)
-        for joint in (self.joint, self.joint2):
-            if not isinstance(joint, str | None):
-                raise ConstraintError(
-                    f"a coupling ties joints by their names, not by {short(repr(joint))}.", code="wrong-type"
-                )
-        if self.joint == self.joint2:
-            raise ConstraintError(
-                f"the joint {self.joint!r} cannot follow itself: name the joint that leads.", code="immovable"
-            )
+        self.check_polynomial("joint")
 
     @property
-    def label(self) -> str:
-        """The name, or the joints'."""
-        return self.name or (self.joint if self.joint2 is None else f"{self.joint}-{self.joint2}")
-
-    @property
-    def has_reference(self) -> bool:
-        """Always."""
-        return True
-
-    def count(self, model: Model) -> int:
-        """One."""
-        return 1
+    def ends(self) -> tuple[str, ...]:
+        """The names of the coupled joints."""
+        return (self.joint,) if self.joint2 is None else (self.joint, self.joint2)
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """Both joints'."""
-        starts = [model.v_starts[self._index(model, name)] for name in self._names]
+        """The indices of the velocities of both joints."""
+        starts = [model.v_starts[self._index(model, name)] for name in self.ends]
         if len(set(starts)) < len(starts):
             raise ConstraintError(
-                f"the joints {self.joint!r} and {self.joint2!r} share a coordinate already (mimicry), so the coupling "
-                f"{self.label!r} has nothing to say: leave it out, or load the model with mimic='ignore'.",
+                f"the joints {self.joint!r} and {self.joint2!r} share a coordinate already (mimic joints), so "
+                "the coupling "
+                f"{self.label!r} has no effect: leave it out, or load the model with mimic='ignore'.",
                 code="not-supported",
             )
         return tuple(starts)
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
         """1 and -φ'(x)."""
-        starts, ratios = self.velocities(motions.model), [self._ratio(motions.model, name) for name in self._names]
+        starts, ratios = self.velocities(motions.model), [self._ratio(motions.model, name) for name in self.ends]
         rows = [JointRow(0, starts[0], ratios[0])]
         if self.joint2 is not None:
             rows.append(JointRow(0, starts[1], -ratios[1] * self._polynomial(motions, 1)))
@@ -105,10 +79,6 @@ class Coupling(Constraint):
     def position_error(self, motions: LinkMotions) -> Traced:
         """y - y₀ - φ(x - x₀)."""
         return np.stack([self._coordinate(motions, self.joint) - self.reference - self._polynomial(motions, 0)])
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return (self.joint,) if self.joint2 is None else (self.joint, self.joint2)
 
     def _index(self, model: Model, name: str) -> int:
         index = model.joint_index(name)
@@ -130,12 +100,5 @@ class Coupling(Constraint):
         return mimic.ratio * own + mimic.offset if mimic else own
 
     def _polynomial(self, motions: LinkMotions, order: int) -> Any:
-        """φ or a derivative of it, by Horner's rule."""
-        coefficients = [float(c) for c in polyder(self.coefficients, order)]
-        if self.joint2 is None:
-            return coefficients[0] if order == 0 else 0.0
-        x = self._coordinate(motions, self.joint2) - self.reference2
-        value: Any = 0.0
-        for c in reversed(coefficients):
-            value = value * x + c
-        return value
+        """φ or a derivative of it."""
+        return self.polynomial(None if self.joint2 is None else self._coordinate(motions, self.joint2), order)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.common.checks import Range, number_in_range
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows
 from delassus.constraints.basis.motions import LinkMotions
@@ -38,7 +38,7 @@ class _Rod(NamedTuple):
     velocity: Any
 
 
-@grouped("frame frame2 * length rows name", response=RowResponse(), placements=FramePlacements())
+@accept_groups("frame frame2 * length rows name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Distance(OnFrame):
     """The origins of two frames stay `length` [m] apart: one row.
@@ -46,6 +46,9 @@ class Distance(OnFrame):
     Its velocity is n · (ṗ - ṗ₂), n the unit vector from the second point to the first, and its force is the one along
     n [N] that pushes the points apart. The points must not meet. Without `frame2`, the second point is that of
     `placement2` in the world.
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Distance("tip", "world", length=1.0)).m
+    1
     """
 
     rows: Any = (0,)
@@ -58,7 +61,7 @@ class Distance(OnFrame):
 
     @property
     def most(self) -> int:
-        """One."""
+        """The number of rows, 1."""
         return 1
 
     @property

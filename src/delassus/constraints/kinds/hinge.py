@@ -7,7 +7,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.common.checks import one_of
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
@@ -16,7 +16,7 @@ from delassus.constraints.basis.options import FramePlacements, RowResponse
 from delassus.constraints.kinds.point import Point
 
 
-@grouped("frame frame2 * axis position rows name", response=RowResponse(), placements=FramePlacements())
+@accept_groups("frame frame2 * axis position rows name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Hinge(Point):
     """Two frames whose origins and one of whose axes coincide: 5 rows, x, y, z and the turns about the other axes.
@@ -25,6 +25,9 @@ class Hinge(Point):
     Rᵀ (ω - ω₂) and their force the moment [N·m] on the body of the first frame, in its axes. Their error is along
     a₂ × a and 2 sin(θ/2) long, θ the angle between the axes: any number of whole turns about them is allowed, and axes
     that point against each other are as far off as can be. `rows` leaves some of the five out.
+
+    >>> dl.Mechanism(dl.load("four_bar"), dl.Hinge("coupler_end", "rocker_end", axis="y"), model_constraints=False).m
+    5
     """
 
     rows: Any = None
@@ -77,4 +80,4 @@ class Hinge(Point):
         )
         opposite = parallel & beyond  # then any direction across the axes is as good
         turn = np.where(opposite, 2.0 * np.eye(3)[k - 1], np.sqrt(stretch2) * across)
-        return self.selected(np.concatenate([-p, turn]))
+        return self.select_rows(np.concatenate([-p, turn]))

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import RowResponse
-from delassus.constraints.basis.written import Kinematics, Written
+from delassus.constraints.basis.written import FunctionConstraint, Kinematics
 from delassus.dynamics.kinematics.manifold import coordinate_rates, rates_per_velocity
 from delassus.model.model import Model
 
 
-@grouped("g * rows pattern turning name", response=RowResponse())
+@accept_groups("g * rows pattern turning name", response=RowResponse())
 @dataclass(frozen=True)
-class Implicit(Written):
+class Implicit(FunctionConstraint):
     """g(kinematics, q) = 0, of `rows` rows, for a function that the user writes in NumPy.
 
     `g` takes the frames' places (see `Kinematics`: `position(frame)`, `rotation(frame)`), the configuration q (nq,)
@@ -31,6 +31,10 @@ class Implicit(Written):
 
     Where g has a kink (abs, maximum) the derivative is the one of `delassus.compiler`; where it has none (the norm of a
     vector that vanishes), the results of that state are not finite and its status says so.
+
+    >>> wire = dl.Implicit(lambda kinematics, q: kinematics.position("tip")[2:] + 0.8, rows=1)
+    >>> dl.Mechanism(dl.load("double_pendulum"), wire).m
+    1
     """
 
     @property
@@ -40,14 +44,14 @@ class Implicit(Written):
 
     @property
     def has_reference(self) -> bool:
-        """Always: zero."""
+        """True: g is zero where the constraint holds."""
         return True
 
     def inputs(self, model: Model) -> dict[str, tuple[int, ...]]:
         """q and t."""
         return {"q": (model.nq,), "t": ()}
 
-    def written(self, model: Model, *arrays: Traced) -> Traced:
+    def call_function(self, model: Model, *arrays: Traced) -> Traced:
         """g, with the time if it takes it."""
         q, t = arrays
         return self.g(Kinematics(model, q), q, *((t,) if takes_time(self.g, after=2) else ()))
@@ -57,12 +61,12 @@ class Implicit(Written):
         return self._drift(motions.model, motions.q, motions.v, self.time_of(motions))[1]
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
-        """-∂g/∂t."""
+        """The velocity of the reference, -∂g/∂t (rows,)."""
         still = np.zeros(motions.model.nv)
         return -self._drift(motions.model, motions.q, still, self.time_of(motions))[0]
 
     def position_error(self, motions: LinkMotions) -> Traced:
-        """g."""
+        """The error g (rows,)."""
         return self.g(motions.q, self.time_of(motions))[0]
 
     def jacobian(self, model: Model, q: Traced, t: Traced) -> Traced:
@@ -73,9 +77,9 @@ class Implicit(Written):
         """Raise unless its second derivatives can be found."""
 
         def product(q: Any, v: Any, t: Any, *parameters: Any) -> Any:
-            return self.given(*parameters)._drift(model, q, v, t)[1]
+            return self.with_parameters(*parameters)._drift(model, q, v, t)[1]
 
-        self.followed(product, {"q": (model.nq,), "v": (model.nv,), "t": ()} | extra, (self.rows,))
+        self.trace_function(product, {"q": (model.nq,), "v": (model.nv,), "t": ()} | extra, (self.rows,))
 
     def _drift(self, model: Model, q: Any, v: Any, t: Any) -> tuple[Any, Any]:
         """The first and second derivatives (rows,) of g along the motion with constant v, time running on."""

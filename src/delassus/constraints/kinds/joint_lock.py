@@ -11,9 +11,9 @@ from delassus.constraints.basis.constraint import (
     Constraint,
     ConstraintError,
     JointRow,
-    chosen_rows,
     frozen_numbers,
-    listed_rows,
+    parse_rows,
+    row_indices,
 )
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.reference import MovingPoint, MovingReference, is_moving
@@ -29,6 +29,9 @@ class JointLock(Constraint):
     velocities of a joint that has several. `position` [rad, m] is the reference of the joint's coordinates, for a
     `position_gain`: one number per row, or a function of time that gives an array of them. A joint follows such a
     function, its acceleration included.
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.JointLock("upper_joint")).m
+    1
     """
 
     joint: str
@@ -38,7 +41,7 @@ class JointLock(Constraint):
 
     def __post_init__(self) -> None:
         if self.rows is not None:
-            object.__setattr__(self, "rows", listed_rows(self.label, self.rows))
+            object.__setattr__(self, "rows", parse_rows(self.label, self.rows))
         super().__post_init__()
         if is_moving(self.position):
             if not isinstance(self.position, MovingReference):
@@ -60,13 +63,13 @@ class JointLock(Constraint):
 
     def count(self, model: Model) -> int:
         """The velocities that are held."""
-        return len(self._chosen(model))
+        return len(self._selected_rows(model))
 
-    def bound(self, model: Model) -> Constraint:
-        """The same, its position checked as well."""
+    def bind(self, model: Model) -> Constraint:
+        """Bind to a model, and check that the position fits the joint."""
         if isinstance(self.position, tuple):
             self.per_row("position", self.count(model))
-        return super().bound(model)
+        return super().bind(model)
 
     @property
     def has_reference(self) -> bool:
@@ -87,7 +90,7 @@ class JointLock(Constraint):
                 f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move: there is nothing to lock.",
                 code="immovable",
             )
-        return tuple(start + row for row in self._chosen(model))
+        return tuple(start + row for row in self._selected_rows(model))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
         """One velocity a row."""
@@ -109,7 +112,7 @@ class JointLock(Constraint):
                 code="not-supported",
             )
         ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-        own = np.stack([ratio * motions.q[start + row] + offset for row in self._chosen(model)])
+        own = np.stack([ratio * motions.q[start + row] + offset for row in self._selected_rows(model)])
         if isinstance(self.position, MovingReference):
             return own - self._moving(motions).position
         return own - np.array(self.per_row("position", self.count(model)))
@@ -131,6 +134,6 @@ class JointLock(Constraint):
     def _joint(self, model: Model) -> Joint:
         return model.joint(self.joint)
 
-    def _chosen(self, model: Model) -> tuple[int, ...]:
+    def _selected_rows(self, model: Model) -> tuple[int, ...]:
         names = tuple(str(k) for k in range(self._joint(model).kind.nv))
-        return chosen_rows(self.label, range(len(names)) if self.rows is None else self.rows, names)
+        return row_indices(self.label, range(len(names)) if self.rows is None else self.rows, names)

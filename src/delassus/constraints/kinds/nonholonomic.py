@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import RowResponse
-from delassus.constraints.basis.written import Kinematics, Written
+from delassus.constraints.basis.written import FunctionConstraint, Kinematics
 from delassus.constraints.kinds.implicit import takes_time
 from delassus.dynamics.kinematics.kinematics import frame_velocity
 from delassus.dynamics.kinematics.manifold import coordinate_rates
@@ -28,7 +28,12 @@ from delassus.model.model import Model
 
 @dataclass(frozen=True)
 class Velocities(Kinematics):
-    """Where the frames of a model are and how they move, for functions that users write."""
+    """Where the frames of a model are and how they move, for functions that users write.
+
+    >>> blade = dl.Nonholonomic(lambda kinematics, q, v: kinematics.velocity("tip")[:1], rows=1)     # of a `Velocities`
+    >>> dl.Mechanism(dl.load("double_pendulum"), blade).m
+    1
+    """
 
     v: Any
 
@@ -44,9 +49,9 @@ class Velocities(Kinematics):
         return frame_velocity(self.model, self.q, self.v, frame=frame, reference="LOCAL_WORLD_ALIGNED")
 
 
-@grouped("g * rows pattern turning name", response=RowResponse())
+@accept_groups("g * rows pattern turning name", response=RowResponse())
 @dataclass(frozen=True)
-class Nonholonomic(Written):
+class Nonholonomic(FunctionConstraint):
     """g(kinematics, q, v) = 0, of `rows` rows, for a function of the user's that is linear in the velocity v (nv,).
 
     `g` takes what `Implicit`'s takes, and v after q: g(kinematics, q, v) or g(kinematics, q, v, t). Besides `position`
@@ -56,6 +61,10 @@ class Nonholonomic(Written):
 
     There is no error of position: a `velocity_gain` takes off what integration does wrong, or `project`, which corrects
     the velocities alone for such rows. A `position_gain` has nothing to pull to.
+
+    >>> blade = dl.Nonholonomic(lambda kinematics, q, v: kinematics.velocity("tip")[:1], rows=1)
+    >>> dl.Mechanism(dl.load("double_pendulum"), blade).m
+    1
     """
 
     def __post_init__(self) -> None:
@@ -73,8 +82,8 @@ class Nonholonomic(Written):
         return "g(kinematics, q, v) or g(kinematics, q, v, t)"
 
     @property
-    def moved_by(self) -> str:
-        """The velocity."""
+    def dependency(self) -> str:
+        """The name of what every row has to depend on."""
         return "velocity"
 
     @property
@@ -91,7 +100,7 @@ class Nonholonomic(Written):
         """q, v and t."""
         return {"q": (model.nq,), "v": (model.nv,), "t": ()}
 
-    def written(self, model: Model, *arrays: Traced) -> Traced:
+    def call_function(self, model: Model, *arrays: Traced) -> Traced:
         """g, with the time if it takes it."""
         q, v, t = arrays
         return self.g(Velocities(model, q, v), q, v, *((t,) if takes_time(self.g, after=3) else ()))
@@ -100,9 +109,9 @@ class Nonholonomic(Written):
         """Raise unless g is linear in v."""
 
         def by_velocity(q: Any, v: Any, t: Any, *parameters: Any) -> Any:
-            return self.given(*parameters)._by_velocity(q, v, t)
+            return self.with_parameters(*parameters)._by_velocity(q, v, t)
 
-        program = self.followed(by_velocity, self.inputs(model) | extra, (self.rows, model.nv)).program
+        program = self.trace_function(by_velocity, self.inputs(model) | extra, (self.rows, model.nv)).program
         if program.depends_on(1, output=0):
             raise ConstraintError(
                 f"the constraint {self.label!r} is not linear in the velocity v: write it as A(q) v, or as "

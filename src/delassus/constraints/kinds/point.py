@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows, ConstraintError, frozen_numbers
 from delassus.constraints.basis.in_axes import InAxes
@@ -17,7 +17,7 @@ from delassus.model.parts import WORLD
 from delassus.spatial.rotations import skew
 
 
-@grouped("frame frame2 * rows axes position name", response=RowResponse(), placements=FramePlacements())
+@accept_groups("frame frame2 * rows axes position name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Point(InAxes):
     """The origins of two frames, or of a frame and a point of the world, have the relative acceleration a*: 3 rows.
@@ -29,6 +29,9 @@ class Point(InAxes):
 
     Against the world, `position` is the point's reference there: (3,) [m], or a function of time that gives it. A
     `position_gain` needs one. The error is Rᵀ (p - p₂).
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip", rows="xz")).m
+    2
     """
 
     rows: Any = "xyz"
@@ -57,13 +60,13 @@ class Point(InAxes):
         numbers = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
         if np.shape(numbers) != (3,):
             raise ConstraintError(
-                f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).", code="wrong-shape"
+                f"position of {self.label!r} is {self.position!r}; it must be a point (x, y, z).", code="wrong-shape"
             )
         object.__setattr__(self, "position", numbers)
 
     @property
     def most(self) -> int:
-        """Three."""
+        """The largest number of rows, 3."""
         return 3
 
     @property
@@ -122,7 +125,7 @@ class Point(InAxes):
             target = self._moving(motions).position
         else:
             target = np.array(second.placement.p if self.frame2 is not None else self.position)
-        return self.selected(p - target if self.upright else R.T @ (p - target))
+        return self.select_rows(p - target if self.upright else R.T @ (p - target))
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:
         found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
-
-from numpy.polynomial.polynomial import polyder
 
 import delassus.numpy as np
 from delassus.common.names import UnknownName
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jvp
-from delassus.constraints.basis.constraint import Constraint, ConstraintError, JointRow, frozen_numbers
+from delassus.constraints.basis.constraint import ConstraintError, JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import RowResponse
+from delassus.constraints.basis.polynomial import PolynomialRow
 from delassus.dynamics.forces.strings import moving_dofs, wraps
 from delassus.dynamics.forces.tendons import rate_of, tendon_line, tendon_named
 from delassus.dynamics.kinematics.manifold import coordinate_rates
@@ -22,9 +21,9 @@ from delassus.model.model import Model
 from delassus.model.transmission import PULLEY, Tendon
 
 
-@grouped("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
+@accept_groups("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
 @dataclass(frozen=True)
-class TendonLength(Constraint):
+class TendonLength(PolynomialRow):
     """A tendon's length is a polynomial of another's: l - l₀ = φ(l' - l₀'), φ(x) = Σ cₖ xᵏ. One row.
 
     Its force is the tension [N] along the tendon, that pushes it longer. Without `tendon2`, the length is held at
@@ -40,37 +39,19 @@ class TendonLength(Constraint):
 
     tendon: str
     tendon2: str | None = None
-    _: KW_ONLY
-    coefficients: Any = (0.0, 1.0)
-    reference: float = 0.0
-    reference2: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        numbers = frozen_numbers(f"coefficients of {self.label!r}", self.coefficients, "a list of numbers, (c₀, c₁, …)")
-        object.__setattr__(self, "coefficients", numbers if isinstance(numbers, tuple) else (numbers,))
-        if self.tendon == self.tendon2:
-            raise ConstraintError(
-                f"the tendon {self.tendon!r} cannot follow itself: name the one that leads.", code="immovable"
-            )
+        self.check_polynomial("tendon")
 
     @property
-    def label(self) -> str:
-        """The name, or the tendons'."""
-        return self.name or (self.tendon if self.tendon2 is None else f"{self.tendon}-{self.tendon2}")
-
-    @property
-    def has_reference(self) -> bool:
-        """Always."""
-        return True
-
-    def count(self, model: Model) -> int:
-        """One."""
-        return 1
+    def ends(self) -> tuple[str, ...]:
+        """The names of the coupled tendons."""
+        return (self.tendon,) if self.tendon2 is None else (self.tendon, self.tendon2)
 
     def velocities(self, model: Model) -> tuple[int, ...]:
         """Those that move one of the tendons."""
-        return tuple(sorted(set().union(*(_dofs(model, self._tendon(model, name)) for name in self._names))))
+        return tuple(sorted(set().union(*(_dofs(model, self._tendon(model, name)) for name in self.ends))))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
         """r - φ'(x) r'."""
@@ -92,10 +73,6 @@ class TendonLength(Constraint):
         length = tendon_line(motions.model, self._tendon(motions.model, self.tendon), motions.q).length
         return np.stack([length - self.reference - self._polynomial(motions.model, motions.q, 0)])
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return (self.tendon,) if self.tendon2 is None else (self.tendon, self.tendon2)
-
     def _tendon(self, model: Model, name: str) -> Tendon:
         tendon = tendon_named(model, name)
         if tendon is None:
@@ -115,15 +92,10 @@ class TendonLength(Constraint):
         return arms - self._polynomial(model, q, 1) * np.array(other)
 
     def _polynomial(self, model: Model, q: Any, order: int) -> Any:
-        """φ or its derivative, by Horner's rule."""
-        coefficients = [float(c) for c in polyder(self.coefficients, order)]
+        """φ or a derivative of it."""
         if self.tendon2 is None:
-            return coefficients[0] if order == 0 else 0.0
-        x = tendon_line(model, self._tendon(model, self.tendon2), q).length - self.reference2
-        value: Any = 0.0
-        for c in reversed(coefficients):
-            value = value * x + c
-        return value
+            return self.polynomial(None, order)
+        return self.polynomial(tendon_line(model, self._tendon(model, self.tendon2), q).length, order)
 
 
 def _dofs(model: Model, tendon: Tendon) -> set[int]:

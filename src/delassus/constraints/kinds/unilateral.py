@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
 from delassus.constraints.basis.derived import DerivedConstraint
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.some_rows import SomeRows
+from delassus.constraints.basis.some_rows import RowSelection
 from delassus.model.model import Model, ParametricModel
 
 
@@ -28,20 +28,20 @@ class _Signed(DerivedConstraint):
         """As the constraint."""
         return self.of.count(model)
 
-    def bound(self, model: Model) -> Constraint:
+    def bind(self, model: Model) -> Constraint:
         """The constraint as it is on a model."""
-        return replace(self, of=self.of.bound(model))
+        return replace(self, of=self.of.bind(model))
 
-    def bound_with(self, parametric: ParametricModel) -> Constraint:
-        """The same for a model with parameters."""
-        return replace(self, of=self.of.bound_with(parametric))
+    def bind_parametric(self, parametric: ParametricModel) -> Constraint:
+        """Bind to a model with parameters."""
+        return replace(self, of=self.of.bind_parametric(parametric))
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """± its K."""
+        """The rows K of the constraint, with the sign of the side."""
         return tuple(BodyRows(body.link, self.sign * body.K) for body in self.of.bodies(motions))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """± its factors."""
+        """The factors of velocities of the constraint, with the sign of the side."""
         return tuple(JointRow(row.row, row.v, self.sign * row.factor) for row in self.of.joints(motions))
 
     @property
@@ -74,6 +74,10 @@ class Unilateral(_Signed):
     Attributes:
         of: The constraint.
         sign: +1 for g ≥ 0, -1 for g ≤ 0.
+
+    >>> rope = dl.constraints.at_most(dl.Distance("tip", "world", length=1.0))
+    >>> isinstance(rope, dl.constraints.Unilateral)
+    True
     """
 
     def __post_init__(self) -> None:
@@ -84,11 +88,13 @@ class Unilateral(_Signed):
             )
         if self.sign not in (1.0, -1.0):
             raise ConstraintError(
-                f"the sign of {self.label!r} is {self.sign!r}; it is 1 for g ≥ 0 or -1 for g ≤ 0.", code="out-of-range"
+                f"the sign of {self.label!r} is {self.sign!r}; it must be 1 for g ≥ 0 or -1 for g ≤ 0.",
+                code="out-of-range",
             )
         if not self.of.has_reference or not self.of.holds_positions:
             raise ConstraintError(
-                f"{self.label!r} has no position to be on one side of; give it one, such as a length or a placement.",
+                f"{self.label!r} has no position, so it cannot be one-sided; give it one, such as a length or a "
+                "placement.",
                 code="no-reference",
             )
         super().__post_init__()
@@ -96,7 +102,7 @@ class Unilateral(_Signed):
     def split(self, model: Model) -> tuple[UnilateralRow, ...]:
         """One constraint for each row."""
         count = self.count(model)
-        rows = (SomeRows.within(self.of, (k,), count) for k in range(count))
+        rows = (RowSelection.within(self.of, (k,), count) for k in range(count))
         names = [self.label] if count == 1 else [f"{self.label}_{k + 1}" for k in range(count)]
         return tuple(UnilateralRow(row, self.sign, name=name) for row, name in zip(rows, names, strict=True))
 
@@ -117,10 +123,20 @@ class UnilateralRow(_Signed):
 
 
 def at_least(constraint: Constraint) -> Unilateral:
-    """One side of a constraint, g(q) ≥ 0: it pushes where its error of position would become negative."""
+    """One side of a constraint, g(q) ≥ 0: it pushes where its error of position would become negative.
+
+    >>> from delassus.constraints import at_least
+    >>> dl.Mechanism(dl.load("double_pendulum"), at_least(dl.Distance("tip", "world", length=0.5))).m
+    0
+    """
     return Unilateral(constraint, 1.0)
 
 
 def at_most(constraint: Constraint) -> Unilateral:
-    """One side of a constraint, g(q) ≤ 0: a rope is a `Distance` that is at most its length."""
+    """One side of a constraint, g(q) ≤ 0: a rope is a `Distance` that is at most its length.
+
+    >>> from delassus.constraints import at_most
+    >>> dl.Mechanism(dl.load("double_pendulum"), at_most(dl.Distance("tip", "world", length=1.0))).m
+    0
+    """
     return Unilateral(constraint, -1.0)

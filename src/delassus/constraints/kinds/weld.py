@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.common.options import grouped
+from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows, ConstraintError
 from delassus.constraints.basis.in_axes import InAxes
@@ -26,7 +26,7 @@ _SAMPLES: Final = (0.0, 1.0)
 """Times [s] at which a target is looked at: a matrix that is no rotation would give wrong forces without a word."""
 
 
-@grouped("frame frame2 * rows axes target name", response=RowResponse(), placements=FramePlacements())
+@accept_groups("frame frame2 * rows axes target name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Weld(InAxes):
     """Two frames, or a frame and one of the world, have the relative spatial acceleration a*: 6 rows.
@@ -42,6 +42,9 @@ class Weld(InAxes):
     With `axes="world"`, rows are along and about the world's axes: the velocity of the frame's origin, its classical
     acceleration, and as error p - p₂ and the rotation vector log(R R₂ᵀ). `rows=("z", "rx", "ry")` is then a flat foot
     that slides on the floor and turns on it.
+
+    >>> dl.Mechanism(dl.load("double_pendulum"), dl.Weld("tip")).m
+    6
     """
 
     rows: Any = ROW_NAMES
@@ -67,14 +70,14 @@ class Weld(InAxes):
         elif not isinstance(self.target, MovingReference):
             moving = MovingReference.of(self.label, "target", self.target, (3, 3), (3,))
             for time in _SAMPLES:
-                R, p = moving.sampled(time)
+                R, p = moving.sample(time)
                 if np.all(np.isfinite(R)) and np.all(np.isfinite(p)):
                     self.check_placement(Placement.of(R, p))
             object.__setattr__(self, "target", moving)
 
     @property
     def most(self) -> int:
-        """Six."""
+        """The largest number of rows, 6."""
         return 6
 
     @property
@@ -116,7 +119,7 @@ class Weld(InAxes):
             v_2 = adjoint(*self.second_link(motions)) @ np.concatenate(motions.velocity[second.link])
             product = motion_cross(v_1 - v_2, v_2)
         elif isinstance(self.target, MovingReference):
-            X, target = self._seen(motions)
+            X, target = self._target_transform(motions)
             v_2 = X @ target.velocity
             product = motion_cross(v_1 - v_2, v_2) - X @ target.acceleration
         if self.upright:
@@ -128,20 +131,20 @@ class Weld(InAxes):
         """The velocity of a target that moves, taken to the first frame."""
         if not isinstance(self.target, MovingReference):
             return None
-        X, target = self._seen(motions)
+        X, target = self._target_transform(motions)
         return self.along_rows(motions, X @ target.velocity)
 
     def position_error(self, motions: LinkMotions) -> Traced:
         """log(second⁻¹ first); in the world's axes p - p₂ and log(R R₂ᵀ)."""
         R, p = self._second(motions)
         if not self.upright:
-            return self.selected(placement_log(R.T, -(R.T @ p)))
+            return self.select_rows(placement_log(R.T, -(R.T @ p)))
         _, second = self.ends(motions.model)
         turn = rotation_log(R.T)
         if second.link != WORLD:
             return self.along_rows(motions, np.concatenate([-p, turn]))
         R_1, p_1 = self.in_world(motions)
-        return self.selected(np.concatenate([p_1 - self._place(motions), R_1 @ turn]))
+        return self.select_rows(np.concatenate([p_1 - self._place(motions), R_1 @ turn]))
 
     def _second(self, motions: LinkMotions) -> Pair:
         """Rotation and origin of the second frame, or of the target, seen from the first."""
@@ -161,7 +164,7 @@ class Weld(InAxes):
             return np.array(self.ends(motions.model)[1].placement.p)
         return self._moving(motions).p if isinstance(self.target, MovingReference) else np.array(self.target.p)
 
-    def _seen(self, motions: LinkMotions) -> tuple[Any, MovingFrame]:
+    def _target_transform(self, motions: LinkMotions) -> tuple[Any, MovingFrame]:
         """The matrix (6, 6) that takes a moving target's motions to the first frame, and the target."""
         return adjoint(*self._second(motions)), self._moving(motions)
 

@@ -39,6 +39,9 @@ class Mechanism(OfModel):
         model_constraints: Whether to include the model's own constraints; False once they are.
         unilateral: One-sided constraints, which are given among the others. Steps of time take them; what knows no
             steps refuses them.
+
+    >>> print(dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip")))
+    <Mechanism 'double_pendulum': nq 2, nv 2, 3 rows: tip>
     """
 
     model: Model
@@ -91,7 +94,7 @@ class Mechanism(OfModel):
 
     def bind(self, constraint: Constraint) -> Constraint:
         """A constraint as it is on the model."""
-        return constraint.bound(self.model)
+        return constraint.bind(self.model)
 
     @property
     def plain(self) -> Mechanism:
@@ -155,7 +158,7 @@ class ParametricMechanism(Mechanism, ParametricComposite):
 
     @property
     def parametric_part(self) -> ParametricModel:
-        """The model."""
+        """The part with parameters: the model."""
         if self.parametric is None:
             raise BadArgument(
                 "a mechanism with parameters is made of a model with parameters: model.parametric(…).",
@@ -170,7 +173,7 @@ class ParametricMechanism(Mechanism, ParametricComposite):
 
     def bind(self, constraint: Constraint) -> Constraint:
         """A constraint as it is on the model, whatever its parameters."""
-        return constraint.bound_with(self.parametric_part)
+        return constraint.bind_parametric(self.parametric_part)
 
     @property
     def plain(self) -> Mechanism:
@@ -185,7 +188,9 @@ class ParametricMechanism(Mechanism, ParametricComposite):
         """The mechanism with these parameters (nparameters,): of plain numbers, if these are plain."""
         plain = trace_of(parameters) is None
         numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
-        return _given(self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers)
+        return _with_parameters(
+            self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers
+        )
 
 
 def refuse_unilateral(mechanism: Mechanism, what: str) -> None:
@@ -205,13 +210,13 @@ def _nominal(parametric: ParametricModel, constraints: tuple[Constraint, ...]) -
     try:
         check_inertias(parametric.model)
     except SingularMassMatrix:
-        return _given(parametric.sample, constraints, numbers)
-    return _given(parametric.model, constraints, numbers)
+        return _with_parameters(parametric.sample, constraints, numbers)
+    return _with_parameters(parametric.model, constraints, numbers)
 
 
-def _given(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
+def _with_parameters(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
     """A mechanism whose constraints know the parameters (nparameters,) of their model."""
-    return Mechanism(model, tuple(c.given(parameters) for c in constraints), model_constraints=False)
+    return Mechanism(model, tuple(c.with_parameters(parameters) for c in constraints), model_constraints=False)
 
 
 def _several(constraints: Any) -> tuple[Any, ...]:
@@ -221,7 +226,7 @@ def _several(constraints: Any) -> tuple[Any, ...]:
     alone = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
     if alone or not isinstance(constraints, Iterable):
         raise ConstraintError(
-            f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them.",
+            f"the constraints are {short(repr(constraints))}; they must be one constraint or a list of them.",
             code="wrong-type",
         )
     return tuple(constraints)

@@ -124,8 +124,8 @@ def compliance_of(mechanism: Mechanism) -> NDArray[numpy.float64]:
     return compliance
 
 
-class Wanted(NamedTuple):
-    """What all rows are asked for (m,), each None where it is what the constraints say themselves.
+class RowTargets(NamedTuple):
+    """Targets of all rows (m,); None where the constraints' own are used.
 
     Rows without a reference have no error of position, and no use for a gain on it.
     """
@@ -140,11 +140,11 @@ class Wanted(NamedTuple):
         return constraint.per_row(name, at.stop - at.start) if given is None else given[at]
 
 
-OWN: Final = Wanted()
+OWN: Final = RowTargets()
 """Nothing but what the constraints say."""
 
 
-def right_hand_side(mechanism: Mechanism, rows: Rows, motions: LinkMotions, wanted: Wanted = OWN) -> Any:
+def right_hand_side(mechanism: Mechanism, rows: Rows, motions: LinkMotions, wanted: RowTargets = OWN) -> Any:
     """k (m,): the desired acceleration, pulled towards the references, less the rows' own velocity products."""
     k = np.zeros(mechanism.m)
     velocity = row_values(rows, motions.velocity, motions.v)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.errors import BadArgument
 
 
@@ -67,4 +67,4 @@ Cone = Friction | Free | NonNegative | Interval
 
 
 def _counted(cone: Any) -> None:
-    whole_number(f"rows of {type(cone).__name__}", cone.rows)
+    check_integer(f"rows of {type(cone).__name__}", cone.rows)

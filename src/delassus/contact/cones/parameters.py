@@ -14,6 +14,9 @@ class ContactParameters(NamedTuple):
         rolling: Coefficients of rolling friction [m].
         restitution: Shares of the approach speed after an impact, from 0 to 1.
         compliance: Of rows [m/(s·N·s)], as the one who takes them says.
+
+    >>> dl.contact.ContactParameters(friction=0.7).replace(restitution=0.5).restitution
+    0.5
     """
 
     friction: Any = None
@@ -37,6 +40,9 @@ class RowParameters(NamedTuple):
         lower: (intervals,) bounds of impulses [N·s].
         upper: (intervals,) likewise.
         compliance: (m,) R of σ = (G + R) λ + g [1/kg].
+
+    >>> dl.contact.RowParameters(friction=0.7).friction
+    0.7
     """
 
     friction: Any = None

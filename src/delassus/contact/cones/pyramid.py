@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.common.checks import one_of, whole_number
+from delassus.common.checks import check_integer, one_of
 from delassus.contact.cones.second_order import edge_of, three
 
 PYRAMIDS: Final = ("inner", "outer")
@@ -76,7 +76,7 @@ def violation(rows: Any, x: Any) -> Any:
 
 def face_angles(faces: int, pyramid: str) -> Any:
     """(K,) directions of the faces' outward normals in the tangent plane."""
-    whole_number("faces", faces, 3)
+    check_integer("faces", faces, 3)
     check_pyramid(pyramid)
     return (2.0 * numpy.arange(faces) + (pyramid == "inner")) * numpy.pi / faces
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.contact.cones.kinds import NonNegative
 from delassus.contact.cones.pyramid import face_angles
 from delassus.contact.problems.checks import ContactProblemError
@@ -47,7 +47,7 @@ def solve_by_pyramids(
         found = solve_pyramids(layout, problem.G, problem.g, **given, **options)
     impulse, velocity, residuals, made, status = found
     return ContactSolution(
-        problem, "lcp", impulse, velocity, residuals, whole(made), whole(status), (int(faces), pyramid)
+        problem, "lcp", impulse, velocity, residuals, as_integer(made), as_integer(status), (int(faces), pyramid)
     )
 
 

@@ -36,7 +36,11 @@ _NUMBERS: Final = ("friction", "torsional", "rolling", "lower", "upper", "compli
 
 
 class Bounds(NamedTuple):
-    """Bounds (…, intervals) of the impulses of interval rows [N·s]; None where there are none."""
+    """Bounds (…, intervals) of the impulses of interval rows [N·s]; None where there are none.
+
+    >>> dl.contact.Bounds(lower=-1.0, upper=1.0).upper
+    1.0
+    """
 
     lower: Any = None
     upper: Any = None

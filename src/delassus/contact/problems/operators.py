@@ -39,6 +39,10 @@ class DelassusOperator:
         mechanism: The robot and the rows, three for each contact along t1, t2, n: `Point(frame, axes="world")` for
             contacts with the ground.
         q: (…, nq) configurations.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> dl.contact.DelassusOperator(loop, loop.model.posture("home")).apply(np.ones(3)).shape
+    (3,)
     """
 
     mechanism: Mechanism

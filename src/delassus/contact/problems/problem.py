@@ -32,6 +32,10 @@ class ContactProblem(ContactData):
         torsional, rolling: (…, …) coefficients [m] of contacts with four or six rows, or None.
         lower, upper: (…, intervals) bounds of impulses [N·s], or None.
         compliance: (…, m) R, velocity that a row yields to an impulse [1/kg], or None.
+
+    >>> problem = dl.ContactProblem(np.eye(3) / 2, [0.0, 0.0, -1.0], friction=0.7)
+    >>> problem.solve().impulse.round(6)
+    array([0., 0., 2.])
     """
 
     def solve(
@@ -50,6 +54,6 @@ class ContactProblem(ContactData):
                 start.
             **shortcuts: method, tolerance, iterations, start (solver); faces, pyramid (law).
         """
-        law = _SOLVE.renamed(shortcuts, "law", law, "ncp")
+        law = _SOLVE.resolve_renamed(shortcuts, "law", law, "ncp")
         chosen, options = _SOLVE.fill(shortcuts, law=law, solver=solver)
         return solve_problem(self, chosen, options)

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.outcomes import Outcome, summary, worst_of
+from delassus.common.outcomes import Outcome, summary_of_worst
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems import measures
 from delassus.contact.problems.data import ContactData
@@ -31,6 +31,10 @@ class ContactSolution(Outcome):
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
         pyramid: Of the law "lcp", the number of faces and "inner" or "outer"; else None.
+
+    >>> solution = dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5).solve()
+    >>> isinstance(solution, dl.contact.ContactSolution)
+    True
     """
 
     status_type: ClassVar = Status
@@ -94,11 +98,8 @@ class ContactSolution(Outcome):
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst problem, where there are several."""
         status = np.asarray(self.status)
-        if not status.size:
-            return "There is no problem."
-        worst = worst_of(Status, status)
-        text = summary(worst, status, "problems")
-        if worst is Status.NOT_FINITE:
+        worst, text = summary_of_worst(Status, status, "problem")
+        if worst in (None, Status.NOT_FINITE):
             return text
         residual = np.where(status == worst, self.residual, -1.0)
         at = np.unravel_index(int(np.argmax(residual)), status.shape)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import TOLERANCES, iteration_count, number_in_range, real_array
-from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry, select_where
-from delassus.constrained.rows.counts import whole
+from delassus.compiler.host.retry import Attempt, Batch, Results, has_flag, retry, select_where
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
 from delassus.contact.large.rows import CAPABILITIES as LARGE
@@ -77,7 +77,7 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
         arrays["start"] = np.asarray(start, float)
     if problem.m > LARGEST_COMPILED:
         impulse, velocity, residuals, made, status = _solve_large(problem, arrays, model, method, tolerance, iterations)
-        return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
+        return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(made), as_integer(status))
     first: tuple[Any, ...] = ()
     if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY:
         first = plans(problem.m, start is not None)
@@ -88,14 +88,14 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
         results, ways = _solved(problem, arrays, model, ways[0], tolerance, iterations), ways[1:]
         if results[-1] != _UNSOLVED or not ways:
             impulse, velocity, residuals, made, status = results
-            return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
+            return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(made), as_integer(status))
     attempts = [
-        Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), flagged(_UNSOLVED), _keep_better)
+        Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), has_flag(_UNSOLVED), _keep_better)
         for way in ways
     ]
     cores = {name: 2 if name == "G" else 1 for name in arrays}
     impulse, velocity, residuals, made, status = retry(attempts, Batch(problem.batch, arrays, cores), results=results)
-    return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
+    return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(made), as_integer(status))
 
 
 def _fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:

@@ -33,6 +33,12 @@ def contact_derivatives(
     """∂λ/∂g (m, m) [kg] and ∂λ/∂friction (m, contacts) [N·s] of the solution λ of a problem.
 
     Velocities follow: ∂σ/∂g = I + (G + R) ∂λ/∂g. A change of G acts as one of g by dG λ.
+
+    >>> problem = dl.ContactProblem(np.eye(3), [1.0, 0.0, -1.0], friction=0.5)
+    >>> impulse = problem.solve(tolerance=1e-12).impulse
+    >>> by_g, _ = dl.contact.contact_derivatives(problem.layout, problem.G, problem.g, impulse, friction=[0.5])
+    >>> by_g.shape
+    (3, 3)
     """
     if layout.contacts and rows.friction is None:
         raise BadArgument(f"friction is missing: {layout.contacts} contacts need it.", code="missing-argument")

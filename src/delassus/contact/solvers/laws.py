@@ -11,14 +11,24 @@ from delassus.contact.cones.pyramid import face_angles
 
 @dataclass(frozen=True, eq=False)
 class Ncp(Options):
-    """Signorini's and Coulomb's laws: rigid contact, friction opposes sliding."""
+    """Signorini's and Coulomb's laws: rigid contact, friction opposes sliding.
+
+    >>> problem = dl.ContactProblem(np.eye(3), [1.0, 0.0, -1.0], friction=0.5)
+    >>> problem.solve(law=dl.contact.Ncp()).velocity.round(6)
+    array([0.5, 0. , 0. ])
+    """
 
     name: ClassVar[str] = "ncp"
 
 
 @dataclass(frozen=True, eq=False)
 class Ccp(Options):
-    """The convex relaxation of `Ncp`: contacts that slide open by friction times their sliding speed."""
+    """The convex relaxation of `Ncp`: contacts that slide open by friction times their sliding speed.
+
+    >>> problem = dl.ContactProblem(np.eye(3), [1.0, 0.0, -1.0], friction=0.5)
+    >>> bool(problem.solve(law=dl.contact.Ccp()).velocity[2] > 0.1)      # a sliding contact separates
+    True
+    """
 
     name: ClassVar[str] = "ccp"
 
@@ -30,6 +40,10 @@ class Lcp(Options):
     Attributes:
         faces: Of a pyramid, 3 or more.
         pyramid: "inner" or "outer", whether it lies in the cone or around it.
+
+    >>> problem = dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5)
+    >>> problem.solve(law=dl.contact.Lcp(faces=8)).impulse.round(6)
+    array([0., 0., 1.])
     """
 
     name: ClassVar[str] = "lcp"

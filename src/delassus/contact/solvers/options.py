@@ -17,6 +17,9 @@ class SolverOptions(Options):
         tolerance: The residual at which a state is solved, as a share of its largest free velocity.
         iterations: The largest number of iterations.
         start: (…, m) impulses to start from [N·s], such as those of the step before.
+
+    >>> dl.contact.SolverOptions(method="newton", tolerance=1e-10).method
+    'newton'
     """
 
     main: ClassVar[str] = "method"
@@ -27,7 +30,11 @@ class SolverOptions(Options):
 
 
 class SolverInputs(NamedTuple):
-    """Impulses (m,) to start from, the residual and the number of iterations at which a solve ends."""
+    """Impulses (m,) to start from, the residual and the number of iterations at which a solve ends.
+
+    >>> dl.contact.SolverInputs(tolerance=1e-6).tolerance
+    1e-06
+    """
 
     start: Any = None
     tolerance: Any = None

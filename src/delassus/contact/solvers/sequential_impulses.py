@@ -20,7 +20,11 @@ from delassus.contact.systems.scaled import shape_of
 
 @dataclass(frozen=True)
 class RowsOnVelocities(Layout):
-    """The cones of some rows, and the number n of velocities that they are rows on."""
+    """The cones of some rows, and the number n of velocities that they are rows on.
+
+    >>> dl.contact.RowsOnVelocities((dl.cones.Friction(),), 6).n
+    6
+    """
 
     n: int = 6
 

@@ -62,6 +62,10 @@ def solve_contacts(
 
     Numbers are taken as they are: a negative friction counts as zero. With a plan it is followed, instead of a
     method: see `planned`. Fields of `rows` and `solver` are keywords, too.
+
+    >>> problem = dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5)
+    >>> dl.contact.solve_contacts(problem.layout, problem.G, problem.g, friction=[0.5])[0].round(6)
+    array([0., 0., 1.])
     """
     if law not in ("ncp", "ccp"):
         raise BadArgument(f"there is no law {law!r}; the laws are: ncp, ccp.", code="unknown-law")

@@ -9,17 +9,20 @@ Reference: E. Catto, Iterative dynamics with temporal coherence (2005).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import delassus.numpy as np
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.parameters import RowParameters
+from delassus.contact.systems.of_rows import OfRows
 from delassus.contact.systems.protocol import SWEEP, TRACED, Update
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.contact.systems.sweep import sweep_rows
 
 
-class OnVelocities(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class OnVelocities(OfRows):
     """Rows in their own units, with the blocks of G that contacts have on their own; J (m, n), M⁻¹ Jᵀ (n, m) and the
     compliance (m,) in these units; the velocities (n,) without impulses."""
 
@@ -45,26 +48,6 @@ class OnVelocities(NamedTuple):
         return cls(scaled, J_, B, yields, v)
 
     @property
-    def layout(self) -> Layout:
-        """Which rows belong to which cone."""
-        return self.rows.layout
-
-    @property
-    def convex(self) -> bool:
-        """Whether contacts are those of the convex model."""
-        return self.rows.convex
-
-    @property
-    def g(self) -> Any:
-        """(m,) velocities of rows without impulses."""
-        return self.rows.g
-
-    @property
-    def limit(self) -> Any:
-        """(m,) the residual that a row may have at a tolerance of one."""
-        return self.rows.limit
-
-    @property
     def friction(self) -> Any:
         """(contacts,)."""
         return self.rows.friction
@@ -87,22 +70,6 @@ class OnVelocities(NamedTuple):
     def velocity(self, impulse: Any) -> Any:
         """σ (m,)."""
         return self.velocity_of(self.respond(impulse), impulse)
-
-    def corrected(self, velocity: Any) -> Any:
-        """σ + Γ(σ) (m,)."""
-        return self.rows.corrected(velocity)
-
-    def project(self, x: Any) -> Any:
-        """The nearest impulses (m,)."""
-        return self.rows.project(x)
-
-    def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
-        """The smooth projection (m,) and its slopes."""
-        return self.rows.smooth(x, e)
-
-    def error(self, impulse: Any, velocity: Any) -> Any:
-        """The largest residual of a row as a share of its limit."""
-        return self.rows.error(impulse, velocity)
 
     def respond(self, impulse: Any, velocity: Any = None) -> Any:
         """Velocities of the bodies (n,)."""

@@ -1,4 +1,4 @@
-"""A mechanism and its actuators: which generalised forces they make, B u for forces u of the actuators.
+"""A mechanism and its actuators: which generalized forces they make, B u for forces u of the actuators.
 
 B (nv, nu) is the same in all states. Its parts are found once: `reach`, orthonormal directions in which actuators push;
 `passive`, those in which none does, so that passiveᵀ B = 0; and what turns the one into forces of actuators.
@@ -28,7 +28,7 @@ RANK: Final = 1e-10
 
 
 @dataclass(frozen=True)
-class Actuated(OfModel):
+class ActuatedMechanism(OfModel):
     """A mechanism with actuators: what inverse dynamics compiles for.
 
     Attributes:
@@ -37,6 +37,9 @@ class Actuated(OfModel):
             default the model's own actuators, or, if it has none, every joint but a free base. It is kept as rows of
             numbers.
         names: What the actuators are called.
+
+    >>> dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*").nu
+    1
     """
 
     mechanism: Mechanism
@@ -49,7 +52,7 @@ class Actuated(OfModel):
             self, mechanism: Mechanism | Model | ParametricModel, actuation: Any = None, names: tuple[str, ...] = ()
         ) -> None: ...
 
-    def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Actuated:
+    def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> ActuatedMechanism:
         """With parameters, if its mechanism has some."""
         parametric = isinstance(mechanism, (ParametricMechanism, ParametricModel))
         return object.__new__(ParametricActuated if parametric else cls)
@@ -70,7 +73,7 @@ class Actuated(OfModel):
 
     @property
     def model(self) -> Model:  # type: ignore[override]
-        """The robot."""
+        """The model of the mechanism."""
         return self.mechanism.model
 
     @property
@@ -90,12 +93,12 @@ class Actuated(OfModel):
 
     @property
     def B(self) -> Floats:
-        """(nv, nu): generalised forces per unit of each actuator's force."""
+        """(nv, nu): generalized forces per unit of each actuator's force."""
         return np.array(self.actuation, float).reshape(self.nv, self.nu)
 
     @cached_property
     def _directions(self) -> tuple[tuple[tuple[float, ...], ...], int]:
-        """Orthonormal directions of generalised forces, those that actuators reach first, and how many these are."""
+        """Orthonormal directions of generalized forces, those that actuators reach first, and how many these are."""
         velocity, one = np.unique(np.nonzero(self.B)[0]), np.count_nonzero(self.B, axis=0)
         if np.all(one <= 1):  # each actuator drives one velocity: no rounding at all
             order = [*velocity.tolist(), *(k for k in range(self.nv) if k not in velocity)]
@@ -120,7 +123,7 @@ class Actuated(OfModel):
 
     @property
     def inverse(self) -> Floats:
-        """(nu, nv): forces of actuators from the generalised ones that they make; for those that are not redundant."""
+        """(nu, nv): forces of actuators from the generalized ones that they make; for those that are not redundant."""
         B = self.B
         if np.all(np.count_nonzero(B, axis=0) <= 1):  # one velocity each: transposed, divided by gears
             return np.where(B == 0.0, 0.0, 1.0 / np.where(B == 0.0, 1.0, B)).T
@@ -132,7 +135,7 @@ class Actuated(OfModel):
         return compliance_of(self.mechanism)
 
     @property
-    def usual_weight(self) -> Floats:
+    def default_weight(self) -> Floats:
         """(nu,): what squares of the actuators' forces are added with unless weights are given.
 
         1 for torques, the square of the robot's length for forces, so that nothing depends on units.
@@ -146,16 +149,16 @@ class Actuated(OfModel):
 
 
 @dataclass(frozen=True, repr=False)
-class ParametricActuated(Actuated, ParametricComposite):
+class ParametricActuated(ActuatedMechanism, ParametricComposite):
     """That of a mechanism whose model has parameters."""
 
-    def with_parameters(self, parameters: Any) -> Actuated:
-        """The same with these parameters (nparameters,)."""
-        return Actuated(self.parametric_part.with_parameters(parameters), self.actuation, self.names)
+    def with_parameters(self, parameters: Any) -> ActuatedMechanism:
+        """The actuated mechanism with these parameters (nparameters,)."""
+        return ActuatedMechanism(self.parametric_part.with_parameters(parameters), self.actuation, self.names)
 
     @property
     def parametric_part(self) -> Any:
-        """The mechanism."""
+        """The part with parameters: the mechanism."""
         return self.mechanism
 
 
@@ -166,35 +169,35 @@ def mechanism_of(given: Any) -> Mechanism:
         return given
     if isinstance(given, (Model, ParametricModel)):
         return Mechanism(given)
-    raise BadArgument(f"the mechanism is {short(repr(given))}; it is a Mechanism, or a Model.", code="wrong-type")
+    raise BadArgument(f"the mechanism is {short(repr(given))}; it must be a Mechanism, or a Model.", code="wrong-type")
 
 
-def actuated(mechanism: Any, actuation: Any = None) -> Actuated:
+def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
     """The mechanism with its actuators; the same object as before for the same arguments, so that calls are short."""
-    if isinstance(mechanism, Actuated):
+    if isinstance(mechanism, ActuatedMechanism):
         if actuation is not None:
             raise ActuationError(
-                "actuation is given twice: by the mechanism, which is an Actuated, and by itself.",
+                "actuation is given twice: by the mechanism, which is an ActuatedMechanism, and by itself.",
                 code="conflicting-arguments",
             )
         return mechanism
     if type(mechanism).__hash__ is None:
         raise ActuationError(
-            f"the mechanism is {short(repr(mechanism))}; it is a Mechanism or a Model.", code="wrong-type"
+            f"the mechanism is {short(repr(mechanism))}; it must be a Mechanism or a Model.", code="wrong-type"
         )
     if isinstance(actuation, np.ndarray) and actuation.dtype == float:
         return _of_array(mechanism, actuation.shape, actuation.tobytes())
     named = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)
     if actuation is None or isinstance(actuation, str) or named:
-        return _remembered(mechanism, tuple(actuation) if isinstance(actuation, list) else actuation)
-    return Actuated(mechanism, actuation)
+        return _cached_actuated(mechanism, tuple(actuation) if isinstance(actuation, list) else actuation)
+    return ActuatedMechanism(mechanism, actuation)
 
 
 @lru_cache(maxsize=64)
-def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> Actuated:
-    return Actuated(mechanism, np.frombuffer(numbers).reshape(shape))
+def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> ActuatedMechanism:
+    return ActuatedMechanism(mechanism, np.frombuffer(numbers).reshape(shape))
 
 
 @lru_cache(maxsize=64)
-def _remembered(mechanism: Any, actuation: Any) -> Actuated:
-    return Actuated(mechanism, actuation)
+def _cached_actuated(mechanism: Any, actuation: Any) -> ActuatedMechanism:
+    return ActuatedMechanism(mechanism, actuation)

@@ -1,4 +1,4 @@
-"""Which generalised forces actuators make, from what users give: a matrix, names of joints, or actuators."""
+"""Which generalized forces actuators make, from what users give: a matrix, names of joints, or actuators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import elements
-from delassus.common.names import found_by_pattern
+from delassus.common.names import find_by_pattern
 from delassus.errors import BadArgument, short
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator
@@ -31,7 +31,7 @@ def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...
     if actuation is None and model.actuators:
         actuation = model.actuators
     if actuation is None:
-        return _of_velocities(model, model.driven_velocities)
+        return _of_velocities(model, model.actuated_velocities)
     if isinstance(actuation, str):
         actuation = (actuation,)
     if isinstance(actuation, Actuator):
@@ -49,7 +49,8 @@ def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
         B = np.array(actuation, float)
     except (TypeError, ValueError, OverflowError):
         raise ActuationError(
-            f"actuation is {short(repr(actuation))}; it is a matrix ({model.nv}, nu), names of joints, or actuators.",
+            f"actuation is {short(repr(actuation))}; it must be a matrix ({model.nv}, nu), names of joints, or "
+            "actuators.",
             code="wrong-type",
         ) from None
     if B.ndim != 2 or len(B) != model.nv:
@@ -83,7 +84,7 @@ def _velocities(model: Model, patterns: Sequence[str]) -> list[int]:
     own = [joint for joint in model.joints if joint.mimic is None]
     found: list[int] = []
     for pattern in patterns:
-        for joint in found_by_pattern("joint", pattern, own, code="unknown-joint"):
+        for joint in find_by_pattern("joint", pattern, own, code="unknown-joint"):
             at = model.v_slice(joint.name)
             found += [v for v in range(at.start, at.stop) if v not in found]
     return found

@@ -11,7 +11,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.control.inverse.actuated import Actuated
+from delassus.control.inverse.actuated import ActuatedMechanism
 from delassus.linalg.ldl import Ldl, ldl
 from delassus.linalg.two_stages import first_stage, second_stage
 
@@ -25,7 +25,7 @@ class Choice(NamedTuple):
     force_target: Any = None
 
     @property
-    def of_forces_alone(self) -> bool:
+    def weights_forces_only(self) -> bool:
         """Whether the squares of forces are made least, and nothing is said of torques."""
         return self.force_weight is not None and self.torque_weight is None and self.torque_target is None
 
@@ -37,7 +37,9 @@ class Forces(NamedTuple):
     force: Any
 
 
-def distributed(robot: Actuated, M: Any, b: Any, J: Any, moving: Any, wanted: Choice, rank: Any) -> Forces:
+def distribute_forces(
+    robot: ActuatedMechanism, M: Any, b: Any, J: Any, moving: Any, wanted: Choice, rank: Any
+) -> Forces:
     """u and λ of b = B u + Jᵀ λ, for b = M a + c (nv,) and J a + γ = moving (m,)."""
     compliance = robot.mechanism_compliance
     soft, known = compliance > 0.0, np.zeros(robot.m)
@@ -57,13 +59,13 @@ def distributed(robot: Actuated, M: Any, b: Any, J: Any, moving: Any, wanted: Ch
     return Forces(_torques_of(robot, reached - Y @ x, wanted), target + weight * x)
 
 
-def passive_inertia(robot: Actuated, M: Any) -> Ldl:
+def passive_inertia(robot: ActuatedMechanism, M: Any) -> Ldl:
     """The factors of Nᵀ M N, the inertia (k, k) that no actuator pushes."""
     N = robot.passive
     return ldl(N.T @ M @ N)
 
 
-def _reachable(robot: Actuated, M: Any, S: Ldl, r: Any) -> Any:
+def _reachable(robot: ActuatedMechanism, M: Any, S: Ldl, r: Any) -> Any:
     """The part of r (nv,) that actuators reach: what is nearest to it in the metric of M⁻¹."""
     N = robot.passive
     if not N.shape[1]:
@@ -71,12 +73,12 @@ def _reachable(robot: Actuated, M: Any, S: Ldl, r: Any) -> Any:
     return r - M @ (N @ S.solve(N.T @ r))
 
 
-def free_torques(robot: Actuated, M: Any, b: Any, wanted: Choice) -> Any:
+def free_torques(robot: ActuatedMechanism, M: Any, b: Any, wanted: Choice) -> Any:
     """u (nu,) without any constraints."""
     return _torques_of(robot, _reachable(robot, M, passive_inertia(robot, M), b), wanted)
 
 
-def _torques_of(robot: Actuated, pushed: Any, wanted: Choice) -> Any:
+def _torques_of(robot: ActuatedMechanism, pushed: Any, wanted: Choice) -> Any:
     """u (nu,) with B u = `pushed` (nv,), the smallest where actuators are redundant."""
     if robot.rank == robot.nu:
         return robot.inverse @ pushed
@@ -87,14 +89,14 @@ def _torques_of(robot: Actuated, pushed: Any, wanted: Choice) -> Any:
     return target + (R.T @ ldl((R / weight) @ R.T).solve(off)) / weight
 
 
-def _torque_weight(robot: Actuated, wanted: Choice) -> Any:
-    return robot.usual_weight if wanted.torque_weight is None else wanted.torque_weight
+def _torque_weight(robot: ActuatedMechanism, wanted: Choice) -> Any:
+    return robot.default_weight if wanted.torque_weight is None else wanted.torque_weight
 
 
-def _cost(robot: Actuated, Y: Any, reached: Any, weight: Any, wanted: Choice) -> tuple[Any, Any]:
+def _cost(robot: ActuatedMechanism, Y: Any, reached: Any, weight: Any, wanted: Choice) -> tuple[Any, Any]:
     """F (p, m) and t (p,): the squares of F x - t are made least where x is open."""
     rows, ends = [], []
-    if not wanted.of_forces_alone:
+    if not wanted.weights_forces_only:
         W = _torque_weight(robot, wanted)
         if robot.rank == robot.nu:
             F, t = robot.inverse @ Y, robot.inverse @ reached

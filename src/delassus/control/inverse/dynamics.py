@@ -15,7 +15,7 @@ squares of torques are made least, or of forces, or of both, in weights that are
 still open, the forces are the smallest in the natural norm of rows (see `proximal`). Where K cannot do what it has to,
 the motion cannot be had, and the answer is that of least squares in the metric of M⁻¹:
 
-    minimise rᵀ M⁻¹ r,   r = M a + c - B u - Jᵀ λ,
+    minimize rᵀ M⁻¹ r,   r = M a + c - B u - Jᵀ λ,
 
 whose torques give, of all that the actuators can, the acceleration nearest to a in the metric of M. An acceleration
 that breaks the constraints is some M⁻¹ Jᵀ μ away from the nearest one that does not: the torques are those of the
@@ -41,8 +41,8 @@ from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import joint_mobilities, row_mobilities
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
-from delassus.control.inverse.actuated import Actuated, actuated
-from delassus.control.inverse.distribution import Forces, distributed, free_torques
+from delassus.control.inverse.actuated import ActuatedMechanism, actuated
+from delassus.control.inverse.distribution import Forces, distribute_forces, free_torques
 from delassus.control.inverse.options import InverseOptions
 from delassus.control.inverse.result import ControlStatus, InverseDynamics
 from delassus.control.inverse.weights import INVERSE_INPUTS, NO_INPUTS, InverseInputs
@@ -77,7 +77,7 @@ def inverse_dynamics(
     not known to it.
 
     Args:
-        mechanism: The robot and its constraints, a model, or an `Actuated`.
+        mechanism: The robot and its constraints, a model, or an `ActuatedMechanism`.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
         a: Accelerations (…, nv) [rad/s², m/s²] that are asked for.
@@ -86,6 +86,11 @@ def inverse_dynamics(
         options: An `InverseOptions`: distribution, mask, time, tau, parameters.
         **shortcuts: Fields of the options, and of the distribution: torque_weight, torque_target, force_weight,
             force_target, rank.
+
+    >>> loop = dl.Mechanism(dl.load("four_bar"))
+    >>> still = dl.inverse_dynamics(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3), actuation="crank_joint")
+    >>> still.torque.shape
+    (1,)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     choice, robot = options.distribution, actuated(mechanism, actuation)
@@ -101,12 +106,16 @@ def inverse_dynamics(
     result=InverseDynamics,
 )
 def actuated_inverse_dynamics(
-    robot: Actuated, q: Traced, v: Traced, a: Traced, *, setting: InverseInputs = NO_INPUTS
+    robot: ActuatedMechanism, q: Traced, v: Traced, a: Traced, *, setting: InverseInputs = NO_INPUTS
 ) -> InverseDynamics:
-    """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialised, bound and inlined.
+    """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialized, bound and inlined.
 
     Fields of `setting` are keywords, too: mask, time, tau, torque_weight, torque_target, force_weight, force_target,
     rank.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"))
+    >>> dl.control.actuated_inverse_dynamics(cart, np.zeros(2), np.zeros(2), np.zeros(2)).torque.shape == (cart.nu,)
+    True
     """
     mask, time, tau, *_, share = setting
     forces = [rnea(robot.model, q, v, a), -passive_forces(robot.model, q, v)]
@@ -118,7 +127,7 @@ def actuated_inverse_dynamics(
         problem = Problem.of(robot.mechanism, q, v, np.zeros(robot.nv), mask, time)
         J, gamma = jacobian_of(problem), bias_of(problem)
         moving = J @ a + gamma
-        found = distributed(robot, M, b, J, moving, wanted, rank)
+        found = distribute_forces(robot, M, b, J, moving, wanted, rank)
     else:
         J, moving = np.zeros((0, robot.nv)), np.zeros(0)
         found = Forces(free_torques(robot, M, b, wanted), np.zeros(0))
@@ -138,7 +147,7 @@ def actuated_inverse_dynamics(
     return InverseDynamics(torque, force, residual, status, violation)
 
 
-def _status(robot: Actuated, a: Any, size: Any, residual: Any, violation: Any, J: Any, gamma: Any) -> Any:
+def _status(robot: ActuatedMechanism, a: Any, size: Any, residual: Any, violation: Any, J: Any, gamma: Any) -> Any:
     """The number of a `ControlStatus` of what is finite; `size` (nv,) are the forces that meet at each joint."""
     mobility = numpy.array(joint_mobilities(robot.mechanism))
     unit = 1.0 / numpy.sqrt(mobility)

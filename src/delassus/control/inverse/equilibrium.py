@@ -13,7 +13,7 @@ from delassus.common.outcomes import Outcome
 from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.mechanism.mechanism import Robot
-from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.inverse.actuated import ActuatedMechanism, actuated
 from delassus.control.inverse.actuation import Actuation, ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, worst_control
@@ -28,17 +28,20 @@ _STEP: Final = 1e-3
 
 
 def gravity_compensation(
-    mechanism: Robot | Actuated, q: ArrayLike, *, actuation: Actuation | None = None, **options: Any
+    mechanism: Robot | ActuatedMechanism, q: ArrayLike, *, actuation: Actuation | None = None, **options: Any
 ) -> InverseDynamics:
     """Torques (…, nu) that hold a mechanism where it is, and the forces of its constraints; see `inverse_dynamics`.
 
     They hold it against its weight and its springs.
 
     Args:
-        mechanism: The robot and its constraints, a model, or an `Actuated`.
+        mechanism: The robot and its constraints, a model, or an `ActuatedMechanism`.
         q: Configurations (…, nq) [rad, m].
         actuation: As for `inverse_dynamics`.
         options: mask, time, tau, weights and targets, rank and parameters, as for `inverse_dynamics`.
+
+    >>> dl.control.gravity_compensation(dl.load("double_pendulum"), [0.1, 0.2]).torque.shape
+    (2,)
     """
     robot = actuated(mechanism, actuation)
     still = np.zeros(robot.nv)
@@ -79,7 +82,7 @@ class Equilibrium(Outcome):
 
 
 def equilibrium(
-    mechanism: Robot | Actuated,
+    mechanism: Robot | ActuatedMechanism,
     q: ArrayLike,
     *,
     contacts: Contact | Iterable[Contact] = (),
@@ -93,24 +96,24 @@ def equilibrium(
     What actuators do not reach has to be held by contacts, constraints and springs; actuators do the rest.
 
     Args:
-        mechanism: The robot with its constraints, a model, or an `Actuated`; actuators drive one joint each.
+        mechanism: The robot with its constraints, a model, or an `ActuatedMechanism`; actuators drive one joint each.
         q: Configurations (…, nq) [rad, m].
         contacts: Where it may touch: some `Contact`. Those with a gap do not push.
         actuation: As for `inverse_dynamics`.
         tolerance: As for `contact_dynamics`.
-        share: What may be missing in an equilibrium, as a share of the largest generalised force of gravity.
+        share: What may be missing in an equilibrium, as a share of the largest generalized force of gravity.
         options: friction, normal, height, limits and the like, as for `contact_inverse_dynamics`; tau (…, nv) are
-            generalised forces besides those of the model's springs [N·m, N].
+            generalized forces besides those of the model's springs [N·m, N].
     """
     robot = actuated(mechanism, actuation)
     contacts = contacts_of(contacts)
     if not contacts and not robot.m and not options.get("limits"):
-        raise ActuationError(
-            "there are no contacts or constraints: gravity_compensation gives the torques.", code="nothing-to-do"
-        )
+        raise ActuationError("there are no contacts or constraints: use gravity_compensation.", code="nothing-to-do")
     if not 0.0 <= share < np.inf:
         raise ActuationError(
-            f"share is {share!r}; it is what may be missing, not negative, such as 1e-6.", code="out-of-range"
+            f"share is {share!r}; it must not be negative: it is the fraction of the forces that may be "
+            "missing, such as 1e-6.",
+            code="out-of-range",
         )
     passive, q = _passive(robot), np.asarray(q, float)
     if q.shape[-1:] != (robot.nq,):
@@ -144,7 +147,7 @@ def equilibrium(
     return Equilibrium(torque, force, left, np.asarray(status, int), found)
 
 
-def _passive(robot: Actuated) -> Floats:
+def _passive(robot: ActuatedMechanism) -> Floats:
     """1 for velocities that no actuator drives (nv,), otherwise 0."""
     B = robot.B
     if np.any(np.count_nonzero(B, axis=0) != 1) or np.any(np.count_nonzero(B, axis=1) > 1):

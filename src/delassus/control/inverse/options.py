@@ -18,6 +18,9 @@ class DistributionOptions(Options):
         force_weight: (…, m) or one number: Σ w (λ - λ*)² is made least.
         force_target: (…, m) λ* [N, N·m], by default zero.
         rank: Squares of singular values of K below this share of the largest count as zero; 1e-12 unless given.
+
+    >>> dl.control.DistributionOptions(force_weight=1.0).force_weight
+    1.0
     """
 
     torque_weight: Any = None
@@ -35,8 +38,11 @@ class InverseOptions(Options):
         distribution: How torques and forces are chosen.
         mask: (…, m) not zero for rows that act; by default all.
         time: (…) [s] what references move with, needed where they do.
-        tau: (…, nv) other generalised forces on the robot [N·m, N], besides those of its springs and dampers.
+        tau: (…, nv) other generalized forces on the robot [N·m, N], besides those of its springs and dampers.
         parameters: (…, nparameters) those of a mechanism whose model has some.
+
+    >>> dl.control.InverseOptions(tau=np.zeros(3)).tau.shape
+    (3,)
     """
 
     distribution: DistributionOptions = field(default=DistributionOptions())
@@ -51,9 +57,12 @@ class LinearizationOptions(Options):
     """Options of `linearize`.
 
     Attributes:
-        tau: (…, nv) other generalised forces, constant [N·m, N], besides those of springs and dampers.
+        tau: (…, nv) other generalized forces, constant [N·m, N], besides those of springs and dampers.
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, nparameters) those of a mechanism whose model has some.
+
+    >>> dl.control.LinearizationOptions(time=0.5).time
+    0.5
     """
 
     tau: Any = None

@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from delassus.common.outcomes import Outcome, name_of_row, worst_of
 from delassus.common.provenance import Provenance
-from delassus.constrained.rows.counts import whole
-from delassus.control.inverse.actuated import Actuated
+from delassus.constrained.rows.counts import as_integer
+from delassus.control.inverse.actuated import ActuatedMechanism
 from delassus.errors import Sentences
 
 
 class ControlStatus(Sentences):
-    """What became of a motion that was asked for; `sentence` says it in words."""
+    """What became of a motion that was asked for; `sentence` says it in words.
+
+    >>> all(status.sentence for status in dl.control.ControlStatus)
+    True
+    """
 
     REALISED = 0, "The torques give the motion that was asked for."
     NEAREST = (
@@ -57,16 +61,20 @@ class InverseDynamics(Provenance, Outcome, _Arrays):
         status: (…) numbers of `ControlStatus`.
         violation: (…, m) J a + γ + C λ [m/s², rad/s²]: how far the acceleration breaks the constraints.
         actuated: The mechanism with its actuators.
+
+    >>> arm, zero = dl.load("double_pendulum"), np.zeros(2)
+    >>> isinstance(dl.inverse_dynamics(arm, zero, zero, zero), dl.control.InverseDynamics)
+    True
     """
 
     status_type = ControlStatus
-    actuated: Actuated
+    actuated: ActuatedMechanism
 
     @classmethod
-    def of_call(cls, values: tuple[Any, ...], actuated: Actuated, _: Any) -> InverseDynamics:
+    def of_call(cls, values: tuple[Any, ...], actuated: ActuatedMechanism, _: Any) -> InverseDynamics:
         """That of a call."""
         torque, force, residual, status, violation = values
-        return cls(torque, force, residual, whole(status), violation).with_inputs(actuated=actuated)
+        return cls(torque, force, residual, as_integer(status), violation).with_inputs(actuated=actuated)
 
     @property
     def torques(self) -> Mapping[str, NDArray[np.float64]]:
@@ -107,7 +115,7 @@ def largest_entry(values: Any, among: Any) -> tuple[int, float]:
     return int(np.argmax(size)) % size.shape[-1], float(np.max(size))
 
 
-def _velocity_names(actuated: Actuated) -> list[str]:
+def _velocity_names(actuated: ActuatedMechanism) -> list[str]:
     names = [""] * actuated.nv
     for joint in actuated.model.joints:
         at = actuated.model.v_slice(joint.name)

@@ -38,12 +38,15 @@ class InverseInputs(NamedTuple):
     Attributes:
         mask: (…, m) not zero for rows that act; by default all.
         time: (…) [s] what references move with, needed where they do.
-        tau: (…, nv) other generalised forces on the robot [N·m, N], besides those of its springs and dampers.
+        tau: (…, nv) other generalized forces on the robot [N·m, N], besides those of its springs and dampers.
         torque_weight: (…, nu) Σ w (u - u*)² is made least where there is a choice.
         torque_target: (…, nu) u* [N·m, N], by default zero.
         force_weight: (…, m) Σ w (λ - λ*)² is made least.
         force_target: (…, m) λ* [N, N·m], by default zero.
         rank: (…) squares of singular values of K below this share of the largest count as zero; 1e-12 by default.
+
+    >>> dl.control.InverseInputs(rank=1e-10).rank
+    1e-10
     """
 
     mask: Any = None

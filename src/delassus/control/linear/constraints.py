@@ -36,12 +36,14 @@ def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[st
     apart, fast, meeting = (x * rigid for x in constraint_errors(mechanism, q, v, **given))
     if np.max(np.abs(apart) / row_sizes(mechanism)) > CLOSED:
         raise LinearizationError(
-            f"a configuration breaks the constraints by {np.max(np.abs(apart)):.3g} m or rad; dl.assemble closes them.",
+            f"a configuration violates the constraints by {np.max(np.abs(apart)):.3g} m or rad; dl.assemble "
+            "closes them.",
             code="constraints-violated",
         )
     if np.any(np.abs(fast) > CLOSED * np.max(meeting, -1, keepdims=True)):
         raise LinearizationError(
-            f"a velocity breaks the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project makes one that "
+            f"a velocity violates the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project makes "
+            "one that "
             "does not.",
             code="constraints-violated",
         )

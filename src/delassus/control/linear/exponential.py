@@ -31,7 +31,7 @@ def matrix_exponential(A: Floats) -> Floats:
     return np.asarray(found, float)
 
 
-def held_input(A: Floats, B: Floats, time_step: float) -> tuple[Floats, Floats]:
+def discretize(A: Floats, B: Floats, time_step: float) -> tuple[Floats, Floats]:
     """A and B of x⁺ = A x + B u for ẋ = A x + B u, u constant for a time [s]."""
     n, m = B.shape[-2:]
     whole = np.zeros((*A.shape[:-2], n + m, n + m))

@@ -36,10 +36,10 @@ from delassus.constrained.solvers.derivatives import constrained_derivatives
 from delassus.constrained.solvers.dynamics import constrained_dynamics
 from delassus.constraints.mechanism.mechanism import Mechanism, Robot
 from delassus.constraints.mechanism.rows import compliance_of
-from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.inverse.actuated import ActuatedMechanism, actuated
 from delassus.control.inverse.options import LinearizationOptions
 from delassus.control.linear.constraints import LinearizationError, check_constraints, constraint_rates
-from delassus.control.linear.exponential import held_input
+from delassus.control.linear.exponential import discretize
 from delassus.dynamics.derivatives.passive_derivatives import passive_derivatives
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.kinematics.manifold import difference, integrate, parts
@@ -65,6 +65,10 @@ class Linearization:
         q, v, torque: The state, and the forces of the actuators.
         robot: The mechanism with its actuators.
         time_step: [s] for which inputs are held; None for rates.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.linearize(cart, np.zeros(2)).B.shape
+    (4, 1)
     """
 
     A: Floats
@@ -76,7 +80,7 @@ class Linearization:
     q: Floats
     v: Floats
     torque: Floats
-    robot: Actuated
+    robot: ActuatedMechanism
     time_step: float | None = None
 
     @property
@@ -88,7 +92,7 @@ class Linearization:
         """x (…, 2p) of states near the one of the model; those of one state inside kernels."""
         left = self.basis * self.metric[..., None]
         if current() is None:
-            q, v = _sized("q", q, self.robot.nq), _sized("v", v, self.robot.nv)
+            q, v = _check_size("q", q, self.robot.nq), _check_size("v", v, self.robot.nv)
         way, faster = difference(self.robot.mechanism.plain.model, self.q, q), dnp.asarray(v) - self.v
         if left.ndim == 2:
             return dnp.concatenate([way @ left, faster @ left], -1)
@@ -97,19 +101,19 @@ class Linearization:
     def state(self, x: ArrayLike) -> tuple[Floats, Floats]:
         """q (…, nq) and v (…, nv) of coordinates (…, 2p), which meet the constraints to first order."""
         p = self.freedoms
-        x = _sized("x", x, 2 * p)
+        x = _check_size("x", x, 2 * p)
         xi, eta = x[..., :p], x[..., p:]
         q: Floats = integrate(self.robot.mechanism.plain.model, self.q, np.matvec(self.basis, xi))
         return q, self.v + np.matvec(self.basis, eta) + np.matvec(self.lift, xi)
 
     def discrete(self, time_step: float) -> Linearization:
-        """The same for steps of time [s], in which the actuators' forces are constant: exact for the linear model."""
+        """The model in time steps [s] during which the actuators' forces are constant: exact for the linear model."""
         if self.time_step is not None:
             raise LinearizationError(
                 f"the model has a time step of {self.time_step:g} s already.", code="conflicting-arguments"
             )
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
-        A, B = held_input(self.A, self.B, time_step)
+        A, B = discretize(self.A, self.B, time_step)
         return replace(self, A=A, B=B, time_step=time_step)
 
 
@@ -117,7 +121,7 @@ _SHORTCUTS: Final = Shortcuts("linearize", "mechanism q v torque actuation time_
 
 
 def linearize(
-    mechanism: Robot | Actuated,
+    mechanism: Robot | ActuatedMechanism,
     q: ArrayLike,
     v: ArrayLike | None = None,
     torque: ArrayLike | None = None,
@@ -132,7 +136,7 @@ def linearize(
     Springs and dampers of its joints and tendons are part of it; dry friction, which has no derivative at rest, is not.
 
     Args:
-        mechanism: The robot and its constraints, a model, or an `Actuated`.
+        mechanism: The robot and its constraints, a model, or an `ActuatedMechanism`.
         q: Configurations (…, nq) [rad, m] that meet the constraints.
         v: Velocities (…, nv) [rad/s, m/s] that do; by default zero.
         torque: (…, nu) forces of the actuators [N·m, N]; by default zero. `gravity_compensation` gives those of rest.
@@ -143,6 +147,10 @@ def linearize(
 
     Raises:
         LinearizationError: If a state does not meet the constraints, or there is no such model.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.linearize(cart, np.zeros(2)).A.shape
+    (4, 4)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     tau, time, parameters = options.tau, options.time, options.parameters
@@ -152,14 +160,14 @@ def linearize(
         if not constraint.holds_positions:
             raise LinearizationError(
                 f"the constraint {constraint.label!r} holds velocities alone: positions and velocities then have "
-                "different freedoms, and there is no linear model of this kind.",
+                "different freedoms, and linearize does not support this.",
                 code="not-supported",
             )
     q, v = real_array("q", q), np.zeros(robot.nv) if v is None else real_array("v", v)
     torque = np.zeros(robot.nu) if torque is None else real_array("torque", torque)
     for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("torque", torque, robot.nu)):
-        _sized(name, x, size)
-    total = np.matvec(robot.B, torque) + (0.0 if tau is None else _sized("tau", tau, robot.nv))
+        _check_size(name, x, size)
+    total = np.matvec(robot.B, torque) + (0.0 if tau is None else _check_size("tau", tau, robot.nv))
     given: dict[str, Any] = {
         name: real_array(name, values)
         for name, values in (("time", time), ("parameters", parameters))
@@ -199,7 +207,7 @@ def linearize(
     return found if time_step is None else found.discrete(time_step)
 
 
-def _sized(name: str, value: Any, size: int) -> Floats:
+def _check_size(name: str, value: Any, size: int) -> Floats:
     return array_of_shape(name, value, (..., size))
 
 

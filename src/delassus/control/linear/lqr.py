@@ -1,6 +1,6 @@
 """The linear-quadratic regulator: the feedback of least cost about a state, in the robot's own freedoms.
 
-u = u₀ - K x,      minimise Σ (xᵀ Q x + uᵀ R u), or its integral.
+u = u₀ - K x,      minimize Σ (xᵀ Q x + uᵀ R u), or its integral.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ class Regulator:
         cost: X (2p, 2p): what is left to pay from x on is xᵀ X x.
         modes: (2p,) eigenvalues of the closed loop: inside the unit circle for steps, left of zero for rates.
         residual: The largest element of what is left of Riccati's equation, as a share of the largest of X.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.lqr(dl.control.linearize(cart, np.zeros(2))).gain.shape
+    (1, 4)
     """
 
     linear: Linearization
@@ -68,6 +72,10 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
 
     Raises:
         LinearizationError: If no feedback is stable, since actuators do not reach what falls.
+
+    >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
+    >>> dl.control.lqr(dl.control.linearize(cart, np.zeros(2))).torque([0.05, 0.02], [0.0, 0.1]).shape
+    (1,)
     """
     if not isinstance(linear, Linearization):
         raise LinearizationError(
@@ -84,13 +92,13 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
     Q, R = _matrix("state_cost", state_cost, n), _matrix("torque_cost", torque_cost, nu)
     if np.min(np.linalg.eigvalsh(R), initial=1.0) <= 0.0:
         raise LinearizationError(
-            "torque_cost is not positive definite: torques have to cost something.", code="not-semidefinite"
+            "torque_cost is not positive definite: every torque must have a cost.", code="not-semidefinite"
         )
     if np.min(np.linalg.eigvalsh(Q), initial=0.0) < -1e-12 * np.max(np.abs(Q)):
         raise LinearizationError(
-            "state_cost is negative along some direction: it has to be zero or more.", code="not-semidefinite"
+            "state_cost is negative along some direction: it must be positive semidefinite.", code="not-semidefinite"
         )
-    lost = _uncontrolled_modes(linear)
+    lost = _describe_unreachable_modes(linear)
     if lost:
         raise LinearizationError(
             f"no feedback is stable: the actuators do not reach {' and '.join(lost[:4])}"
@@ -127,7 +135,7 @@ def _feedback(linear: Linearization, Q: Floats, R: Floats) -> tuple[Floats, Floa
     return K, X, modes, float(np.max(np.abs(left)) / np.max(np.abs(X)))
 
 
-def _uncontrolled_modes(linear: Linearization) -> list[str]:
+def _describe_unreachable_modes(linear: Linearization) -> list[str]:
     """The modes that do not die out by themselves and that no actuator reaches, in words.
 
     By Hautus' test: [A - λ, B] has less than full rank for their eigenvalues λ.
@@ -160,7 +168,7 @@ def _matrix(name: str, given: Any, n: int) -> Floats:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values
     if values.shape != (n, n):
         raise LinearizationError(
-            f"{name} has shape {np.shape(given)}; it is ({n}, {n}), ({n},) or one number.", code="wrong-shape"
+            f"{name} has shape {np.shape(given)}; it must be ({n}, {n}), ({n},) or one number.", code="wrong-shape"
         )
     if not np.all(np.isfinite(values)):
         raise LinearizationError(f"{name} has elements that are not finite numbers.", code="not-finite")

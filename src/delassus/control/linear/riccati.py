@@ -28,7 +28,7 @@ _SETTLED: Final = 1e-15
 
 def discrete_riccati(A: Floats, B: Floats, Q: Floats, R: Floats) -> Floats:
     """X (n, n); not finite where no feedback is stable."""
-    return _doubled(A, B @ np.linalg.solve(R, B.T), Q)
+    return _doubling_step(A, B @ np.linalg.solve(R, B.T), Q)
 
 
 def continuous_riccati(A: Floats, B: Floats, Q: Floats, R: Floats) -> Floats:
@@ -40,10 +40,10 @@ def continuous_riccati(A: Floats, B: Floats, Q: Floats, R: Floats) -> Floats:
     inverse: Floats = np.asarray(np.linalg.inv(shifted), float)
     W: Floats = np.asarray(np.linalg.inv(shifted + G @ inverse.T @ Q), float)
     V: Floats = np.asarray(np.linalg.inv(shifted.T + Q @ inverse @ G), float)
-    return _doubled(np.eye(n) + 2.0 * r * W, 2.0 * r * inverse @ G @ V, 2.0 * r * V @ Q @ inverse)
+    return _doubling_step(np.eye(n) + 2.0 * r * W, 2.0 * r * inverse @ G @ V, 2.0 * r * V @ Q @ inverse)
 
 
-def _doubled(A: Floats, G: Floats, H: Floats) -> Floats:
+def _doubling_step(A: Floats, G: Floats, H: Floats) -> Floats:
     one = np.eye(len(A))
     with np.errstate(all="ignore"):
         for _ in range(_STEPS):

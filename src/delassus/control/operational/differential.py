@@ -1,6 +1,6 @@
 """Differential inverse kinematics: velocities that move tasks as they are asked to, within limits of the joints.
 
-    minimise  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
+    minimize  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
 
 D the diagonal of M, so that nothing depends on units, and δ a small share that keeps velocities small where tasks leave
 a choice or lose rank. All tasks are weighed against each other here; priorities are for `task_inverse_dynamics`.
@@ -28,7 +28,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, not_negative
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
@@ -66,6 +66,10 @@ class TaskVelocities(Outcome, _Arrays):
         status: (…) numbers of `ControlStatus`: REALISED, NEAREST where limits or singular poses are in the way, or
             limits contradict each other.
         bounded: (…, nv) 1 for velocities at their upper limit, -1 at their lower one, otherwise 0.
+
+    >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
+    >>> dl.control.differential_inverse_kinematics(tasks, [0.0, 0.0], [0.1, 0.2]).velocity.round(6)
+    array([0.1, 0.2])
     """
 
     status_type = ControlStatus
@@ -74,7 +78,7 @@ class TaskVelocities(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskVelocities:
         """That of a call."""
         velocity, residual, status, bounded = values
-        return cls(velocity, residual, whole(status), whole(bounded))
+        return cls(velocity, residual, as_integer(status), as_integer(bounded))
 
 
 @kernel(
@@ -110,6 +114,10 @@ def differential_inverse_kinematics(
         damping: (…) δ, as a share of what moves the tasks; with zero, velocities are some that will do.
         lower: (…, nv) lowest velocities, by default the model's limits of speed, and those that `step` makes.
         upper: (…, nv) highest velocities, likewise; where one is below the lowest, that is the one that holds.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.differential_inverse_kinematics(tasks, np.full(7, 0.3), np.zeros(6)).velocity.shape
+    (7,)
     """
     n, model = tasks.nv, tasks.model
     J, weight = task_jacobian(tasks, q), tasks.weights / tasks.sizes
@@ -124,7 +132,7 @@ def differential_inverse_kinematics(
     share = np.max(curvature / D)
     H = scaled.T @ scaled + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
     f = scaled.T @ asked
-    held, w = _held(tasks, q, time, np.diagonal(H))
+    held, w = _constraint_rows(tasks, q, time, np.diagonal(H))
 
     def solve(at: Any) -> tuple[Any, Any]:
         """v (nv,), those of `at` (nv,) not zero at a bound, and the forces of bounds (nv,)."""
@@ -180,7 +188,7 @@ def differential_inverse_kinematics(
     return TaskVelocities(np.where(finite, v, 0.0), residual, status, np.where(finite, at, 0.0))
 
 
-def _held(tasks: Tasks, q: Any, time: Any, curvature: Any) -> tuple[Any, Any]:
+def _constraint_rows(tasks: Tasks, q: Any, time: Any, curvature: Any) -> tuple[Any, Any]:
     """Rows of the constraints (m, nv) and what they ask for (m,), each divided by its length in the metric of H."""
     if not tasks.m:
         return np.zeros((0, tasks.nv)), np.zeros(0)

@@ -5,7 +5,7 @@ leave nothing to do where neither actuators nor constraints push: with N the dir
 those among them in which constraints cannot push either (see `inverse`), P Nᵀ (M a + c) = 0. Rows that give way push
 with -(J a + γ)/C, which is a part of M and c here. Then, level by level,
 
-    minimise |J_k a + J̇_k v - ẍ_k|   among the accelerations that are left,
+    minimize |J_k a + J̇_k v - ẍ_k|   among the accelerations that are left,
 
 each by an orthogonal decomposition of the part of J_k that the levels before it do not see, in the metric of M; and
 what is open in the end is nearest to an acceleration that is given. Torques and forces are those of `inverse_dynamics`.
@@ -27,7 +27,7 @@ from delassus.common.provenance import Provenance
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.control.inverse.distribution import passive_inertia
@@ -64,6 +64,10 @@ class TaskDynamics(Provenance, Outcome, _Arrays):
         residual: (…, t) J a + J̇ v - ẍ: what the rows of the tasks lack, in their units.
         status: (…) numbers of `ControlStatus`; NEAREST where tasks are not met.
         tasks: What was asked for.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.PostureTask())
+    >>> dl.control.task_inverse_dynamics(tasks, np.full(7, 0.3), np.zeros(7), np.zeros(7)).torque.shape
+    (7,)
     """
 
     status_type = ControlStatus
@@ -73,7 +77,7 @@ class TaskDynamics(Provenance, Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], tasks: Tasks, _: Any) -> TaskDynamics:
         """That of a call."""
         torque, force, acceleration, residual, status = values
-        return cls(torque, force, acceleration, residual, whole(status)).with_inputs(tasks=tasks)
+        return cls(torque, force, acceleration, residual, as_integer(status)).with_inputs(tasks=tasks)
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""
@@ -109,6 +113,9 @@ def task_inverse_dynamics(
         setting: Other forces, rows that act, weights; its fields are keywords, too: mask, time, tau, torque_weight,
             torque_target, force_weight, force_target, as for `inverse_dynamics`.
         acceleration: (…, nv) where tasks leave a choice, accelerations are nearest to it; by default zero.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> torque = dl.control.task_inverse_dynamics(tasks, np.full(7, 0.3), np.zeros(7), np.zeros(6)).torque
     """
     robot, n = tasks.robot, tasks.nv
     M, c = mass_matrix(tasks.model, q), bias_torques(tasks.model, q, v) - passive_forces(tasks.model, q, v)

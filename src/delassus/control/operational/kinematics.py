@@ -28,12 +28,12 @@ from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.descent import LeastSquares, descend
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.references import constraint_error, error_derivative
 from delassus.constrained.solvers.status import Status
-from delassus.control.operational.limits import pressed, within
+from delassus.control.operational.limits import movable_velocities, within
 from delassus.control.operational.tasks import Tasks, task_error
 from delassus.dynamics.kinematics.manifold import integrate, normalize, rates_per_velocity
 from delassus.dynamics.mass.crba import mass_matrix
@@ -54,6 +54,10 @@ class TaskPose(Outcome, _Arrays):
         error: (…, t) what is left of the tasks' errors [m, rad].
         iterations: (…) how many were made.
         status: (…) numbers of `Status`: CONVERGED, or LEAST_SQUARES where no pose nearby is better.
+
+    >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
+    >>> dl.control.inverse_kinematics(tasks, [0.0, 0.0], [0.1, 0.2]).q.round(6)
+    array([0.1, 0.2])
     """
 
     status_type = Status
@@ -62,7 +66,7 @@ class TaskPose(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskPose:
         """That of a call."""
         q, error, iterations, status = values
-        return cls(q, error, whole(iterations), whole(status))
+        return cls(q, error, as_integer(iterations), as_integer(status))
 
 
 @kernel(
@@ -87,12 +91,15 @@ def inverse_kinematics(
         tasks: A robot with tasks; their weights count where they cannot all be met.
         q0: Configurations (…, nq) [rad, m] to start from.
         targets: (…, ntargets) where the tasks are to be, one after the other: x y z for a position, and a quaternion
-            x y z w after it for a pose; x y z of the centre of mass; a configuration for a posture.
+            x y z w after it for a pose; x y z of the center of mass; a configuration for a posture.
         locked: Joints that must not move, by name or pattern.
         iterations: How many are made at most.
         limits: Whether joints stay within their limits of position.
         time: (…) [s] what references of constraints move with, needed where they do.
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
+
+    >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
+    >>> pose = dl.control.inverse_kinematics(tasks, [0.0, 0.0], [0.1, 0.2])
     """
     iteration_count("iterations", iterations)
     model, mechanism = tasks.model, tasks.mechanism
@@ -116,7 +123,7 @@ def inverse_kinematics(
         end = integrate(model, q, step)
         return within(model, end) if limits else end
 
-    open_ways = partial(pressed, model) if limits else None
+    open_ways = partial(movable_velocities, model) if limits else None
     problem = LeastSquares(error, derivative, sizes, weights, inverse, move, open_ways)
     last, status = descend(problem, start, tolerance, iterations)
     return TaskPose(last.q, last.e[tasks.m :], last.count, status)

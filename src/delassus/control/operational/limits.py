@@ -40,7 +40,7 @@ def within(model: Model, q: Any) -> Any:
     return cut
 
 
-def pressed(model: Model, q: Any, way: Any) -> Any:
+def movable_velocities(model: Model, q: Any, way: Any) -> Any:
     """1 for velocities (nv,) that may go along a way (nv,), 0 for those that it would take beyond a limit."""
     free = np.ones(model.nv)
     for i, v in limited_coordinates(model):

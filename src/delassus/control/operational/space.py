@@ -26,7 +26,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.jacobian import jacobian_of
 from delassus.constrained.rows.problem import Problem
@@ -58,6 +58,10 @@ class OperationalSpace(Outcome, _Arrays):
         inverse: J̄ (…, nv, t), the dynamically consistent inverse of J.
         projector: N (…, nv, nv): torques N tau do not accelerate the tasks.
         status: (…) numbers of `ControlStatus`: REALISED, or SINGULAR where tasks cannot move or depend on each other.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.operational_space(tasks, np.full(7, 0.3), np.zeros(7)).inertia.shape
+    (6, 6)
     """
 
     status_type = ControlStatus
@@ -66,7 +70,7 @@ class OperationalSpace(Outcome, _Arrays):
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> OperationalSpace:
         """That of a call."""
         jacobian, bias, inertia, inverse, projector, status = values
-        return cls(jacobian, bias, inertia, inverse, projector, whole(status))
+        return cls(jacobian, bias, inertia, inverse, projector, as_integer(status))
 
 
 @kernel(
@@ -85,6 +89,10 @@ def operational_space(
         v: Velocities (…, nv) [rad/s, m/s].
         mask: (…, m) not zero for rows of constraints that act; by default all.
         time: (…) [s] what references move with, needed where they do.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.operational_space(tasks, np.full(7, 0.3), np.zeros(7)).projector.shape
+    (7, 7)
     """
     J, bias = task_jacobian(tasks, q), task_bias(tasks, q, v)
     model, n = tasks.model, tasks.nv
@@ -93,7 +101,7 @@ def operational_space(
     scale = np.max(np.sum(space.rows[len(held) :] ** 2, 1))
     soft = tasks.robot.mechanism_compliance > 0.0
     if numpy.any(soft):
-        space = _resisted(tasks, space, numpy.flatnonzero(soft))
+        space = _add_compliance(tasks, space, numpy.flatnonzero(soft))
     rigid = space.rows[: len(held)][numpy.flatnonzero(~soft)]
     A = space.rows[len(held) :]
     if len(rigid):
@@ -137,8 +145,8 @@ def in_energy(model: Any, q: Any, rows: Any) -> EnergySpace:
     return EnergySpace(tree, root, tree.Y * root)
 
 
-def _resisted(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
-    """The same in y, x = back y, where half the square of y has the work on rows that give way, `soft`, in it."""
+def _add_compliance(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
+    """Change variables to y, x = back y, so that half the square of y includes the work on compliant rows, `soft`."""
     scaled = 1.0 / numpy.array(row_mobilities(tasks.mechanism))[soft] * tasks.robot.mechanism_compliance[soft]
     A, n = space.rows[soft], tasks.nv
     K = ldl(np.eye(n) + A.T @ (A / scaled[:, None]))  # of which L D^½ is a root

@@ -1,7 +1,7 @@
 """Tasks: quantities of a robot that are to move in some way, ẋ = J v, ẍ = J a + J̇ v.
 
 A task says how many rows it has, their Jacobian and J̇ v, and, if it can be reached by a pose, how far a pose is from a
-target. Any object that does so is one; those here are the motions of frames, of the centre of mass, of momentum and of
+target. Any object that does so is one; those here are the motions of frames, of the center of mass, of momentum and of
 joints.
 """
 
@@ -15,7 +15,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import elements, positive_number
-from delassus.common.names import found_by_pattern
+from delassus.common.names import find_by_pattern
 from delassus.common.types import Traced
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
@@ -45,6 +45,9 @@ class Task:
     Attributes:
         priority: Tasks of a smaller number come first; those of one number are weighed against each other.
         weight: Squares of what rows lack are added with it.
+
+    >>> isinstance(dl.control.FrameTask("tool"), dl.control.Task)
+    True
     """
 
     priority: int = 0
@@ -54,7 +57,7 @@ class Task:
         positive_number("the weight of a task", self.weight)
         if not isinstance(self.priority, Integral):
             raise TaskError(
-                f"the priority of a task is {self.priority!r}; it is a whole number, such as 0.",
+                f"the priority of a task is {self.priority!r}; it must be an integer, such as 0.",
                 code="not-a-whole-number",
             )
 
@@ -84,14 +87,14 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Chosen(Task):
+class _RowTask(Task):
     """A task with rows along and about the axes of the world, some of which are chosen."""
 
     rows: Any = ROWS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given, known = self.rows, self._known()
+        given, known = self.rows, self._row_names()
         if isinstance(given, str):
             rows = tuple(row for row in SOME.get(given, given.split()) if row in known or given not in SOME)
         else:
@@ -103,13 +106,14 @@ class _Chosen(Task):
             or not set(rows) <= set(known)
         ):
             raise TaskError(
-                f"the rows are {short(repr(given))}; they are some of {', '.join(known)}, each once, or their numbers, "
+                f"the rows are {short(repr(given))}; they must be some of {', '.join(known)}, each once, or "
+                "their numbers, "
                 "or 'position', 'rotation' or 'all'.",
                 code="unknown-row",
             )
         object.__setattr__(self, "rows", rows)
 
-    def _known(self) -> tuple[str, ...]:
+    def _row_names(self) -> tuple[str, ...]:
         return ROWS
 
     @property
@@ -127,11 +131,14 @@ class _Chosen(Task):
 
 
 @dataclass(frozen=True)
-class FrameTask(_Chosen):
+class FrameTask(_RowTask):
     """A frame, or its name, in the world's axes: its origin moves (x, y, z) and it turns (rx, ry, rz).
 
     `rows` are some of these, as in "x y rz", "position", or "rotation". A target is a position x y z [m], and, if a row
     is an angle, a quaternion x y z w after it.
+
+    >>> dl.control.FrameTask("tool", rows="position").count(dl.load("arm7"))
+    3
     """
 
     frame: Any
@@ -163,12 +170,16 @@ class FrameTask(_Chosen):
 
 
 @dataclass(frozen=True)
-class CenterOfMassTask(_Chosen):
-    """The centre of mass, along the world's axes; a target is a position x y z [m]."""
+class CenterOfMassTask(_RowTask):
+    """The center of mass, along the world's axes; a target is a position x y z [m].
+
+    >>> dl.control.CenterOfMassTask(rows="x y").count(dl.load("quadruped"))
+    2
+    """
 
     rows: Any = field(default=ROWS[:3], kw_only=True)
 
-    def _known(self) -> tuple[str, ...]:
+    def _row_names(self) -> tuple[str, ...]:
         return ROWS[:3]
 
     def jacobian(self, model: Model, q: Traced) -> Traced:
@@ -181,19 +192,22 @@ class CenterOfMassTask(_Chosen):
         return rate[self.places] / total_mass(model, links_of(model))
 
     def targets(self, model: Model) -> int:
-        """A position."""
+        """The size of a target: a position, 3."""
         return 3
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:
-        """p - p*."""
+        """The error p - p* (count,) [m] of the center of mass."""
         return (center_of_mass(model, q) - target)[self.places]
 
 
 @dataclass(frozen=True)
-class MomentumTask(_Chosen):
-    """Momentum about the centre of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
+class MomentumTask(_RowTask):
+    """Momentum about the center of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
 
     Its "velocity" is the momentum, its "acceleration" the force that changes it. No pose reaches it.
+
+    >>> dl.control.MomentumTask().count(dl.load("quadruped"))
+    6
     """
 
     def jacobian(self, model: Model, q: Traced) -> Traced:
@@ -207,7 +221,11 @@ class MomentumTask(_Chosen):
 
 @dataclass(frozen=True)
 class PostureTask(Task):
-    """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,)."""
+    """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,).
+
+    >>> dl.control.PostureTask().count(dl.load("quadruped"))
+    12
+    """
 
     joints: str | tuple[str, ...] = ()
 
@@ -216,22 +234,22 @@ class PostureTask(Task):
         object.__setattr__(self, "joints", elements(self.joints))
         for joint in self.joints:
             if not isinstance(joint, str):
-                raise TaskError(f"joints are {short(repr(joint))}; they are names or patterns.", code="wrong-type")
+                raise TaskError(f"joints are {short(repr(joint))}; they must be names or patterns.", code="wrong-type")
 
-    def chosen(self, model: Model) -> list[Joint]:
+    def selected_joints(self, model: Model) -> list[Joint]:
         """The joints, in the order of the patterns."""
         own = [joint for joint in model.joints if joint.mimic is None]
         if not self.joints:
             return [joint for joint in own if joint.kind.nv < 6]
         found: list[Joint] = []
         for pattern in self.joints:
-            chosen = found_by_pattern("joint", pattern, own, code="unknown-joint")
+            chosen = find_by_pattern("joint", pattern, own, code="unknown-joint")
             found += [joint for joint in chosen if joint not in found]
         return found
 
     def velocities(self, model: Model) -> list[int]:
         """The numbers of their velocities."""
-        spans = [model.v_slice(joint.name) for joint in self.chosen(model)]
+        spans = [model.v_slice(joint.name) for joint in self.selected_joints(model)]
         return [v for span in spans for v in range(span.start, span.stop)]
 
     def count(self, model: Model) -> int:
@@ -243,11 +261,11 @@ class PostureTask(Task):
         return np.array(numpy.eye(model.nv)[self.velocities(model)])
 
     def bias(self, model: Model, q: Traced, v: Traced) -> Traced:
-        """Zero (count,)."""
+        """The velocity product J̇ v (count,), which is zero."""
         return np.zeros(self.count(model))
 
     def targets(self, model: Model) -> int:
-        """A configuration."""
+        """The size of a target: a configuration, nq."""
         return model.nq
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:

@@ -18,7 +18,7 @@ from delassus.compiler.graph.parameters import Parametric, ParametricComposite
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.inverse.actuated import ActuatedMechanism, actuated
 from delassus.control.operational.task import Task, TaskError
 from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import OfModel
@@ -29,18 +29,21 @@ class Tasks(OfModel):
     """A mechanism with actuators, and what it is to do.
 
     Attributes:
-        robot: An `Actuated`; a mechanism or a model is taken with its usual actuators.
+        robot: An `ActuatedMechanism`; a mechanism or a model is taken with its usual actuators.
         tasks: Some `FrameTask`, `CenterOfMassTask`, `MomentumTask`, `PostureTask`, or your own, in the order of
             the rows.
+
+    >>> dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool")).t
+    6
     """
 
-    robot: Actuated
+    robot: ActuatedMechanism
     tasks: tuple[Task, ...] = ()
 
     if TYPE_CHECKING:  # what may be given, which is more than what is kept
 
         def __init__(
-            self, robot: Actuated | Mechanism | Model | ParametricModel, tasks: Task | Iterable[Task] = ()
+            self, robot: ActuatedMechanism | Mechanism | Model | ParametricModel, tasks: Task | Iterable[Task] = ()
         ) -> None: ...
 
     def __new__(cls, robot: Any = None, *_: Any, **__: Any) -> Tasks:
@@ -53,7 +56,7 @@ class Tasks(OfModel):
         several = elements(self.tasks)
         for task in several:
             if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
-                raise TaskError(f"{task!r} is no task; FrameTask('tool') is one.", code="wrong-type")
+                raise TaskError(f"{task!r} is not a task; pass one such as FrameTask('tool').", code="wrong-type")
         if not several:
             raise TaskError("there are no tasks: give at least one, such as PostureTask().", code="nothing-to-do")
         object.__setattr__(self, "tasks", several)
@@ -67,7 +70,7 @@ class Tasks(OfModel):
 
     @property
     def __kernel_model__(self) -> Any:
-        """What kernels of an `Actuated` get."""
+        """What kernels of an `ActuatedMechanism` get."""
         return self.robot
 
     @property
@@ -138,34 +141,50 @@ class ParametricTasks(Tasks, ParametricComposite):
 
     @property
     def parametric_part(self) -> Any:
-        """The robot."""
+        """The part with parameters: the robot."""
         return self.robot
 
     def with_parameters(self, parameters: Any) -> Tasks:
-        """The same with these parameters (nparameters,)."""
+        """The tasks with these parameters (nparameters,) of the robot."""
         return Tasks(self.parametric_part.with_parameters(parameters), self.tasks)
 
 
 @kernel("(nq)->(t,nv)")
 def task_jacobian(tasks: Tasks, q: Traced) -> Floats:
-    """J (t, nv) of all tasks: ẋ = J v."""
+    """J (t, nv) of all tasks: ẋ = J v.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.task_jacobian(tasks, np.full(7, 0.3)).shape
+    (6, 7)
+    """
     return np.concatenate([task.jacobian(tasks.model, q) for task in tasks.tasks])
 
 
 @kernel("(nq),(nv)->(t)")
 def task_bias(tasks: Tasks, q: Traced, v: Traced) -> Floats:
-    """J̇ v (t,) of all tasks: ẍ = J a + J̇ v."""
+    """J̇ v (t,) of all tasks: ẍ = J a + J̇ v.
+
+    >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
+    >>> dl.control.task_bias(tasks, np.full(7, 0.3), np.ones(7)).shape
+    (6,)
+    """
     return np.concatenate([task.bias(tasks.model, q, v) for task in tasks.tasks])
 
 
 @kernel("(nq),(ntargets)->(t)")
 def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
-    """How far a pose is from targets: (t,) [m, rad]."""
+    """How far a pose is from targets: (t,) [m, rad].
+
+    >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
+    >>> dl.control.task_error(tasks, [0.3, 0.2], [0.1, 0.2]).round(6)
+    array([0.2, 0. ])
+    """
     parts = []
     for task, at in zip(tasks.tasks, tasks.target_slices.values(), strict=True):
         if at.stop == at.start:
             raise TaskError(
-                f"no pose reaches the task {task!r}: leave it out of inverse kinematics.", code="not-supported"
+                f"inverse kinematics cannot solve the task {task!r}, which has no pose: leave it out.",
+                code="not-supported",
             )
         parts.append(task.error(tasks.model, q, targets[at]))
     return np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""Who solves a programme: the project's own kernel, or packages of other people, one programme at a time."""
+"""Who solves a program: the project's own kernel, or packages of other people, one program at a time."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import MOST_ITERATIONS, TOLERANCES, Range, number_in_range, one_of, whole_number
+from delassus.common.checks import MOST_ITERATIONS, TOLERANCES, Range, check_integer, number_in_range, one_of
 from delassus.contact.references.packages import package, solve_by_clarabel, solve_by_proxsuite
 from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.iterate import UNBOUNDED
 from delassus.control.programmes.measures import errors_of, falls_without_end
 from delassus.control.programmes.shape import ProgrammeError
-from delassus.control.programmes.solution import ProgrammeSolution
+from delassus.control.programmes.solution import QPSolution
 from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solve_programme
-from delassus.control.programmes.status import ProgrammeStatus
+from delassus.control.programmes.status import QPStatus
 from delassus.errors import expect
 
 Array = NDArray[np.float64]
-Answer = tuple[Array, Array, int, ProgrammeStatus]
+Answer = tuple[Array, Array, int, QPStatus]
 
 _TOLERANCES = Range(0.0, 1.0, "zero or more, and below 1, such as 1e-9", TOLERANCES.code, open_above=True)
 
@@ -28,14 +28,14 @@ _TOLERANCES = Range(0.0, 1.0, "zero or more, and below 1, such as 1e-9", TOLERAN
 def solve_by(
     programme: ProgrammeData,
     method: str,
-    start: ProgrammeSolution | None,
+    start: QPSolution | None,
     tolerance: float | None,
     iterations: int | None,
-) -> ProgrammeSolution:
+) -> QPSolution:
     """The answer of a method by its name."""
     tolerance = number_in_range("tolerance", TOLERANCE if tolerance is None else tolerance, _TOLERANCES)
     count = ITERATIONS if iterations is None else iterations
-    iterations = whole_number("iterations", count, 0, MOST_ITERATIONS, code="iterations-out-of-range")
+    iterations = check_integer("iterations", count, 0, MOST_ITERATIONS, code="iterations-out-of-range")
     if start is not None:
         _check_start(programme, start)
     if isinstance(method, str) and method == "proximal":
@@ -43,7 +43,7 @@ def solve_by(
     one_of("method", method, ("proximal", *PACKAGES), code="unknown-method")
     batch = programme.batch
     answers = [
-        _alone(programme.item(*index), method, start.item(*index) if start else None, tolerance, iterations)
+        _solve_one(programme.item(*index), method, start.item(*index) if start else None, tolerance, iterations)
         for index in np.ndindex(batch)
     ]
 
@@ -51,7 +51,7 @@ def solve_by(
         return np.array(values).reshape((*batch, *size))
 
     shape = programme.shape
-    return ProgrammeSolution(
+    return QPSolution(
         programme,
         stacked([a[0] for a in answers], shape.n),
         stacked([a[1] for a in answers], shape.multipliers),
@@ -63,17 +63,15 @@ def solve_by(
 
 
 def _check_start(programme: ProgrammeData, start: Any) -> None:
-    expect("start", start, ProgrammeSolution, "another programme's answer")
+    expect("start", start, QPSolution, "another program's answer")
     ours, theirs = programme.shape, start.programme.shape
     if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
         raise ProgrammeError(
-            f"start is the answer to {start.programme!r}; it is to be one to {programme!r}.", code="other-system"
+            f"start is the solution of {start.programme!r}; it must be one of {programme!r}.", code="other-system"
         )
 
 
-def _in_lanes(
-    programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int
-) -> ProgrammeSolution:
+def _in_lanes(programme: ProgrammeData, start: QPSolution | None, tolerance: float, iterations: int) -> QPSolution:
     given: dict[str, Any] = {"start": start.x, "push": start.multipliers} if start is not None else {}
     if not programme.shape.multipliers:
         given.pop("push", None)
@@ -81,41 +79,39 @@ def _in_lanes(
         programme.shape, *programme.arrays, tolerance=tolerance, iterations=float(iterations), **given
     )
     x, multipliers, primal, dual, count, status = found
-    return ProgrammeSolution(
+    return QPSolution(
         programme, x, multipliers, primal, dual, np.asarray(count).astype(int), np.asarray(status).astype(int)
     )
 
 
-def _alone(
-    programme: ProgrammeData, method: str, start: ProgrammeSolution | None, tolerance: float, iterations: int
-) -> tuple[Array, Array, int, ProgrammeStatus, float, float]:
-    """x, multipliers, iterations, status and errors of one programme by a package; a NaN never leaves it."""
+def _solve_one(
+    programme: ProgrammeData, method: str, start: QPSolution | None, tolerance: float, iterations: int
+) -> tuple[Array, Array, int, QPStatus, float, float]:
+    """x, multipliers, iterations, status and errors of one program by a package; a NaN never leaves it."""
     shape = programme.shape
     finite = all(np.isfinite(x).all() for x in (programme.H, programme.g, programme.A, programme.b, programme.C))
     finite = finite and bool(np.isfinite(programme.K).all() and np.isfinite(programme.k).all())
     finite = finite and not (np.isnan(programme.lower) | np.isnan(programme.upper)).any()
     if not finite:
-        return np.zeros(shape.n), np.zeros(shape.multipliers), 0, ProgrammeStatus.NOT_FINITE, np.inf, np.inf
+        return np.zeros(shape.n), np.zeros(shape.multipliers), 0, QPStatus.NOT_FINITE, np.inf, np.inf
     x, multipliers, count, status = PACKAGES[method](programme, start, tolerance, iterations)
-    far = status is not ProgrammeStatus.SOLVED and np.abs(x).max() > UNBOUNDED
-    if (far or status is ProgrammeStatus.NOT_FINITE) and falls_without_end(programme, x):
-        return np.zeros(shape.n), np.zeros(shape.multipliers), count, ProgrammeStatus.NOT_FINITE, np.inf, np.inf
-    status = ProgrammeStatus.ITERATIONS if status is ProgrammeStatus.NOT_FINITE else status
+    far = status is not QPStatus.SOLVED and np.abs(x).max() > UNBOUNDED
+    if (far or status is QPStatus.NOT_FINITE) and falls_without_end(programme, x):
+        return np.zeros(shape.n), np.zeros(shape.multipliers), count, QPStatus.NOT_FINITE, np.inf, np.inf
+    status = QPStatus.ITERATIONS if status is QPStatus.NOT_FINITE else status
     if not (np.isfinite(x).all() and np.isfinite(multipliers).all()):
-        x, multipliers, status = np.zeros(shape.n), np.zeros(shape.multipliers), ProgrammeStatus.ITERATIONS
+        x, multipliers, status = np.zeros(shape.n), np.zeros(shape.multipliers), QPStatus.ITERATIONS
     if np.any(programme.lower > programme.upper):
-        status = ProgrammeStatus.INFEASIBLE
+        status = QPStatus.INFEASIBLE
     primal, dual = errors_of(programme, x, multipliers)
     return x, multipliers, count, status, float(primal), float(dual)
 
 
-def by_proxsuite(
-    programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int
-) -> Answer:
+def by_proxsuite(programme: ProgrammeData, start: QPSolution | None, tolerance: float, iterations: int) -> Answer:
     """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
     if programme.cones:
         raise ProgrammeError(
-            "proxsuite solves programmes without cones; take pyramids, or method='clarabel'.", code="not-supported"
+            "proxsuite solves programs without cones; take pyramids, or method='clarabel'.", code="not-supported"
         )
     shape = programme.shape
     lower, upper = (np.clip(x, -1e20, 1e20) for x in (programme.lower, programme.upper))
@@ -131,15 +127,15 @@ def by_proxsuite(
     )
     outcome = package("proxsuite").proxqp.QPSolverOutput
     status = {
-        outcome.PROXQP_SOLVED: ProgrammeStatus.SOLVED,
-        outcome.PROXQP_PRIMAL_INFEASIBLE: ProgrammeStatus.INFEASIBLE,
-        outcome.PROXQP_SOLVED_CLOSEST_PRIMAL_FEASIBLE: ProgrammeStatus.INFEASIBLE,
-        outcome.PROXQP_DUAL_INFEASIBLE: ProgrammeStatus.NOT_FINITE,
-    }.get(result.info.status, ProgrammeStatus.ITERATIONS)
+        outcome.PROXQP_SOLVED: QPStatus.SOLVED,
+        outcome.PROXQP_PRIMAL_INFEASIBLE: QPStatus.INFEASIBLE,
+        outcome.PROXQP_SOLVED_CLOSEST_PRIMAL_FEASIBLE: QPStatus.INFEASIBLE,
+        outcome.PROXQP_DUAL_INFEASIBLE: QPStatus.NOT_FINITE,
+    }.get(result.info.status, QPStatus.ITERATIONS)
     return np.array(result.x), np.concatenate([result.y, result.z]), int(result.info.iter), status
 
 
-def by_clarabel(programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int) -> Answer:
+def by_clarabel(programme: ProgrammeData, start: QPSolution | None, tolerance: float, iterations: int) -> Answer:
     """An interior-point method, which has no use for a start; of contradicting rows it gives no answer."""
     shape = programme.shape
     low, high = np.isfinite(programme.lower), np.isfinite(programme.upper)
@@ -170,10 +166,10 @@ def by_clarabel(programme: ProgrammeData, start: ProgrammeSolution | None, toler
         w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -rest[span]
     outcome = package("clarabel").SolverStatus
     infeasible = result.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
-    status = ProgrammeStatus.SOLVED if result.status == outcome.Solved else ProgrammeStatus.ITERATIONS
-    status = ProgrammeStatus.INFEASIBLE if infeasible else status
+    status = QPStatus.SOLVED if result.status == outcome.Solved else QPStatus.ITERATIONS
+    status = QPStatus.INFEASIBLE if infeasible else status
     if result.status in (outcome.DualInfeasible, outcome.AlmostDualInfeasible):
-        status = ProgrammeStatus.NOT_FINITE
+        status = QPStatus.NOT_FINITE
     return np.array(result.x), np.concatenate([y, z, w]), int(result.iterations), status
 
 

@@ -1,4 +1,4 @@
-"""The numbers and names of a quadratic programme, or of a batch of them, checked, and how well some x fits them."""
+"""The numbers and names of a quadratic program, or of a batch of them, checked, and how well some x fits them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import elements, real_array
+from delassus.common.deprecated import OldName
 from delassus.common.frozen import read_only
 from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
 from delassus.errors import short
@@ -58,7 +59,7 @@ class ProgrammeData:
         uneven = np.abs(given["H"] - np.swapaxes(given["H"], -1, -2))
         if np.any(uneven > SYMMETRIC * np.max(np.abs(given["H"]), (-1, -2), keepdims=True)):
             raise ProgrammeError(
-                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it is symmetric: give (H + Hᵀ) / 2.",
+                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it must be symmetric: give (H + Hᵀ) / 2.",
                 code="not-symmetric",
             )
         for name, of in _VECTORS.items():
@@ -74,7 +75,7 @@ class ProgrammeData:
         for what in ("names", "unknowns"):
             if not all(isinstance(name, str) for name in elements(getattr(self, what))):
                 raise ProgrammeError(
-                    f"{what} is {short(repr(getattr(self, what)))}; they are texts.", code="wrong-type"
+                    f"{what} is {short(repr(getattr(self, what)))}; they must be texts.", code="wrong-type"
                 )
         cones = tuple(int(size) for size in sizes)
         if sum(cones) != given["K"].shape[-2] or any(size < 1 for size in cones):
@@ -137,7 +138,7 @@ class ProgrammeData:
         return found
 
     def item(self, *index: Any) -> Self:
-        """One programme of a batch."""
+        """One program of a batch."""
         batch, chosen = self.batch, {}
         for name in (*_MATRICES, *_VECTORS):
             value = getattr(self, name)
@@ -146,13 +147,13 @@ class ProgrammeData:
                 np.broadcast_to(False, batch)[index]
             except (IndexError, TypeError, ValueError, OverflowError):
                 raise ProgrammeError(
-                    f"there is no programme {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
+                    f"there is no program {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
                 ) from None
             chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-own:]))[index]
         return replace(self, **chosen)
 
-    def missed(self, x: Any) -> Array:
-        """(…, multipliers) by how much x breaks each row, in its own units; rows of one cone share its distance."""
+    def row_violation(self, x: Any) -> Array:
+        """(…, multipliers) by how much x violates each row, in its own units; rows of one cone share its distance."""
         x = self._unknowns(x)
         equal = np.abs(_times(self.A, x) - self.b)
         rows = _times(self.C, x)
@@ -161,6 +162,8 @@ class ProgrammeData:
         parts += [np.maximum(-left, 0.0)[..., None] * np.ones(size) for left, size in self._cones_left(x)]
         batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
+
+    missed = OldName("row_violation")
 
     def _unknowns(self, x: Any) -> Array:
         found = real_array("x", x)
@@ -210,7 +213,10 @@ def _matrix(name: str, value: Any, n: int) -> Array:
         return np.zeros((0, n))
     found = real_array(name, value)
     if found.ndim < 2 or found.shape[-1] != n:
-        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has the {n} unknowns.", code="wrong-shape")
+        raise ProgrammeError(
+            f"{name} has shape {found.shape}; its last axis must have the size {n}, the number of unknowns.",
+            code="wrong-shape",
+        )
     return found
 
 

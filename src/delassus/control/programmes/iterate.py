@@ -23,7 +23,7 @@ FLAT: Final = 1e-4
 """The slope of what rows miss, as a share of it, where it is as good as least."""
 
 UNBOUNDED: Final = 1e6
-"""How many times the size of a programme x is, at the least, where the cost falls without end."""
+"""How many times the size of a program x is, at the least, where the cost falls without end."""
 
 ALONG: Final = 1e-6
 """The share of its length by which such an x may leave the directions in which rows and cost do not end."""
@@ -45,7 +45,7 @@ class Pushes(NamedTuple):
 
     @classmethod
     def of(cls, p: Scaled, Ax: Any, Rx: Any, y: Any, z: Any, epsilon: Any) -> Pushes:
-        """Around multipliers."""
+        """The multipliers of the augmented Lagrangian at x, around y and z."""
         m, inverse = p.shape.rows, 1.0 / epsilon
         high, low = z[:m] + (Rx[:m] - p.upper) * inverse, z[:m] + (Rx[:m] - p.lower) * inverse
         return cls(y + (Ax - p.b) * inverse, high, low, z[m:] + Rx[m:] * inverse)
@@ -72,7 +72,7 @@ class Iterate(NamedTuple):
         count: Newton steps made.
         resting: How often x̄ has not moved.
         gradient: (n,) that of φ.
-        primal, dual: Errors in the programme's units.
+        primal, dual: Errors in the program's units.
         apart, wide: The largest error of scaled rows, and how large the numbers are whose difference it is, at least 1.
         steep, high: The same for the scaled gradient of the programme.
     """
@@ -95,8 +95,8 @@ class Iterate(NamedTuple):
     steep: Any
     high: Any
 
-    def met(self, tolerance: Any) -> Any:
-        """Whether errors are below a tolerance, both as they are and as shares of what they are the difference of.
+    def is_within(self, tolerance: Any) -> Any:
+        """Whether errors are below a tolerance, absolutely and relative to the terms that cancel in them.
 
         As they are, rounding is enough.
         """
@@ -113,7 +113,7 @@ class Iterate(NamedTuple):
         rests, flat = self.resting > RESTED - 0.5, largest(slope) < FLAT * missed
         return (rests & (missed > BROKEN[0] * self.wide)) | (flat & (missed > BROKEN[1] * self.wide))
 
-    def unbounded(self, p: Scaled) -> Any:
+    def is_unbounded(self, p: Scaled) -> Any:
         """Whether the cost has no least value: x is long, no row ends its direction, and the cost falls along it.
 
         With d = x/‖x‖: A d = 0, R d in the directions in which rows and cones have no bound, gᵀ d < 0, and dᵀ H d so
@@ -134,7 +134,7 @@ class Iterate(NamedTuple):
         return pushes.equal, pushes.rows(p)
 
 
-def looked(p: Scaled, now: Iterate) -> Iterate:
+def update_errors(p: Scaled, now: Iterate) -> Iterate:
     """With gradient and errors of the present x, multipliers and ε."""
     y, z = now.multipliers(p)
     back, push = product(p.A.T, y), product(p.R.T, z)
@@ -154,5 +154,5 @@ def looked(p: Scaled, now: Iterate) -> Iterate:
 
 
 def rho_of(p: Scaled) -> float:
-    """ρ."""
+    """The proximal weight ρ of the primal variables."""
     return RHO[bool(p.shape.cones)]

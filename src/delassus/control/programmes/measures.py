@@ -1,4 +1,4 @@
-"""How good an answer is, computed anew from the programme, whoever found it."""
+"""How good an answer is, computed anew from the program, whoever found it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALONG: Final = 1e-6
 
 
 def errors_of(programme: ProgrammeData, x: Any, multipliers: Any) -> tuple[Array, Array]:
-    """The errors (…) of rows and of the gradient: `primal` and `dual` of a `ProgrammeSolution`.
+    """The errors (…) of rows and of the gradient: `primal` and `dual` of a `QPSolution`.
 
     A row r with multiplier z is right if r = P(r + z), P the nearest allowed point: it is allowed, z pushes inwards,
     and only at a bound.
@@ -44,7 +44,7 @@ def errors_of(programme: ProgrammeData, x: Any, multipliers: Any) -> tuple[Array
 
 
 def falls_without_end(programme: ProgrammeData, x: Array) -> bool:
-    """Whether the cost of one programme has no least value along x (n,): a direction, or a point that is far away.
+    """Whether the cost of one program has no least value along x (n,): a direction, or a point that is far away.
 
     No row ends the direction, A x = 0 and so on to a millionth, the cost falls along it, and its curvature would stop
     that a million times farther than x alone.

@@ -1,6 +1,6 @@
 """The proximal method of multipliers, with Newton steps on its piecewise smooth inner problems.
 
-Around x̄ and multipliers y, z it minimises
+Around x̄ and multipliers y, z it minimizes
 
     φ(x) = ½ xᵀ H x + gᵀ x + ρ/2 ‖x - x̄‖² + 1/(2ε) ‖A x - b + ε y‖² + 1/(2ε) dist²(R x + r + ε z, allowed)
 
@@ -26,7 +26,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import trace_of
-from delassus.control.programmes.iterate import RESTED, Iterate, Pushes, looked, rho_of
+from delassus.control.programmes.iterate import RESTED, Iterate, Pushes, rho_of, update_errors
 from delassus.control.programmes.scaled import Scaled, largest, product
 from delassus.linalg.cholesky import Cholesky
 from delassus.linalg.products import gram
@@ -56,7 +56,7 @@ MOST_CUTS: Final = 24
 FOREVER: Final = 1_000
 
 
-def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -> Iterate:
+def solve_scaled(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -> Iterate:
     """From a guess, of scaled numbers, to errors below a tolerance, or to where nothing moves any more."""
     n = p.shape.n
     fixed = gram(p.A, p.A) if p.shape.equalities else np.zeros((n, n))
@@ -64,10 +64,10 @@ def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -
     Hx, Ax, Rx = product(p.H, x), product(p.A, x), product(p.R, x) + p.offset
     pushes = Pushes.of(p, Ax, Rx, y, z, epsilon)
     unknown = (np.zeros(n), far, far, far, zero, far, zero)
-    first = looked(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, *unknown))
+    first = update_errors(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, *unknown))
 
     def goes_on(now: Iterate) -> Any:
-        return ~now.met(tolerance) & (now.count < iterations) & (now.resting < RESTED - 0.5)
+        return ~now.is_within(tolerance) & (now.count < iterations) & (now.resting < RESTED - 0.5)
 
     last: Iterate = while_loop(goes_on, lambda now: newton_step(p, fixed, now, tolerance), first, FOREVER)
     return last
@@ -88,7 +88,7 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
         pushes=pushes.along(p, t * inverse * Ad, t * inverse * Rd),
         count=now.count + 1.0,
     )
-    return looked(p, moved)
+    return update_errors(p, moved)
 
 
 def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
@@ -111,7 +111,7 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
         last=np.where(least, now.apart, now.last),
         resting=np.where(least, np.where(still, now.resting + 1.0, 0.0), now.resting),
     )
-    return looked(p, after)
+    return update_errors(p, after)
 
 
 def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
@@ -120,7 +120,7 @@ def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
     K = fixed
     if m:
         at_bound = np.where((pushes.high > 0.0) | (pushes.low < 0.0), 1.0, 0.0)
-        filled = [_filled(p.R[r]) for r in range(m)]
+        filled = [_count_nonzeros(p.R[r]) for r in range(m)]
         many = sum(k * k for k in filled) > n**3 // 3
         long = [r for r in range(m) if many and filled[r] > n // 3]
         short = [r for r in range(m) if r not in long]
@@ -134,12 +134,12 @@ def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
     return p.H + rho_of(p) * np.eye(n) + K * inverse
 
 
-def _filled(row: Any) -> int:
+def _count_nonzeros(row: Any) -> int:
     """How many numbers of a row are not known to be zero."""
     return len(row) if trace_of(row) is None else sum(1 for x in row.ids.ravel() if x != 0)
 
 
-class _Cut(NamedTuple):
+class _Bracket(NamedTuple):
     """A step length t with the slope of φ there, the interval around the least φ, with the slopes at its ends.
 
     `bounded` tells whether `high` has been looked at.
@@ -174,10 +174,10 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     wanted = 0.1 * np.abs(first)
 
     # φ' is negative at `low` and positive at `high`, or `high` is where nobody has looked yet.
-    def goes_on(last: _Cut) -> Any:
+    def goes_on(last: _Bracket) -> Any:
         return (np.abs(last.slope) > wanted) & (last.count < float(MOST_CUTS))
 
-    def cut(last: _Cut) -> _Cut:
+    def shrink_bracket(last: _Bracket) -> _Bracket:
         t, value, low, below, high, above, bounded, count = last
         negative = value < 0.0
         low, below = np.where(negative, t, low), np.where(negative, value, below)
@@ -185,10 +185,12 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
         bounded = bounded | ~negative
         share = np.clip(-below / np.where(above > below, above - below, 1.0), 0.05, 0.95)
         t = np.where(bounded, low + share * (high - low), 2.0 * t)
-        return _Cut(t, slope(t), low, below, high, above, bounded, count + 1.0)
+        return _Bracket(t, slope(t), low, below, high, above, bounded, count + 1.0)
 
     one, zero = np.array(1.0), np.array(0.0)
-    return while_loop(goes_on, cut, _Cut(one, whole, zero, first, one, whole, np.array(False), zero), MOST_CUTS).t
+    return while_loop(
+        goes_on, shrink_bracket, _Bracket(one, whole, zero, first, one, whole, np.array(False), zero), MOST_CUTS
+    ).t
 
 
 def _dot(a: Any, b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A programme in units of its own, in which no row and no unknown is much larger than the others.
+"""A program in units of its own, in which no row and no unknown is much larger than the others.
 
 x = D x', and rows and columns are divided by their lengths, a few times in turn (Ruiz 2001): newtons beside rad/s²,
 weights of 1e-6 beside weights of 1e3 look alike then. Rows of one cone share a factor, so cones stay what they are. The
@@ -39,7 +39,7 @@ class Data(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """A programme whose rows of C and K are one matrix R, and what its numbers are worth in the programme's own units.
+    """A program whose rows of C and K are one matrix R, and what its numbers are worth in the program's own units.
 
     `offset` is k for rows of cones and zero for others. x is `unknown` times the scaled unknowns; errors of rows are
     `equal` and `row` times those of the scaled rows, their multipliers `equal_push` and `row_push` times the scaled
@@ -64,7 +64,7 @@ class Scaled(NamedTuple):
 
     @classmethod
     def of(cls, shape: ProgrammeShape, data: Data) -> Scaled:
-        """Of a programme; a row whose bounds contradict each other is held to the middle between them."""
+        """Of a program; a row whose bounds contradict each other is held to the middle between them."""
         H, A, C, K = shape.without_zeros(data.H, data.A, data.C, data.K)
         middle = 0.5 * (data.lower + data.upper)
         crossed = data.lower > data.upper
@@ -97,17 +97,17 @@ class Scaled(NamedTuple):
     def off_cones(self, s: Any) -> Any:
         """s (cone rows,) minus the nearest points of the cones."""
         parts = [np.zeros(0)]
-        for own, (turned, _) in self._turned(s):
+        for own, (turned, _) in self._rotate_cones(s):
             parts.append(own - np.concatenate([turned.share * own[:-1], turned.h[None]]))
         return np.concatenate(parts)
 
     def cone_slopes(self, s: Any) -> Iterator[tuple[Any, Any]]:
         """The rows of R and the Jacobian of `off_cones`, cone by cone."""
-        for span, (own, (turned, direction)) in zip(self.shape.spans, self._turned(s), strict=True):
+        for span, (own, (turned, direction)) in zip(self.shape.spans, self._rotate_cones(s), strict=True):
             m = self.shape.rows
             yield self.R[m + span.start : m + span.stop], np.eye(len(own)) - slopes(turned, direction)
 
-    def _turned(self, s: Any) -> Iterator[tuple[Any, tuple[Turned, Any]]]:
+    def _rotate_cones(self, s: Any) -> Iterator[tuple[Any, tuple[Turned, Any]]]:
         for span in self.shape.spans:
             own = s[span]
             t = np.sqrt(np.sum(own[:-1] * own[:-1]))

@@ -1,4 +1,4 @@
-"""What is known of a programme before its numbers are: how large it is, its cones, and where its matrices are zero."""
+"""What is known of a program before its numbers are: how large it is, its cones, and where its matrices are zero."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delassus.errors import BadArgument
 
 
 class ProgrammeError(BadArgument):
-    """A quadratic programme that is not one."""
+    """A quadratic program that is not one."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ProgrammeShape:
 
     def without_zeros(self, *matrices: Any) -> list[Any]:
         """H, A, C and K with exact zeros where the pattern has them."""
-        return [_masked(matrix, zeros) for matrix, zeros in zip(matrices, self.zeros, strict=True)]
+        return [_mask(matrix, zeros) for matrix, zeros in zip(matrices, self.zeros, strict=True)]
 
 
 def pattern_of(matrix: Any) -> str:
@@ -63,7 +63,7 @@ def pattern_of(matrix: Any) -> str:
     return "".join("1" if x else "0" for x in used.ravel())
 
 
-def _masked(matrix: Any, zeros: str) -> Any:
+def _mask(matrix: Any, zeros: str) -> Any:
     if not zeros or "0" not in zeros:
         return matrix
     mask = numpy.array([x == "1" for x in zeros]).reshape(matrix.shape)

@@ -1,4 +1,4 @@
-"""What a programme's solver found, in words: how good it is, which rows hold it, which rows it breaks."""
+"""What a program's solver found, in words: how good it is, which rows hold it, which rows it breaks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import array_of_shape
+from delassus.common.deprecated import OldName
 from delassus.common.outcomes import Outcome
 from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.shape import ProgrammeError
-from delassus.control.programmes.status import ProgrammeStatus, describe_worst
+from delassus.control.programmes.status import QPStatus, describe_worst
 
 Array = NDArray[np.float64]
 
@@ -21,21 +22,25 @@ BROKEN: Final = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class ProgrammeSolution(Outcome):
-    """The answer to a programme, or to each of a batch.
+class QPSolution(Outcome):
+    """The answer to a program, or to each of a batch.
 
     Attributes:
-        programme: What was solved.
+        program: What was solved.
         x: (…, n).
         multipliers: (…, equalities + rows + cone rows): H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
         primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from
             pushing inwards, at a bound alone.
         dual: (…) the largest element of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
         iterations: (…) how many were made.
-        status: (…) numbers of `ProgrammeStatus`.
+        status: (…) numbers of `QPStatus`.
+
+    >>> solution = dl.control.QP(np.eye(2), [-1.0, 0.0]).solve()
+    >>> solution.x.round(6)
+    array([1., 0.])
     """
 
-    status_type: ClassVar = ProgrammeStatus
+    status_type: ClassVar = QPStatus
 
     programme: ProgrammeData
     x: Array
@@ -51,9 +56,11 @@ class ProgrammeSolution(Outcome):
         return np.maximum(self.primal, self.dual)
 
     @property
-    def missed(self) -> Array:
+    def row_violation(self) -> Array:
         """(…, equalities + rows + cone rows) by how much x breaks each row, in its own units; rows of a cone share."""
-        return self.programme.missed(self.x)
+        return self.programme.row_violation(self.x)
+
+    missed = OldName("row_violation")
 
     @property
     def slack(self) -> Array:
@@ -61,15 +68,15 @@ class ProgrammeSolution(Outcome):
         return self.programme.slack(self.x)
 
     def active(self, tolerance: float = 1e-7) -> list[str]:
-        """The names of the rows of C and of the cones of which a single programme's answer is at the bound."""
-        tolerance = _bound(tolerance)
+        """The names of the rows of C and of the cones of which a single program's answer is at the bound."""
+        tolerance = _check_tolerance(tolerance)
         slack = self._single(self.slack, "active")
         return [name for name, left in zip(self.programme.bounded_names, slack, strict=True) if left <= tolerance]
 
-    def broken(self, tolerance: float = BROKEN) -> dict[str, float]:
-        """The rows that a single programme's answer breaks, the worst first, and by how much, in their own units."""
-        tolerance = _bound(tolerance)
-        missed = self._single(self.missed, "broken")
+    def violated_rows(self, tolerance: float = BROKEN) -> dict[str, float]:
+        """The rows that a single program's answer breaks, the worst first, and by how much, in their own units."""
+        tolerance = _check_tolerance(tolerance)
+        missed = self._single(self.row_violation, "violated_rows")
         found = {
             name: float(max(missed[rows], default=0.0))
             for name, rows in self.programme.places.items()
@@ -77,13 +84,15 @@ class ProgrammeSolution(Outcome):
         }
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
+    broken = OldName("violated_rows")
+
     def describe(self) -> str:
         """How it ended, in a sentence or two: the worst, of a batch."""
         if np.ndim(self.status):
             return describe_worst(self.status, "programmes")
         worst = self.statuses
-        broken = {} if worst is ProgrammeStatus.NOT_FINITE else self.broken()
-        if worst is ProgrammeStatus.SOLVED or not broken:
+        broken = {} if worst is QPStatus.NOT_FINITE else self.violated_rows()
+        if worst is QPStatus.SOLVED or not broken:
             return f"{worst.sentence} The largest error is {float(self.residual):.3g}."
         rows = [f"{name} by {amount:.3g}" for name, amount in broken.items()]
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
@@ -92,16 +101,16 @@ class ProgrammeSolution(Outcome):
     def _single(self, values: Array, what: str) -> Array:
         if values.ndim > 1:
             raise ProgrammeError(
-                f"{what} is about one programme, and this is the answer to {values.shape[:-1]}: take one with item(…).",
+                f"{what} is about one program, and this is the answer to {values.shape[:-1]}: take one with item(…).",
                 code="wrong-shape",
             )
         return values
 
-    def item(self, *index: int) -> ProgrammeSolution:
-        """The answer to one programme of a batch."""
+    def item(self, *index: int) -> QPSolution:
+        """The answer to one program of a batch."""
         numbers = (self.x, self.multipliers, self.primal, self.dual, self.iterations, self.status)
-        return ProgrammeSolution(self.programme.item(*index), *(x[index] for x in numbers))
+        return QPSolution(self.programme.item(*index), *(x[index] for x in numbers))
 
 
-def _bound(tolerance: Any) -> float:
+def _check_tolerance(tolerance: Any) -> float:
     return float(array_of_shape("tolerance", tolerance, (), "one number"))

@@ -1,4 +1,4 @@
-"""The kernel that solves quadratic programmes, one or a batch, and inlines into other kernels."""
+"""The kernel that solves quadratic programs, one or a batch, and inlines into other kernels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import delassus.numpy as np
 from delassus.compiler.host.inputs import Bundle
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.control.programmes.iterate import Iterate
-from delassus.control.programmes.proximal import LARGE, solved
+from delassus.control.programmes.proximal import LARGE, solve_scaled
 from delassus.control.programmes.scaled import FAR, Data, Scaled, largest
 from delassus.control.programmes.shape import ProgrammeShape
 
 TOLERANCE: Final = 1e-9
-"""Of the errors of rows and of the gradient, in the programme's own units."""
+"""Of the errors of rows and of the gradient, in the program's own units."""
 
 LARGEST: Final = 1e50
 """Right-hand sides beyond count as not finite."""
@@ -23,8 +23,8 @@ LARGEST: Final = 1e50
 ITERATIONS: Final = 200
 
 
-class Found(NamedTuple):
-    """What the solver found, of one programme or a batch.
+class QPResult(NamedTuple):
+    """The solution of one QP or a batch, as arrays.
 
     Attributes:
         x: (…, n).
@@ -33,7 +33,7 @@ class Found(NamedTuple):
             pushing inwards at a bound alone.
         dual: (…) the largest number of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
         iterations: (…) Newton steps made.
-        status: (…) numbers of `ProgrammeStatus`.
+        status: (…) numbers of `QPStatus`.
     """
 
     x: Any
@@ -48,7 +48,7 @@ class ProgrammeInputs(NamedTuple):
     """Where a solve begins and ends.
 
     Attributes:
-        start: (n,) an x to start from, that of a programme that was much the same.
+        start: (n,) an x to start from, that of a program that was much the same.
         push: (multipliers,) likewise.
         tolerance: () the error at which it ends.
         iterations: () the largest number of Newton steps.
@@ -68,7 +68,7 @@ PROGRAMME_INPUTS: Final = Bundle(ProgrammeInputs, start="(n)", push="(multiplier
     "(n,n),(n),(equalities,n),(equalities),(rows,n),(rows),(rows),(cone_rows,n),(cone_rows)"
     "->(n),(multipliers),(),(),(),()",
     inputs={"solve": PROGRAMME_INPUTS},
-    result=Found,
+    result=QPResult,
 )
 def solve_programme(
     shape: ProgrammeShape,
@@ -85,11 +85,11 @@ def solve_programme(
     solve: ProgrammeInputs = USUAL,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """x, multipliers, errors of rows and gradient, Newton steps, status; fields of `solve` are keywords, too."""
-    return solved_programme(shape, Data(H, g, A, b, C, lower, upper, K, k), solve)
+    return solve_programme_inline(shape, Data(H, g, A, b, C, lower, upper, K, k), solve)
 
 
-def solved_programme(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs = USUAL) -> Found:
-    """The same for a function that is traced."""
+def solve_programme_inline(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs = USUAL) -> QPResult:
+    """Solve a QP inside a kernel: the inlined form of the kernel above."""
     start, push, tolerance, iterations = solve
     e, n = shape.equalities, shape.n
     good = np.isfinite(np.sum(data.H) + np.sum(data.g) + np.sum(data.A) + np.sum(data.b) + np.sum(data.C))
@@ -103,8 +103,8 @@ def solved_programme(shape: ProgrammeShape, data: Data, solve: ProgrammeInputs =
     if push is not None and shape.multipliers:
         given = push / np.concatenate([p.equal_push, p.row_push])
         multipliers = np.where(np.max(np.abs(given)) < LARGE, given, 0.0)  # NaN is not less, either
-    found = solved(p, x, multipliers[:e], multipliers[e:], tolerance, np.where(good, iterations, 0.0))
-    return _told(p, found, good, tolerance, crossing(data.lower, data.upper))
+    found = solve_scaled(p, x, multipliers[:e], multipliers[e:], tolerance, np.where(good, iterations, 0.0))
+    return _pack_result(p, found, good, tolerance, crossing(data.lower, data.upper))
 
 
 def _size(data: Data) -> Any:
@@ -118,15 +118,15 @@ def crossing(lower: Any, upper: Any) -> Any:
     return 0.5 * largest(gap)
 
 
-def _told(p: Scaled, found: Iterate, good: Any, tolerance: Any, crossed: Any) -> Found:
+def _pack_result(p: Scaled, found: Iterate, good: Any, tolerance: Any, crossed: Any) -> QPResult:
     y, z = found.multipliers(p)
     good = good & np.isfinite(np.sum(found.x) + np.sum(z) + np.sum(y))
-    met = found.met(tolerance)
-    good = good & (met | ~found.unbounded(p))
+    met = found.is_within(tolerance)
+    good = good & (met | ~found.is_unbounded(p))
     status = np.where(met, 0.0, np.where(found.contradiction(p), 1.0, 2.0))
     status = np.where(crossed > 0.0, 1.0, status)
     push = np.concatenate([p.equal_push * y, p.row_push * z])
-    return Found(
+    return QPResult(
         np.where(good, p.unknown * found.x, 0.0),
         np.where(good, push, 0.0),
         np.where(good, np.maximum(found.primal, crossed), numpy.inf),

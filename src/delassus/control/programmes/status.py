@@ -1,4 +1,4 @@
-"""How a programme was solved."""
+"""How a program was solved."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from delassus.common.outcomes import sentence_with_count, worst_of
 from delassus.errors import Sentences
 
 
-class ProgrammeStatus(Sentences):
-    """How a programme was solved; `sentence` says it in words."""
+class QPStatus(Sentences):
+    """How a program was solved; `sentence` says it in words.
+
+    >>> all(status.sentence for status in dl.control.QPStatus)
+    True
+    """
 
     SOLVED = 0, "The answer is the best one that meets all rows."
     INFEASIBLE = 1, "No answer meets all rows; this one breaks them least."
@@ -23,4 +27,4 @@ def describe_worst(status: Any, items: str) -> str:
     """A sentence about the worst of some, which are so many."""
     if not np.size(status):
         return f"There are no {items}."
-    return sentence_with_count(worst_of(ProgrammeStatus, status), status, items)
+    return sentence_with_count(worst_of(QPStatus, status), status, items)

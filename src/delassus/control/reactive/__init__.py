@@ -1,1 +1,1 @@
-"""Reactive control: tasks, supports and limits of a robot become a quadratic programme, and that torques."""
+"""Reactive control: tasks, supports and limits of a robot become a quadratic program, and that torques."""

@@ -1,4 +1,4 @@
-"""From a situation to a quadratic programme in x = (a, f): torques are eliminated by the rows that have actuators.
+"""From a situation to a quadratic program in x = (a, f): torques are eliminated by the rows that have actuators.
 
 min  Σ ½ ‖J x - target‖²_W
 s.t. Pᵀ (M a + c - Jᵀ f) = 0         rows of the equation of motion that no actuator reaches
@@ -40,7 +40,7 @@ def objective(s: Situation, tasks: tuple[Task, ...]) -> tuple[Any, Any]:
     n = s.control.n
     H, g = np.zeros((n, n)), np.zeros(n)
     for task in tasks:
-        share = s.given(f"{task.name}.weight")[0]
+        share = s.reference_part(f"{task.name}.weight")[0]
         for term in task.terms(s):
             J = on_x(s, term)
             WJ = share * weighted(term.weight, J)

@@ -16,7 +16,7 @@ from delassus.control.reactive.zeros import shape_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReactiveControl(ControlData):
-    """Torques by a quadratic programme in accelerations, forces and torques: tasks as well as limits allow.
+    """Torques by a quadratic program in accelerations, forces and torques: tasks as well as limits allow.
 
         control = dl.ReactiveControl(
             robot,
@@ -39,15 +39,15 @@ class ReactiveControl(ControlData):
 
     @cached_property
     def shape(self) -> ProgrammeShape:
-        """Of its programmes, with where they are zero."""
+        """Of its programs, with where they are zero."""
         return shape_of(self)
 
     def programme(self, q: Any, v: Any, reference: Any) -> QP:
-        """The programme of a state or a batch of them, with names, not solved."""
+        """The program of a state or a batch of them, with names, not solved."""
         return programme_of(self, q, v, reference)
 
     def __call__(self, q: Any, v: Any, reference: Any, start: Reaction | None = None) -> Reaction:
-        """Torques of a state or a batch: programmes are built and solved in one kernel.
+        """Torques of a state or a batch: programs are built and solved in one kernel.
 
         Args:
             q, v: (…, nq) and (…, nv).

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy
 
-from delassus.control.inverse.actuated import Actuated
+from delassus.control.inverse.actuated import ActuatedMechanism
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator
 
 
-def torque_limits(actuated: Actuated) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
+def torque_limits(actuated: ActuatedMechanism) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
     """(nu,) the least and the largest force of each actuator [N·m, N], infinite where nobody says.
 
     That of its joints counts, its own range of forces, and for a motor that of its controls.

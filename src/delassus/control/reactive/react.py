@@ -1,4 +1,4 @@
-"""The kernel of reactive control: the programme of a state is built and solved, and its torques are given."""
+"""The kernel of reactive control: the program of a state is built and solved, and its torques are given."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.control.programmes.shape import ProgrammeShape
-from delassus.control.programmes.solve import PROGRAMME_INPUTS, USUAL, ProgrammeInputs, solved_programme
-from delassus.control.programmes.status import ProgrammeStatus
+from delassus.control.programmes.solve import PROGRAMME_INPUTS, USUAL, ProgrammeInputs, solve_programme_inline
+from delassus.control.programmes.status import QPStatus
 from delassus.control.reactive.build import data_of
 from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.situation import Situation
 
 
-class Reacted(NamedTuple):
+class ReactionArrays(NamedTuple):
     """Torques (nu,), forces (nf,), accelerations (nv,), and what `Found` says of the programme."""
 
     torque: Any
@@ -29,31 +29,33 @@ class Reacted(NamedTuple):
     status: Any
 
 
-def reacted(control: ControlData, q: Any, v: Any, reference: Any, solve: ProgrammeInputs = USUAL) -> Reacted:
-    """For a function that is traced. Torques are finite, and within their limits, whatever the state is."""
+def compute_reaction(
+    control: ControlData, q: Any, v: Any, reference: Any, solve: ProgrammeInputs = USUAL
+) -> ReactionArrays:
+    """Solve the QP of reactive control inside a kernel. Torques are finite and within their limits for any state."""
     s = Situation.of(control, control.places, q, v, reference)
     cones = (3,) * (control.cone_rows // 3)
     shape = ProgrammeShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace
-    found = solved_programme(shape, data_of(s, control.tasks), solve)
+    found = solve_programme_inline(shape, data_of(s, control.tasks), solve)
     U, u0 = s.torque
     torque = U @ found.x + u0
     lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
     # Not all of a state and a reference need be a part of the programme.
     good = (found.status < 2.5) & np.isfinite(np.sum(torque) + np.sum(q) + np.sum(v) + np.sum(reference))
     torque = np.clip(np.where(good, torque, 0.0), lower, upper)
-    status = np.where(good, found.status, float(ProgrammeStatus.NOT_FINITE))
+    status = np.where(good, found.status, float(QPStatus.NOT_FINITE))
     x, push = np.where(good, found.x, 0.0), np.where(good, found.multipliers, 0.0)
     primal, dual = (np.where(good, error, numpy.inf) for error in (found.primal, found.dual))
-    return Reacted(torque, x[control.nv :], x[: control.nv], push, primal, dual, found.iterations, status)
+    return ReactionArrays(torque, x[control.nv :], x[: control.nv], push, primal, dual, found.iterations, status)
 
 
 @kernel(
     "(nq),(nv),(references)->(nu),(nf),(nv),(multipliers),(),(),(),()",
     inputs={"solve": PROGRAMME_INPUTS},
-    result=Reacted,
+    result=ReactionArrays,
 )
 def react(
     control: ControlData, q: Any, v: Any, reference: Any, *, solve: ProgrammeInputs = USUAL
 ) -> tuple[Floats, ...]:
     """Torques [N·m, N], forces, accelerations, multipliers, errors, Newton steps and status."""
-    return reacted(control, q, v, reference, solve)
+    return compute_reaction(control, q, v, reference, solve)

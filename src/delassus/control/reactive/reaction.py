@@ -16,11 +16,11 @@ from delassus.common.outcomes import Outcome
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QP
 from delassus.control.programmes.scaled import Data
-from delassus.control.programmes.solution import ProgrammeSolution
-from delassus.control.programmes.status import ProgrammeStatus, describe_worst
+from delassus.control.programmes.solution import QPSolution
+from delassus.control.programmes.status import QPStatus, describe_worst
 from delassus.control.reactive.build import build_programme, task_errors
 from delassus.control.reactive.data import ControlData
-from delassus.control.reactive.react import react, reacted
+from delassus.control.reactive.react import compute_reaction, react
 from delassus.control.reactive.supports import ReactiveError
 from delassus.control.reactive.tasks import Nominal
 from delassus.control.reactive.zeros import shape_of
@@ -39,14 +39,14 @@ class Reaction(Outcome):
         torque: (…, nu) forces of the actuators [N·m, N], finite and within their limits whatever happened.
         force: (…, nf) of supports and constraints [N, N·m].
         acceleration: (…, nv) [rad/s², m/s²].
-        multipliers: (…, multipliers) of the programme's rows.
+        multipliers: (…, multipliers) of the program's rows.
         primal: (…) the largest error of rows, in their own units.
-        dual: (…) the largest element of the programme's gradient.
+        dual: (…) the largest element of the program's gradient.
         iterations: (…) Newton steps made.
-        status: (…) numbers of `ProgrammeStatus`.
+        status: (…) numbers of `QPStatus`.
     """
 
-    status_type: ClassVar = ProgrammeStatus
+    status_type: ClassVar = QPStatus
 
     control: ControlData
     q: Array
@@ -86,9 +86,9 @@ class Reaction(Outcome):
         return {name: errors[..., rows] for name, rows in slices.items()}
 
     @property
-    def solution(self) -> ProgrammeSolution:
-        """The answer to the programme: which rows are at their bounds, which are broken."""
-        return ProgrammeSolution(
+    def solution(self) -> QPSolution:
+        """The answer to the program: which rows are at their bounds, which are broken."""
+        return QPSolution(
             programme_of(self.control, self.q, self.v, self.reference),
             self.x,
             self.multipliers,
@@ -102,8 +102,8 @@ class Reaction(Outcome):
         """How it ended, in a sentence or two; of a single state with the task that is missed most."""
         if np.ndim(self.status):
             return describe_worst(self.status, "states")
-        if self.status == ProgrammeStatus.NOT_FINITE:
-            return f"{ProgrammeStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
+        if self.status == QPStatus.NOT_FINITE:
+            return f"{QPStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
         said, errors = self.solution.describe(), self.task_errors
         asked = {
             task.name: float(np.abs(errors[task.name]).max(initial=0.0))
@@ -115,8 +115,8 @@ class Reaction(Outcome):
 
 
 def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
-    """The programme of a state or a batch, with names."""
-    q, v, reference = _checked(control, q, v, reference)
+    """The program of a state or a batch, with names."""
+    q, v, reference = _check_state(control, q, v, reference)
     data: Any = build_programme(control, q, v, reference)
     passive = np.abs(control.actuated.passive).argmax(axis=0)
     names = [f"motion {control.velocity_names[k]}" for k in passive]
@@ -134,7 +134,7 @@ def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
 
 def reaction_of(control: ControlData, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:
     """By the project's own solver, in one kernel."""
-    q, v, reference = _checked(control, q, v, reference)
+    q, v, reference = _check_state(control, q, v, reference)
     if start is not None:
         expect("start", start, Reaction, "the reaction of a moment before")
     given = {} if start is None else {"start": start.x, "push": start.multipliers}
@@ -192,12 +192,12 @@ def policy_of(control: ControlData, reference: Any) -> Kernel[..., Any]:
             )
         if control.moves:
             asked[control.places["time"]] = time
-        return reacted(control, q, v, asked).torque
+        return compute_reaction(control, q, v, asked).torque
 
     return policy
 
 
-def _checked(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[Array, Array, Array]:
+def _check_state(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[Array, Array, Array]:
     sizes = {"q": control.nq, "v": control.nv, "reference": control.references}
     found = []
     for (name, size), value in zip(sizes.items(), (q, v, reference), strict=True):

@@ -60,13 +60,13 @@ class Situation(NamedTuple):
         gives = numpy.concatenate([numpy.zeros(control.nf - mechanism.m), compliance_of(mechanism)])
         return cls(control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(held), gives, reference, places)
 
-    def given(self, name: str) -> Any:
+    def reference_part(self, name: str) -> Any:
         """A part of the reference by its name."""
         return self.reference[self.places[name]]
 
     @property
     def motion(self) -> Any:
-        """[M, -Jᵀ] (nv, n): generalised forces that actuators have to make, less c, per x."""
+        """[M, -Jᵀ] (nv, n): generalized forces that actuators have to make, less c, per x."""
         return np.concatenate([self.M, -self.J.T], 1)
 
     @property

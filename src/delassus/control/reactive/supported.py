@@ -1,4 +1,4 @@
-"""A robot on its supports, with its limits: what the programmes of a controller are made of besides tasks."""
+"""A robot on its supports, with its limits: what the programs of a controller are made of besides tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delassus.model.of_model import OfModel
 
 
 class SupportedRobot(OfModel):
-    """The unknowns and the rows of a programme that tasks have no part in; attributes as of `ReactiveControl`."""
+    """The unknowns and the rows of a program that tasks have no part in; attributes as of `ReactiveControl`."""
 
     actuated: Any
     supports: tuple[Support, ...]
@@ -32,7 +32,7 @@ class SupportedRobot(OfModel):
 
     @property
     def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
+        """The model of the robot."""
         return self.actuated.model
 
     @property
@@ -121,7 +121,7 @@ class SupportedRobot(OfModel):
 
     @cached_property
     def inverse_actuation(self) -> tuple[tuple[float, ...], ...]:
-        """B⁺ (nu, nv): forces of actuators by generalised forces."""
+        """B⁺ (nu, nv): forces of actuators by generalized forces."""
         inverse = numpy.linalg.pinv(self.actuated.B, rcond=RANK)
         inverse[numpy.abs(inverse) < 1e-15 * numpy.abs(inverse).max(initial=0.0)] = 0.0
         return tuple(map(tuple, inverse.tolist()))

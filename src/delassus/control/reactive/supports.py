@@ -41,13 +41,16 @@ class Support:
     Attributes:
         frame: The frame, or its name.
         friction: Coefficient of Coulomb friction.
-        size: Of a sole, its length along x and its width along y [m]; the pressure's centre stays inside of it.
+        size: Of a sole, its length along x and its width along y [m]; the pressure's center stays inside of it.
         normal: Of the ground under a point, in the world.
         torsional: The largest moment about a sole's normal per normal force [m]; by default the friction times a
             quarter of its shorter side.
         least: The normal force is at least this [N].
         most: And at most this [N].
         gain: The frame's velocity is taken back at this rate [1/s].
+
+    >>> dl.control.Support("left_foot", friction=0.6).friction
+    0.6
     """
 
     frame: Any
@@ -78,14 +81,15 @@ class Support:
         object.__setattr__(self, "normal", self._numbers("normal", 3, "a direction in the world"))
         if not any(self.normal):
             raise ReactiveError(
-                f"the normal of {self.frame!r} is zero; it is a direction, such as (0, 0, 1).", code="zero-direction"
+                f"the normal of {self.frame!r} is zero; it must be a direction, such as (0, 0, 1).",
+                code="zero-direction",
             )
 
     def _numbers(self, what: str, count: int, means: str) -> tuple[float, ...]:
         found = array_of_shape(f"{what} of {self.frame!r}", getattr(self, what), (count,), means)
         if not numpy.isfinite(found).all():
             raise ReactiveError(
-                f"{what} of {self.frame!r} is {getattr(self, what)!r}; it is finite.", code="not-finite"
+                f"{what} of {self.frame!r} is {getattr(self, what)!r}; it must be finite.", code="not-finite"
             )
         return tuple(found.tolist())
 

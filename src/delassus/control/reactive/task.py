@@ -54,20 +54,23 @@ class Task:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise ReactiveError(f"the name of a task is {short(repr(self.name))}; it is a text.", code="wrong-type")
-        object.__setattr__(self, "name", self.name or self._usual_name)
+            raise ReactiveError(
+                f"the name of a task is {short(repr(self.name))}; it must be a string.", code="wrong-type"
+            )
+        object.__setattr__(self, "name", self.name or self._default_name)
         object.__setattr__(self, "weight", frozen_weight(self.name, self.weight))
         damping = self.damping
         if not 0.0 <= _number(self.stiffness) < math.inf or not (damping is None or 0.0 <= _number(damping) < math.inf):
             raise ReactiveError(
-                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both are finite and "
+                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both must be "
+                "finite and "
                 "not negative.",
                 code="out-of-range",
             )
         object.__setattr__(self, "damping", 2.0 * math.sqrt(self.stiffness) if damping is None else float(damping))
 
     @property
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         return type(self).__name__.removeprefix("Follow").lower()
 
     def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
@@ -75,7 +78,7 @@ class Task:
         raise NotImplementedError
 
     def terms(self, s: Situation) -> list[Term]:
-        """Its squares."""
+        """The weighted squares that the task adds to the cost."""
         raise NotImplementedError
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
@@ -88,7 +91,7 @@ class Follow(Task):
     """A task that follows a quantity of the robot, whose Jacobian, bias and error it takes from there."""
 
     def quantity(self, model: Model) -> Quantity:
-        """Which."""
+        """The quantity of the robot that the task follows."""
         raise NotImplementedError
 
     def numbers(self, model: Model) -> list[int]:
@@ -108,8 +111,8 @@ class Follow(Task):
         model, (velocity, acceleration) = s.control.model, self._rates
         quantity, own, target = self.quantity(model), self.numbers(model), self.target(s)
         J = quantity.jacobian(model, s.q)
-        wanted = s.given(f"{self.name}.{acceleration}")[own]
-        wanted = wanted + float(self.damping or 0.0) * (s.given(f"{self.name}.{velocity}")[own] - J @ s.v)
+        wanted = s.reference_part(f"{self.name}.{acceleration}")[own]
+        wanted = wanted + float(self.damping or 0.0) * (s.reference_part(f"{self.name}.{velocity}")[own] - J @ s.v)
         if target is not None:
             wanted = wanted - self.stiffness * quantity.error(model, s.q, target)
         return [Term(J, None, wanted - quantity.bias(model, s.q, s.v), self.weight)]
@@ -127,7 +130,7 @@ def frozen_weight(name: str, weight: Any) -> Weights:
         found = numpy.array(numpy.nan)
     if found.ndim > 2 or not numpy.isfinite(found).all():
         raise ReactiveError(
-            f"the weight of {name!r} is {weight!r}; it is a finite number, some, or a matrix.", code="not-a-number"
+            f"the weight of {name!r} is {weight!r}; it must be a finite number, some, or a matrix.", code="not-a-number"
         )
     if found.ndim == 2:
         if found.shape[0] != found.shape[1] or not numpy.allclose(found, found.T):
@@ -141,7 +144,7 @@ def frozen_weight(name: str, weight: Any) -> Weights:
             )
         return tuple(map(tuple, found.tolist()))
     if (found < 0.0).any():
-        raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is not negative.", code="out-of-range")
+        raise ReactiveError(f"the weight of {name!r} is {weight!r}; it must be not negative.", code="out-of-range")
     return float(found) if found.ndim == 0 else tuple(found.tolist())
 
 

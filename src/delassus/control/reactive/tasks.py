@@ -1,4 +1,4 @@
-"""The tasks there are: joints, frames, the centre of mass, momentum, forces of supports, nominal numbers."""
+"""The tasks there are: joints, frames, the center of mass, momentum, forces of supports, nominal numbers."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ class FollowPosture(Follow):
 
     Attributes:
         joints: Names or patterns; a free base is never among them.
+
+    >>> dl.control.FollowPosture(stiffness=20.0).joints
+    ('*',)
     """
 
     joints: Any = "*"
@@ -39,7 +42,9 @@ class FollowPosture(Follow):
 
     def quantity(self, model: Model) -> PostureTask:
         """Its joints, by name."""
-        found = [joint.name for joint in PostureTask(self.joints).chosen(model) if not isinstance(joint.kind, Free)]
+        found = [
+            joint.name for joint in PostureTask(self.joints).selected_joints(model) if not isinstance(joint.kind, Free)
+        ]
         if not found:
             raise UnknownName(
                 "joint", ", ".join(self.joints), [joint.name for joint in model.joints], code="unknown-joint"
@@ -51,12 +56,12 @@ class FollowPosture(Follow):
         return self.quantity(model).velocities(model)
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """That configuration."""
+        """The configuration q as the target, at rest."""
         return {"configuration": q, "velocity": np.zeros(model.nv), "acceleration": np.zeros(model.nv)}
 
     def target(self, s: Situation) -> Traced:
-        """The configuration."""
-        return s.given(f"{self.name}.configuration")
+        """The target configuration (nq,)."""
+        return s.reference_part(f"{self.name}.configuration")
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,9 @@ class FollowFrame(Follow):
         frame: It, or its name; by default it is called as the task is.
         rows: Those that count, of x, y, z and the turns rx, ry, rz about them: "position", "rotation", "all", some as
             in "x y rz", or their numbers from 0 to 5.
+
+    >>> dl.control.FollowFrame(frame="trunk", rows="rotation").rows
+    ('rx', 'ry', 'rz')
     """
 
     frame: Any = ""
@@ -78,11 +86,11 @@ class FollowFrame(Follow):
         object.__setattr__(self, "rows", FrameTask(self.frame, rows=self.rows).rows)
 
     @property
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         return str(self.frame)
 
     def quantity(self, model: Model) -> FrameTask:
-        """The frame."""
+        """The pose of the frame."""
         return FrameTask(self.frame, rows=self.rows)
 
     def numbers(self, model: Model) -> list[int]:
@@ -101,19 +109,23 @@ class FollowFrame(Follow):
 
     def target(self, s: Situation) -> Traced:
         """Position and quaternion."""
-        return np.concatenate([s.given(f"{self.name}.position"), s.given(f"{self.name}.rotation")])
+        return np.concatenate([s.reference_part(f"{self.name}.position"), s.reference_part(f"{self.name}.rotation")])
 
 
 @dataclass(frozen=True)
 class FollowCenterOfMass(Follow):
-    """The centre of mass: its `position`, `velocity` and `acceleration` (3,) in the world."""
+    """The center of mass: its `position`, `velocity` and `acceleration` (3,) in the world.
+
+    >>> dl.control.FollowCenterOfMass(weight=10.0, stiffness=100.0).damping
+    20.0
+    """
 
     @property
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         return "com"
 
     def quantity(self, model: Model) -> CenterOfMassTask:
-        """The centre of mass."""
+        """The center of mass."""
         return CenterOfMassTask()
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
@@ -121,18 +133,22 @@ class FollowCenterOfMass(Follow):
         return {"position": center_of_mass.function(model, q), "velocity": np.zeros(3), "acceleration": np.zeros(3)}
 
     def target(self, s: Situation) -> Traced:
-        """Its position."""
-        return s.given(f"{self.name}.position")
+        """The target position (3,) [m]."""
+        return s.reference_part(f"{self.name}.position")
 
 
 @dataclass(frozen=True)
 class FollowMomentum(Follow):
-    """Linear and angular momentum about the centre of mass: `momentum` and `rate` (6,); damping takes errors back."""
+    """Linear and angular momentum about the center of mass: `momentum` and `rate` (6,); damping takes errors back.
+
+    >>> dl.control.FollowMomentum(weight=0.1).weight
+    0.1
+    """
 
     damping: float | None = 0.0
 
     def quantity(self, model: Model) -> MomentumTask:
-        """The momentum."""
+        """The momentum about the center of mass."""
         return MomentumTask()
 
     @property
@@ -140,7 +156,7 @@ class FollowMomentum(Follow):
         return "momentum", "rate"
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """None."""
+        """Zero as the target of each quantity."""
         return {"momentum": np.zeros(6), "rate": np.zeros(6)}
 
 
@@ -150,6 +166,9 @@ class FollowForce(Task):
 
     Attributes:
         support: The frame of the support.
+
+    >>> dl.control.FollowForce(support="left_foot").support
+    'left_foot'
     """
 
     support: Any = ""
@@ -159,7 +178,7 @@ class FollowForce(Task):
         super().__post_init__()
 
     @property
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         return f"{self.support} force"
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
@@ -167,7 +186,7 @@ class FollowForce(Task):
         return [(self.name, self.weight, sizes[self.support])]
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """None."""
+        """Zero as the target of each quantity."""
         if self.support not in sizes:
             raise UnknownName(
                 "support", self.support, [name for name in sizes if name not in ("nf", "nu")], code="unknown-name"
@@ -177,7 +196,7 @@ class FollowForce(Task):
     def terms(self, s: Situation) -> list[Term]:
         """A row for each of the support's."""
         own = s.control.force_slices[self.support]
-        return [Term(None, np.array(numpy.eye(s.control.nf)[own]), s.given(f"{self.name}.force"), self.weight)]
+        return [Term(None, np.array(numpy.eye(s.control.nf)[own]), s.reference_part(f"{self.name}.force"), self.weight)]
 
 
 @dataclass(frozen=True)
@@ -193,6 +212,9 @@ class Nominal(Task):
         acceleration: Q₁: a number, one for each velocity, or (nv, nv), positive semidefinite.
         force: Q₂, of all supports and constraints.
         torque: Q₃, of all actuators.
+
+    >>> dl.control.Nominal(force=1e-4).force
+    0.0001
     """
 
     acceleration: Any = 0.0
@@ -216,7 +238,7 @@ class Nominal(Task):
         return [(f"{self.name}.{name}", getattr(self, name), count) for name, count in rows.items()]
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """None."""
+        """Zero as the target of each quantity."""
         return {
             "acceleration": np.zeros(model.nv),
             "force": np.zeros(sizes["nf"]),
@@ -228,13 +250,20 @@ class Nominal(Task):
         control, found = s.control, []
         if numpy.any(self.acceleration):
             found.append(
-                Term(np.array(numpy.eye(control.nv)), None, s.given(f"{self.name}.acceleration"), self.acceleration)
+                Term(
+                    np.array(numpy.eye(control.nv)),
+                    None,
+                    s.reference_part(f"{self.name}.acceleration"),
+                    self.acceleration,
+                )
             )
         if numpy.any(self.force) and control.nf:
-            found.append(Term(None, np.array(numpy.eye(control.nf)), s.given(f"{self.name}.force"), self.force))
+            found.append(
+                Term(None, np.array(numpy.eye(control.nf)), s.reference_part(f"{self.name}.force"), self.force)
+            )
         if numpy.any(self.torque) and control.nu:
             U, u0 = s.torque
-            target = s.given(f"{self.name}.torque") - u0
+            target = s.reference_part(f"{self.name}.torque") - u0
             found.append(Term(U[:, : control.nv], U[:, control.nv :], target, self.torque))
         return found
 
@@ -244,6 +273,6 @@ def _name_of(frame: Any) -> str:
     name = getattr(frame, "name", frame)
     if not isinstance(name, str):
         raise ReactiveError(
-            f"the frame of a task is {short(repr(frame))}; it is a frame or its name.", code="wrong-type"
+            f"the frame of a task is {short(repr(frame))}; it must be a frame or its name.", code="wrong-type"
         )
     return name

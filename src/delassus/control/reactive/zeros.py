@@ -1,4 +1,4 @@
-"""Where the matrices of a controller's programmes are zero in every state: known from its traced program."""
+"""Where the matrices of a controller's programs are zero in every state: known from its traced program."""
 
 from __future__ import annotations
 

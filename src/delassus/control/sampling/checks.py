@@ -25,14 +25,14 @@ class SamplingError(BadArgument):
     """Predictive sampling that cannot be: no samples, no horizon, costs or limits of wrong shapes."""
 
 
-def own_limits(sim: Simulation) -> tuple[Array, Array]:
+def control_limits(sim: Simulation) -> tuple[Array, Array]:
     """The least and the largest controls (nu,) of a simulation, infinite where there are none.
 
     Those of its actuators' controls, of the forces of plain motors, or the joints' effort limits without actuators.
     """
     scene = sim.scene
     if not scene.actuators:
-        most = np.asarray(sim.model.effort_limit, float)[list(sim.model.driven_velocities)]
+        most = np.asarray(sim.model.effort_limit, float)[list(sim.model.actuated_velocities)]
         return -most, most
     ranges = np.tile([-np.inf, np.inf], (sim.nu, 1))
     for row, actuator in zip(ranges, scene.actuators, strict=True):
@@ -46,7 +46,7 @@ def own_limits(sim: Simulation) -> tuple[Array, Array]:
 
 def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
     """Within those of the simulation: None, numbers (nu,) or one for ±, or a pair of lower and upper ones."""
-    lower, upper = own_limits(sim)
+    lower, upper = control_limits(sim)
     if limits is None:
         return lower, upper
     pair = limits if isinstance(limits, tuple) and len(limits) == 2 else None
@@ -56,7 +56,7 @@ def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
         low, high = np.broadcast_to(low, (sim.nu,)), np.broadcast_to(high, (sim.nu,))
     except ValueError:
         raise SamplingError(
-            f"limits is {limits!r}; it is one number or {sim.nu} of them for ±, or a pair (lower, upper) of such.",
+            f"limits is {limits!r}; it must be one number or {sim.nu} of them for ±, or a pair (lower, upper) of such.",
             code="wrong-shape",
         ) from None
     if not np.all(low <= high):
@@ -85,7 +85,9 @@ def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
     try:
         found = np.broadcast_to(given, (sim.nu,)).copy()
     except ValueError:
-        raise SamplingError(f"noise is {noise!r}; it is one number or {sim.nu} of them.", code="wrong-shape") from None
+        raise SamplingError(
+            f"noise is {noise!r}; it must be one number or {sim.nu} of them.", code="wrong-shape"
+        ) from None
     if not (np.all(np.isfinite(found)) and np.all(found >= 0.0) and np.any(found > 0.0)):
         raise SamplingError(
             f"noise is {noise!r}; standard deviations are finite, and one at least is positive.", code="out-of-range"
@@ -99,12 +101,12 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
         return None
     cost: Kernel[..., Any] = given
 
-    def asked(*state: Any) -> Any:
+    def call_checked(*state: Any) -> Any:
         try:
             found = cost(sim.model, *state)
         except (TypeError, ValueError, OverflowError) as error:
             raise SamplingError(
-                f"{cost.name} cannot be the {what}, a kernel {forms} -> (): {error}", code="function-failed"
+                f"{cost.name} cannot be used as the {what}, a kernel {forms} -> (): {error}", code="function-failed"
             ) from error
         if np.shape(found) != ():
             raise SamplingError(
@@ -112,10 +114,10 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
             )
         return found
 
-    return asked
+    return call_checked
 
 
-def called_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
+def call_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
     """What a function of all states gives: numbers of that shape."""
     try:
         return np.broadcast_to(real_array(f"what the {what} gave", given(*states)), shape)

@@ -18,19 +18,19 @@ LEAST: Final = 0.02
 """Of the noise at first: it never gets smaller."""
 
 
-class Drawn(NamedTuple):
+class SamplingDistribution(NamedTuple):
     """What the next samples are drawn about: knots (knots, nu), and standard deviations of the same shape."""
 
     mean: Array
     noise: Array
 
 
-def best(samples: Array, costs: Array, drawn: Drawn) -> Drawn:
+def best(samples: Array, costs: Array, drawn: SamplingDistribution) -> SamplingDistribution:
     """The sample (samples, knots, nu) that costs least (samples,): predictive sampling in its plainest form."""
     return drawn._replace(mean=samples[np.argmin(np.where(np.isfinite(costs), costs, np.inf))])
 
 
-def mppi(samples: Array, costs: Array, drawn: Drawn, temperature: float) -> Drawn:
+def mppi(samples: Array, costs: Array, drawn: SamplingDistribution, temperature: float) -> SamplingDistribution:
     """Their mean with weights exp(-(J - J_min) / (temperature · spread)): model predictive path integral control.
 
     The spread is the median of the costs above the least of them: a few rollouts that crash do not change it.
@@ -44,10 +44,12 @@ def mppi(samples: Array, costs: Array, drawn: Drawn, temperature: float) -> Draw
     return drawn._replace(mean=mean)
 
 
-def cross_entropy(samples: Array, costs: Array, drawn: Drawn, elites: float, widest: Array) -> Drawn:
+def cross_entropy(
+    samples: Array, costs: Array, drawn: SamplingDistribution, elites: float, widest: Array
+) -> SamplingDistribution:
     """Mean and standard deviation of a share of the samples, the better ones; the next are drawn with these."""
     finite = int(np.isfinite(costs).sum())
     count = min(max(math.ceil(elites * finite), 2), finite)
     order = np.argsort(np.where(np.isfinite(costs), costs, np.inf), kind="stable")[:count]
     chosen = samples[order]
-    return Drawn(chosen.mean(0), np.clip(chosen.std(0), LEAST * widest, widest))
+    return SamplingDistribution(chosen.mean(0), np.clip(chosen.std(0), LEAST * widest, widest))

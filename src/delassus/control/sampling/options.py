@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from delassus.common.checks import POSITIVE, Range, iteration_count, number_in_range, one_of, whole_number
+from delassus.common.checks import POSITIVE, Range, check_integer, iteration_count, number_in_range, one_of
 from delassus.common.options import Options
 from delassus.control.sampling.splines import SPLINES
 
@@ -22,6 +22,9 @@ class PathIntegral(Options):
 
     Attributes:
         temperature: At which share of the costs' spread a sample's weight falls to 1/e.
+
+    >>> dl.control.PathIntegral(temperature=0.2).temperature
+    0.2
     """
 
     name: ClassVar[str] = "mppi"
@@ -37,6 +40,9 @@ class CrossEntropy(Options):
 
     Attributes:
         elites: The share of the samples that counts.
+
+    >>> dl.control.CrossEntropy(elites=0.2).elites
+    0.2
     """
 
     name: ClassVar[str] = "cross_entropy"
@@ -48,7 +54,11 @@ class CrossEntropy(Options):
 
 @dataclass(frozen=True, eq=False)
 class BestSample(Options):
-    """The sample that costs least."""
+    """The sample that costs least.
+
+    >>> dl.control.BestSample().name
+    'best'
+    """
 
     name: ClassVar[str] = "best"
 
@@ -63,6 +73,9 @@ class SplineOptions(Options):
     Attributes:
         knots: Of the spline; by default 8, or the horizon if that is shorter.
         spline: "hold", "linear" or "cubic".
+
+    >>> dl.control.SplineOptions(knots=10, spline="cubic").knots
+    10
     """
 
     knots: int | None = None
@@ -71,7 +84,7 @@ class SplineOptions(Options):
     def __post_init__(self) -> None:
         one_of("spline", self.spline, SPLINES)
         if self.knots is not None:
-            whole_number("knots", self.knots)
+            check_integer("knots", self.knots)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +97,9 @@ class SearchOptions(Options):
         narrowest: How much smaller the noise of the last sample is, those between in even ratios: 0.01 for plans that
             are found by large changes and kept up by small ones.
         iterations: How many times samples are drawn in one call.
+
+    >>> dl.control.SearchOptions(samples=256, noise=5.0).samples
+    256
     """
 
     samples: int = 1024
@@ -92,6 +108,6 @@ class SearchOptions(Options):
     iterations: int = 1
 
     def __post_init__(self) -> None:
-        whole_number("samples", self.samples, 2, MOST)
+        check_integer("samples", self.samples, 2, MOST)
         number_in_range("narrowest", self.narrowest, _NARROWEST)
         iteration_count("iterations", self.iterations)

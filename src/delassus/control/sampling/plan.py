@@ -13,7 +13,11 @@ Array = NDArray[np.float64]
 
 
 class PlanStatus(Sentences):
-    """How a plan was found; `sentence` says it in words."""
+    """How a plan was found; `sentence` says it in words.
+
+    >>> all(status.sentence for status in dl.control.PlanStatus)
+    True
+    """
 
     IMPROVED = 0, "The plan costs less than the one before it."
     KEPT = 1, "The samples gave no plan that costs less; the one before is kept."

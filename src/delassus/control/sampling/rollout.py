@@ -18,11 +18,11 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import scan
 from delassus.contact.cones.parameters import ContactParameters
-from delassus.model.of_model import OfModel
 from delassus.step.marks import Mark
+from delassus.step.of_scene import OfScene
 from delassus.step.scene import Scene
 from delassus.step.stages.kernels import GROUND, MATERIAL, step_inputs
-from delassus.step.stages.pipeline import take_period
+from delassus.step.stages.pipeline import PeriodStart, take_period
 from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits
 
 STATE: Final = "(nq),(nv),(impulse_size),(slot_size),(),(),()"
@@ -35,44 +35,14 @@ FinalCost = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(frozen=True)
-class Horizon(OfModel):
+class Horizon(OfScene):
     """A scene, and for how many control periods it is looked ahead."""
 
     scene: Scene
     horizon: int
 
-    @property
-    def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
-        return self.scene.model
 
-    @property
-    def impulse_size(self) -> int:
-        """Elements of arrays of rows."""
-        return self.scene.impulse_size
-
-    @property
-    def slot_size(self) -> int:
-        """Elements of arrays of contacts."""
-        return self.scene.slot_size
-
-    @property
-    def control_size(self) -> int:
-        """Elements of arrays of controls."""
-        return self.scene.control_size
-
-    @property
-    def field_rows(self) -> int:
-        """Of the height field's grid."""
-        return self.scene.field_rows
-
-    @property
-    def field_columns(self) -> int:
-        """Of the height field's grid."""
-        return self.scene.field_columns
-
-
-class Rolled(NamedTuple):
+class RolloutResult(NamedTuple):
     """What a rollout is at its end, or where it stopped; `mark` as of a period. The path has q and v of all periods."""
 
     q: Any
@@ -121,7 +91,7 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
             price = np.array(0.0) if stage is None else stage(time, q, v, control[: scene.nu]) * duration
             alive = np.where(going, 1.0, 0.0)
             inputs = step_inputs(control, time_step, material, ground, limits)
-            *state, _, _, now = take_period(scene, q, v, impulse, contact, time, alive, inputs)
+            *state, _, _, now = take_period(scene, PeriodStart(q, v, impulse, contact, time, alive), inputs)
             stops = np.where(
                 (now == float(Mark.NEEDS_FULL_SET)) | (now % 2.0 > 0.5), now, 0.0
             )  # FROZEN is the lowest bit

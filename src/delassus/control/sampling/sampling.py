@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from delassus.common.checks import (
     FINITE,
     array_of_shape,
+    check_integer,
     number_in_range,
-    whole_number,
 )
 from delassus.common.frozen import Frozen, read_only
 from delassus.common.options import Shortcuts
 from delassus.common.types import ArrayLike
 from delassus.compiler.host.kernel import Kernel
 from delassus.compiler.host.retry import Attempt, Batch, Results, retry
-from delassus.control.sampling.checks import SamplingError, called_cost, limits_of, noise_of, traced_cost
-from delassus.control.sampling.methods import Drawn, best, cross_entropy, mppi
+from delassus.control.sampling.checks import SamplingError, call_cost, limits_of, noise_of, traced_cost
+from delassus.control.sampling.methods import SamplingDistribution, best, cross_entropy, mppi
 from delassus.control.sampling.options import (
     MOST,
     SAMPLING_METHODS,
@@ -32,7 +32,7 @@ from delassus.control.sampling.options import (
     SplineOptions,
 )
 from delassus.control.sampling.plan import Plan, PlanStatus
-from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
+from delassus.control.sampling.rollout import Horizon, RolloutResult, rollout_kernel
 from delassus.control.sampling.splines import shift_matrix, spline_matrix
 from delassus.errors import expect
 from delassus.simulation.ground import structures
@@ -101,16 +101,16 @@ class Sampling(Frozen):
         expect("sim", sim, Simulation, 'Simulation(load("cart_pole"))')
         if sim.ground.batch:
             raise SamplingError(
-                f"the ground is one of items {sim.ground.batch}; plans are tried on one ground.", code="batch-mismatch"
+                f"the ground has batch axes {sim.ground.batch}; planning needs a single ground.", code="batch-mismatch"
             )
         if not sim.nu:
             raise SamplingError("the simulation has no controls: there is nothing to plan.", code="nothing-to-do")
         for what, given in (("cost", cost), ("final cost", final)):
             if not callable(given) and not (given is None and what != "cost"):
                 raise SamplingError(
-                    f"the {what} is {given!r}; it is a kernel, or a function of NumPy.", code="wrong-type"
+                    f"the {what} is {given!r}; it must be a kernel, or a function of NumPy.", code="wrong-type"
                 )
-        self.horizon = whole_number("horizon", horizon, 1, MOST)
+        self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
         self.knots = min(KNOTS, self.horizon) if spline.knots is None else int(spline.knots)
         self.narrowest, self.way = float(search.narrowest), way
@@ -147,7 +147,7 @@ class Sampling(Frozen):
     def start(self, seed: int = 0, control: ArrayLike | None = None, *, time: float = 0.0) -> Plan:
         """A plan to begin with: one control (nu,) all the time, by default zero, and the seed of all that is drawn."""
         u = np.zeros(self.sim.nu) if control is None else array_of_shape("control", control, (..., self.sim.nu))
-        seed, time = whole_number("seed", seed, 0), number_in_range("time", time, FINITE)
+        seed, time = check_integer("seed", seed, 0), number_in_range("time", time, FINITE)
         if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
             raise SamplingError(
                 f"control is {u.tolist()}; a plan begins with {self.sim.nu} finite numbers.", code="not-finite"
@@ -163,7 +163,7 @@ class Sampling(Frozen):
         before = shift_matrix(self.spline, self.knots, self.horizon, later) @ plan.knots if later else plan.knots
         kept, least, first, failed = before, np.nan, np.nan, 0
         widest = np.broadcast_to(self.noise, before.shape)
-        drawn = Drawn(before, widest)
+        drawn = SamplingDistribution(before, widest)
         for k in range(self.iterations):
             samples = self._samples(drawn, (plan.seed, plan.count, k))
             costs = self.costs(state, self.controls(samples))
@@ -172,7 +172,7 @@ class Sampling(Frozen):
             kept, least = _cheaper(kept, least, samples[0], costs[0])
             if not np.any(np.isfinite(costs)):
                 break
-            drawn = self._updated(samples, costs, drawn, widest)
+            drawn = self._update_distribution(samples, costs, drawn, widest)
         else:  # a mean is no sample: what it costs is not known yet
             kept, least = _cheaper(kept, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
         status = PlanStatus.IMPROVED if not least >= first else PlanStatus.KEPT
@@ -185,7 +185,7 @@ class Sampling(Frozen):
         found: Array = np.clip(self._matrix @ x, self.lower, self.upper)
         return found
 
-    def _samples(self, drawn: Drawn, seed: tuple[int, ...]) -> Array:
+    def _samples(self, drawn: SamplingDistribution, seed: tuple[int, ...]) -> Array:
         """(samples, knots, nu), the first of which is the mean itself."""
         noise = np.random.default_rng(seed).standard_normal((self.samples, *drawn.mean.shape))
         noise *= (self.narrowest ** np.linspace(0.0, 1.0, self.samples))[:, None, None]
@@ -193,7 +193,9 @@ class Sampling(Frozen):
         found: Array = np.clip(drawn.mean + drawn.noise * noise, self.lower, self.upper)
         return found
 
-    def _updated(self, samples: Array, costs: Array, drawn: Drawn, widest: Array) -> Drawn:
+    def _update_distribution(
+        self, samples: Array, costs: Array, drawn: SamplingDistribution, widest: Array
+    ) -> SamplingDistribution:
         if isinstance(self.way, BestSample):
             return best(samples, costs, drawn)
         if isinstance(self.way, PathIntegral):
@@ -206,17 +208,17 @@ class Sampling(Frozen):
         """What controls (…, horizon, nu) cost from a state; NaN where a rollout or a cost is no number."""
         self._check(state)
         u = np.array(array_of_shape("controls", controls, (..., self.horizon, self.sim.nu)))
-        rolled = self._rolled(state, u)
+        rolled = self._roll_out(state, u)
         cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
         end = float(time[-1] + self.sim.period)  # before the cost, which may write to its arguments
         if self._stage is None:
-            stages = called_cost("cost", self.cost, u.shape[:-1], time, rolled.path_q, rolled.path_v, u)
+            stages = call_cost("cost", self.cost, u.shape[:-1], time, rolled.path_q, rolled.path_v, u)
             cost = cost + self.sim.period * stages.sum(-1)
         if self.final is not None and self._final is None:
-            cost = cost + called_cost("final cost", self.final, u.shape[:-2], end, rolled.q, rolled.v)
+            cost = cost + call_cost("final cost", self.final, u.shape[:-2], end, rolled.q, rolled.v)
         return np.asarray(cost)
 
-    def _rolled(self, state: State, u: Array) -> Rolled:
+    def _roll_out(self, state: State, u: Array) -> RolloutResult:
         """Rollouts with the reduced contact set; those that need the full one go on with it from where they stopped."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
@@ -227,17 +229,17 @@ class Sampling(Frozen):
         start = (q, v, some(impulse), some(contact), state.time, 0.0, 0.0)
         reduced, full = self._ahead
         attempts = (
-            Attempt(lambda inputs, _: self._called(reduced, start, inputs["u"])),
-            Attempt(lambda inputs, old: self._called(full, (old or ())[:7], inputs["u"]), _is_missed, self._join),
+            Attempt(lambda inputs, _: self._call_kernel(reduced, start, inputs["u"])),
+            Attempt(lambda inputs, old: self._call_kernel(full, (old or ())[:7], inputs["u"]), _is_missed, self._join),
         )
-        return Rolled(*retry(attempts, Batch(u.shape[:-2], {"u": u}, {"u": 2})))
+        return RolloutResult(*retry(attempts, Batch(u.shape[:-2], {"u": u}, {"u": 2})))
 
     def _join(self, old: Results, new: Results) -> Results:
         """Rollouts of two calls: the end of the second, and its path from the period on where the first stopped."""
         ahead = np.arange(self.horizon)[:, None] >= old[6][..., None, None]
         return (*new[:8], *(np.where(ahead, b, a) for a, b in zip(old[8:], new[8:], strict=True)))
 
-    def _called(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
+    def _call_kernel(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
         sim = self.sim
         inputs = structures(sim.ground.inputs)
         found: tuple[Any, ...] = self._kernel(ahead, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance)
@@ -247,7 +249,7 @@ class Sampling(Frozen):
         expect("the plan", plan, Plan, "planner.start(seed=0)")
         if plan.knots.shape != (self.knots, self.sim.nu):
             raise SamplingError(
-                f"the plan is one of another planner: its knots have shape {plan.knots.shape}, and those made here "
+                f"the plan belongs to another planner: its knots have shape {plan.knots.shape}, and those made here "
                 f"{(self.knots, self.sim.nu)}.",
                 code="other-system",
             )
@@ -259,15 +261,15 @@ class Sampling(Frozen):
         model = self.sim.model
         if state.q.shape[-1:] != (model.nq,) or state.v.shape[-1:] != (model.nv,):
             raise SamplingError(
-                f"the state is one of another robot: q and v have shapes {state.q.shape} and {state.v.shape}, and "
+                f"the state belongs to another robot: q and v have shapes {state.q.shape} and {state.v.shape}, and "
                 f"here they have {model.nq} and {model.nv} elements.",
                 code="other-system",
             )
         if not np.all(np.isfinite(state.time)):
-            raise SamplingError(f"the state's time is {state.time} s; it is a finite number.", code="not-finite")
+            raise SamplingError(f"the state's time is {state.time} s; it must be a finite number.", code="not-finite")
         if state.q.ndim != 1:
             raise SamplingError(
-                f"the state is one of items {state.q.shape[:-1]}; a plan is for one robot.", code="batch-mismatch"
+                f"the state has batch axes {state.q.shape[:-1]}; a plan is for one robot.", code="batch-mismatch"
             )
 
 

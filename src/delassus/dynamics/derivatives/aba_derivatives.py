@@ -27,8 +27,13 @@ def aba_derivatives(
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         forces: (njoints, 6) [N, N·m] on the bodies, as in `aba`, constant in their frames (input at run time).
+
+    >>> robot, q, v, tau = dl.load("double_pendulum"), np.zeros(2), np.ones(2), np.zeros(2)
+    >>> by_q, by_v, by_tau = dl.derivatives.aba_derivatives(robot, q, v, tau)
+    >>> bool(np.allclose(by_tau @ dl.crba(robot, q), np.eye(2)))
+    True
     """
     check_inertias(model)
     above = ancestors(model)

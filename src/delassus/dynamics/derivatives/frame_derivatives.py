@@ -38,6 +38,11 @@ def frame_velocity_derivatives(
         v: Velocity (nv,) [rad/s, m/s].
         frame: The frame's name.
         reference: "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED" (see `kinematics`).
+
+    >>> robot, q, v = dl.load("double_pendulum"), np.zeros(2), np.ones(2)
+    >>> by_q, J = dl.derivatives.frame_velocity_derivatives(robot, q, v, frame="tip")
+    >>> by_q.shape, J.shape
+    ((6, 2), (6, 2))
     """
     d = _derivatives(model, q, v, np.zeros(model.nv), frame, reference)
     return d.v_by_q, d.jacobian
@@ -57,6 +62,10 @@ def frame_acceleration_derivatives(
         frame: The frame's name.
         reference: "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED" (see `kinematics`).
         classical: Whether the linear part is the acceleration of a point (see `frame_acceleration`).
+
+    >>> arm, q = dl.load("double_pendulum"), np.zeros(2)
+    >>> dl.derivatives.frame_acceleration_derivatives(arm, q, q, q, frame="tip")[0].shape
+    (6, 2)
     """
     d = _derivatives(model, q, v, a, frame, reference)
     if not classical:
@@ -87,7 +96,7 @@ def _derivatives(model: Model, q: Any, v: Any, a: Any, name: str, reference: str
     R, p = fixed_pose(placement).compose(moving[at].R, moving[at].p)
     R_base, p_base = poses_of(tree, q)[path[0]].compose(np.array(np.eye(3)), np.zeros(3))
 
-    def referred(x: Any) -> Any:
+    def to_reference(x: Any) -> Any:
         """A motion in the base's frame, in the reference."""
         if reference == "WORLD":
             return motion_to_parent(R_base, p_base, x)
@@ -97,14 +106,14 @@ def _derivatives(model: Model, q: Any, v: Any, a: Any, name: str, reference: str
         turn = R_base @ R
         return np.concatenate([turn @ local[:3], turn @ local[3:]])
 
-    def seen(change: Any, s: Any, x: Any) -> Any:
+    def apparent_change(change: Any, s: Any, x: Any) -> Any:
         """A change of the motion x (6,), both in the base's frame, as the reference sees it while s moves the frame."""
         if reference == "LOCAL":
-            return referred(change)
+            return to_reference(change)
         if reference == "WORLD":
-            return referred(change + motion_cross(s, x))
-        turning, there = R_base @ s[3:], referred(x)
-        return referred(change) + np.concatenate([np.cross(turning, there[:3]), np.cross(turning, there[3:])])
+            return to_reference(change + motion_cross(s, x))
+        turning, there = R_base @ s[3:], to_reference(x)
+        return to_reference(change) + np.concatenate([np.cross(turning, there[:3]), np.cross(turning, there[3:])])
 
     last = moving[at]
     for j in path:
@@ -115,13 +124,13 @@ def _derivatives(model: Model, q: Any, v: Any, a: Any, name: str, reference: str
             A_q = motion_cross(m.a_parent, s) + motion_cross(V, last.v - m.v_parent)
             A_v = motion_cross(s, last.v - m.v - m.v_parent)
             for total, change in (
-                (v_by_q, seen(V, s, last.v)),
-                (jacobian, referred(s)),
-                (a_by_q, seen(A_q, s, last.a)),
-                (a_by_v, referred(A_v)),
+                (v_by_q, apparent_change(V, s, last.v)),
+                (jacobian, to_reference(s)),
+                (a_by_q, apparent_change(A_q, s, last.a)),
+                (a_by_v, to_reference(A_v)),
             ):
                 total[:, column] = total[:, column] + (change if link.ratio == 1.0 else link.ratio * change)
-    return _Derivatives(referred(last.v), v_by_q, jacobian, a_by_q, a_by_v)
+    return _Derivatives(to_reference(last.v), v_by_q, jacobian, a_by_q, a_by_v)
 
 
 def _of_point(v: Any, by: Any, v_by: Any) -> Any:

@@ -27,8 +27,12 @@ def integrate_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, F
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Tangent vector (nv,): a velocity times a duration.
+
+    >>> by_q, by_v = dl.derivatives.integrate_derivatives(dl.load("pendulum"), [0.3], [0.1])
+    >>> by_q, by_v
+    (array([[1.]]), array([[1.]]))
     """
-    return _blocks(model, v, _carried), _blocks(model, v, placement_right_jacobian)
+    return _blocks(model, v, _adjoint_after_twist), _blocks(model, v, placement_right_jacobian)
 
 
 @kernel("(nq),(nq)->(nv,nv),(nv,nv)")
@@ -39,6 +43,9 @@ def difference_derivatives(model: Model, q0: Traced, q1: Traced) -> tuple[Floats
         model: The robot.
         q0: Configuration (nq,) [rad, m] from which the difference leads.
         q1: Configuration (nq,) [rad, m] to which it leads.
+
+    >>> dl.derivatives.difference_derivatives(dl.load("pendulum"), [0.3], [0.5])[1]
+    array([[1.]])
     """
     v = difference(model, q0, q1)
     by_first = _blocks(model, v, lambda twist: -placement_right_jacobian_inverse(-twist))
@@ -53,7 +60,7 @@ def rates_along(model: Model, way: Any, v: Any) -> Any:
     return _blocks(model, way, placement_right_jacobian_inverse) @ v
 
 
-def _carried(twist: Any) -> Any:
+def _adjoint_after_twist(twist: Any) -> Any:
     """The adjoint (6, 6) of exp(-twist): a motion before the move along a twist, as one after it."""
     return adjoint(*placement_exp(-twist))
 

@@ -32,6 +32,10 @@ def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Flo
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
+
+    >>> by_q, by_v = dl.derivatives.passive_derivatives(dl.load("pendulum"), [0.3], [0.1])
+    >>> by_q.shape, by_v.shape
+    ((1, 1), (1, 1))
     """
     stiffness, damping = joint_gains(model)
     by_q, by_v = np.array(-numpy.diag(stiffness)), np.array(-numpy.diag(damping))
@@ -60,7 +64,7 @@ def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Flo
             total = compensation_forces(model, there)
             for described in turning:
                 tendon = tendon_state(model, described, there, v)
-                total = tendon.pulled(total, tendon.force)
+                total = tendon.add_force(total, tendon.force)
             return total
 
         by_q = by_q + jacobian(elsewhere)(np.zeros(model.nv))

@@ -22,7 +22,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.dynamics.mass.composite import applied, body_force, coriolis_forces, coriolis_matrix_of, moving_body
+from delassus.dynamics.mass.composite import apply_inertia, body_force, coriolis_forces, coriolis_matrix_of, moving_body
 from delassus.dynamics.tree.base_frame import Moving, external_in_base, moving_links
 from delassus.dynamics.tree.recursion import FORCES
 from delassus.dynamics.tree.sums import add_block, add_symmetric, model_armature, total
@@ -43,6 +43,11 @@ def rnea_derivatives(
         v: Velocity (nv,) [rad/s, m/s].
         a: Acceleration (nv,) [rad/s², m/s²].
         forces: (njoints, 6) [N, N·m] on the bodies, as in `rnea`, constant in their frames (input at run time).
+
+    >>> robot, q, v, a = dl.load("double_pendulum"), np.zeros(2), np.ones(2), np.zeros(2)
+    >>> by_q, by_v, M = dl.derivatives.rnea_derivatives(robot, q, v, a)
+    >>> bool(np.allclose(M, dl.crba(robot, q)))
+    True
     """
     return torque_derivatives(model, q, v, a, forces=forces)
 
@@ -64,9 +69,9 @@ def torque_derivatives(
         mass, h, J, P, K, f = carried[i]
         S, Y = moving[i].S, (mass, h, J)
         coriolis = coriolis_matrix_of(K)
-        F_a = applied(*Y, S)
-        F_q = applied(*Y, A_q[i]) + coriolis_forces(P, coriolis, V[i])
-        F_v = applied(*Y, A_v[i]) + coriolis_forces(P, coriolis, S)
+        F_a = apply_inertia(*Y, S)
+        F_q = apply_inertia(*Y, A_q[i]) + coriolis_forces(P, coriolis, V[i])
+        F_v = apply_inertia(*Y, A_v[i]) + coriolis_forces(P, coriolis, S)
         add_block(by_q, link, link, S.T @ F_q)
         add_block(by_v, link, link, S.T @ F_v)
         add_symmetric(M, link, link, S.T @ F_a)

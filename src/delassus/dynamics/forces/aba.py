@@ -20,7 +20,7 @@ from delassus.dynamics.tree.articulated import free_joint
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import Pair, poses_of
 from delassus.dynamics.tree.recursion import FORCES, external_forces, joint_motions, link_velocities
-from delassus.dynamics.tree.sweep import Inward, carried, world_acceleration
+from delassus.dynamics.tree.sweep import Inward, propagate_acceleration, world_acceleration
 from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.model.parts import WORLD
@@ -34,9 +34,15 @@ def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = Non
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
-        tau: Generalised forces (nv,) [N·m, N].
+        tau: Generalized forces (nv,) [N·m, N].
         forces: External forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first (input at
             run time).
+
+    >>> robot = dl.load("double_pendulum")
+    >>> q, v, tau = np.array([0.1, 0.2]), np.ones(2), np.zeros(2)
+    >>> a = dl.aba(robot, q, v, tau)
+    >>> bool(np.allclose(dl.rnea(robot, q, v, a), tau))
+    True
     """
     tree = links_of(model)
     check_inertias(model)
@@ -63,7 +69,7 @@ def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = Non
     acceleration: dict[int, Pair] = {WORLD: world_acceleration(tree)}
     result = np.zeros(model.nv)
     for i, link in enumerate(links):
-        a = carried(poses[i], acceleration[link.parent], b[i])
+        a = propagate_acceleration(poses[i], acceleration[link.parent], b[i])
         own = result[joints[i].at] = joints[i].answer(push[i], a)
-        acceleration[i] = joints[i].moved(a, own)
+        acceleration[i] = joints[i].accelerate(a, own)
     return result

@@ -24,7 +24,7 @@ def compensation_forces(model: Model, q: Any) -> Any:
     """f (nv,) [N·m, N]."""
     tree = links_of(model)
     world, total, gravity = world_poses(tree, q), np.zeros(model.nv), np.array(tree.gravity)
-    for mass, link, point in _compensated_points(model, tree, world):
+    for mass, link, point in _compensation_points(model, tree, world):
         force = -mass * gravity
         for i in tree.path(link):
             S_lin, S_ang = tree.links[i].subspace
@@ -37,11 +37,11 @@ def compensation_forces(model: Model, q: Any) -> Any:
 def compensation_energy(model: Model, q: Any) -> Any:
     """Σ m g·c [J]: against that of the weight."""
     tree = links_of(model)
-    points = _compensated_points(model, tree, world_poses(tree, q))
+    points = _compensation_points(model, tree, world_poses(tree, q))
     return sum((mass * (np.array(tree.gravity) @ point) for mass, _, point in points), np.array(0.0))
 
 
-def _compensated_points(model: Model, tree: Any, world: Any) -> list[tuple[float, int, Any]]:
+def _compensation_points(model: Model, tree: Any, world: Any) -> list[tuple[float, int, Any]]:
     """Masses [kg], the links that have them, and where they are in the world [m]."""
     found = []
     for k, joint in enumerate(model.joints):

@@ -24,7 +24,7 @@ from delassus.dynamics.forces.compensation import compensation_energy, compensat
 from delassus.dynamics.forces.tendons import TendonState, tendon_states
 from delassus.model.model import Model
 from delassus.model.parts import Joint
-from delassus.model.traced import array_of, has_any
+from delassus.model.traced import array_of, has_nonzero
 
 
 @kernel("(nq),(nv)->(nv)")
@@ -34,10 +34,13 @@ def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
     δ leads from the joint's rest to q: the difference of coordinates; of rotations the shortest rotation vector; of
     free and planar joints the straight way of the origin, in the body's axes, and the rotation. Tendons over joints
     pull these with their moment arms.
+
+    >>> dl.dynamics.passive_forces(dl.load("pendulum"), [0.3], [0.0]).shape
+    (1,)
     """
     total = joint_forces(model, q, v)
     for tendon in tendon_states(model, q, v):
-        total = tendon.pulled(total, tendon.force)
+        total = tendon.add_force(total, tendon.force)
     return total + compensation_forces(model, q) if is_compensated(model) else total
 
 
@@ -45,14 +48,14 @@ def joint_forces(model: Model, q: Any, v: Any) -> Any:
     """Those of springs and dampers in the joints (nv,)."""
     total = np.zeros(model.nv)
     for joint, i, j in zip(model.joints, model.q_starts, model.v_starts, strict=True):
-        if not (any(joint.stiffness) or has_any(joint.damping)):
+        if not (any(joint.stiffness) or has_nonzero(joint.damping)):
             continue
         ratio = joint.mimic.ratio if joint.mimic else 1.0
         own = slice(j, j + joint.kind.nv)
         force = np.zeros(joint.kind.nv)
         if any(joint.stiffness):
             force = force - numpy.array(joint.stiffness) * _stretch(joint, _coordinates(joint, q, i))
-        if has_any(joint.damping):
+        if has_nonzero(joint.damping):
             force = force - array_of(joint.damping) * (ratio * v[own])
         total[own] = total[own] + ratio * force
     return total
@@ -61,7 +64,11 @@ def joint_forces(model: Model, q: Any, v: Any) -> Any:
 @kernel("(nq)->()")
 def spring_energy(model: Model, q: Traced) -> Floats:
     """½ Σ k δ(q)² [J]: the energy of the springs in joints and of tendons, zero at rest; less the potential energy of
-    masses whose weight is compensated."""
+    masses whose weight is compensated.
+
+    >>> float(dl.dynamics.spring_energy(dl.load("pendulum"), [0.3]))
+    0.0
+    """
     total = np.array(0.0)
     for joint, i in zip(model.joints, model.q_starts, strict=True):
         if any(joint.stiffness):
@@ -97,7 +104,7 @@ class PassiveElements(NamedTuple):
         """K v (nv,): how fast the springs' forces change, tendons included."""
         product = self.stiffness * v
         for tendon in self.tendons:
-            product = tendon.pulled(product, tendon.stiffness * tendon.rate_at(v))
+            product = tendon.add_force(product, tendon.stiffness * tendon.rate_at(v))
         return product
 
 
@@ -110,7 +117,7 @@ def joint_gains(model: Model) -> tuple[NDArray[numpy.float64], NDArray[numpy.flo
         ratio = joint.mimic.ratio if joint.mimic else 1.0
         at = slice(start, start + joint.kind.nv)
         for total, values in ((stiffness, joint.stiffness), (damping, joint.damping)):
-            if has_any(values):
+            if has_nonzero(values):
                 total[at] = total[at] + ratio * ratio * array_of(values)
     return stiffness, damping
 

@@ -36,6 +36,11 @@ def torque_regressor(model: Model, q: Traced, v: Traced, a: Traced) -> Floats:
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
         a: Acceleration (nv,) [rad/s², m/s²].
+
+    >>> robot = dl.load("double_pendulum")
+    >>> Y = dl.dynamics.torque_regressor(robot, np.zeros(2), np.ones(2), np.ones(2))
+    >>> Y.shape == (robot.nv, robot.ninertial)
+    True
     """
     tree = links_of(model)
     moving = moving_links(tree, q, v, a, falling=True)

@@ -4,7 +4,7 @@ Computes tau = M(q) a + c(q, v) - Σ Jᵀ f_ext in O(n) operations: inverse dyna
 c(q, v) (Coriolis, centrifugal and gravity terms), with v = 0 as well the gravity terms alone. Reference:
 J. Luh, M. Walker, R. Paul, On-line computational scheme for mechanical manipulators (1980): in link frames, with the
 acceleration of each link's origin as a point, which needs no linear velocities. A point at r from the origin has the
-acceleration a + B r, where B = α× + ω× ω× is used for the centre of mass, for the moment and for all children.
+acceleration a + B r, where B = α× + ω× ω× is used for the center of mass, for the moment and for all children.
 """
 
 from typing import Any
@@ -15,13 +15,13 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.tree.poses import Pair, Pose, ShiftStep, poses_of
 from delassus.dynamics.tree.recursion import FORCES, external_forces, joint_motions
 from delassus.dynamics.tree.sums import add_torques, model_armature, total
-from delassus.model.links import Link, links_of
+from delassus.model.links import Link, Links, links_of
 from delassus.model.model import Model
 
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
 def rnea(model: Model, q: Traced, v: Traced, a: Traced, *, forces: Traced = None) -> Floats:
-    """Generalised forces (nv,) [N·m, N] that give the accelerations a.
+    """Generalized forces (nv,) [N·m, N] that give the accelerations a.
 
     Args:
         model: The robot.
@@ -30,19 +30,35 @@ def rnea(model: Model, q: Traced, v: Traced, a: Traced, *, forces: Traced = None
         a: Acceleration (nv,) [rad/s², m/s²].
         forces: External forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first (input at
             run time).
+
+    >>> robot = dl.load("double_pendulum")
+    >>> q, v, a = np.array([0.1, 0.2]), np.zeros(2), np.zeros(2)
+    >>> dl.rnea(robot, q, v, a).shape
+    (2,)
     """
     return newton_euler(model, q, v, a, forces)
 
 
 @kernel("(nq),(nv)->(nv)")
 def bias_torques(model: Model, q: Traced, v: Traced) -> Floats:
-    """The bias c(q, v) (nv,) [N·m, N]: Coriolis, centrifugal and gravity terms."""
+    """The bias c(q, v) (nv,) [N·m, N]: Coriolis, centrifugal and gravity terms.
+
+    >>> robot = dl.load("double_pendulum")
+    >>> q, v = np.array([0.1, 0.2]), np.ones(2)
+    >>> bool(np.allclose(dl.dynamics.bias_torques(robot, q, v), dl.rnea(robot, q, v, np.zeros(2))))
+    True
+    """
     return newton_euler(model, q, v, np.zeros(model.nv))
 
 
 @kernel("(nq)->(nv)")
 def gravity_torques(model: Model, q: Traced) -> Floats:
-    """The generalised forces (nv,) [N·m, N] that hold the robot still against gravity."""
+    """The generalized forces (nv,) [N·m, N] that hold the robot still against gravity.
+
+    >>> robot = dl.load("double_pendulum")
+    >>> dl.dynamics.gravity_torques(robot, np.zeros((5, 2))).shape
+    (5, 2)
+    """
     return newton_euler(model, q, np.zeros(model.nv), np.zeros(model.nv))
 
 
@@ -50,27 +66,7 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
     """The algorithm, as a part of others."""
     tree = links_of(model)
     links, poses = tree.links, poses_of(tree, q)
-
-    # Outward: angular velocities ω and accelerations α, accelerations of the origins; the world's is against gravity.
-    v_J, a_J = joint_motions(tree, v), joint_motions(tree, a)
-    omega: list[Any] = []
-    alpha: list[Any] = []
-    origin: list[Any] = []
-    B: list[Any] = []
-    f: list[Pair] = []
-    for i, link in enumerate(links):
-        p = link.parent
-        if p < 0:
-            still = (np.zeros(3), np.zeros(3), -np.array(tree.gravity))
-            w, dw, acc = _carried(poses[i], *still, np.zeros((3, 3)))
-        else:
-            w, dw, acc = _carried(poses[i], omega[p], alpha[p], origin[p], B[p])
-        (lin_J, ang_J), (a_lin, a_ang) = v_J[i], a_J[i]
-        origin.append(acc + a_lin + np.cross(2.0 * w + ang_J, lin_J))
-        alpha.append(dw + a_ang + np.cross(w, ang_J))
-        omega.append(w + ang_J)
-        B.append(point_accelerations(omega[i], alpha[i]))
-        f.append(_newton_euler_force(link, origin[i], B[i]))
+    f = _accelerating_forces(tree, poses, v, a)
     for i, (push, twist) in external_forces(tree, forces):
         f[i] = (f[i][0] - push, f[i][1] - twist)
 
@@ -84,7 +80,45 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
     return tau
 
 
-def _carried(pose: Pose, omega: Any, alpha: Any, origin: Any, B: Any) -> tuple[Any, Any, Any]:
+def link_forces(tree: Links, q: Any, v: Any, a: Any) -> list[Pair]:
+    """Force and moment at the origin of every link, in its axes, that its parent moves it with, and all that it
+    carries."""
+    poses = poses_of(tree, q)
+    f = _accelerating_forces(tree, poses, v, a)
+    for i, link in reversed(list(enumerate(tree.links))):
+        if link.parent >= 0:
+            f[link.parent] = total(f[link.parent], poses[i].force_to_parent(*f[i]))
+    return f
+
+
+def _accelerating_forces(tree: Links, poses: list[Pose], v: Any, a: Any) -> list[Pair]:
+    """Force and moment at the origin of every link that accelerate it alone, against gravity."""
+    links = tree.links
+
+    # Outward: angular velocities ω and accelerations α, accelerations of the origins; the world's is against gravity.
+    v_J, a_J = joint_motions(tree, v), joint_motions(tree, a)
+    omega: list[Any] = []
+    alpha: list[Any] = []
+    origin: list[Any] = []
+    B: list[Any] = []
+    f: list[Pair] = []
+    for i, link in enumerate(links):
+        p = link.parent
+        if p < 0:
+            still = (np.zeros(3), np.zeros(3), -np.array(tree.gravity))
+            w, dw, acc = _propagate_motion(poses[i], *still, np.zeros((3, 3)))
+        else:
+            w, dw, acc = _propagate_motion(poses[i], omega[p], alpha[p], origin[p], B[p])
+        (lin_J, ang_J), (a_lin, a_ang) = v_J[i], a_J[i]
+        origin.append(acc + a_lin + np.cross(2.0 * w + ang_J, lin_J))
+        alpha.append(dw + a_ang + np.cross(w, ang_J))
+        omega.append(w + ang_J)
+        B.append(point_accelerations(omega[i], alpha[i]))
+        f.append(_newton_euler_force(link, origin[i], B[i]))
+    return f
+
+
+def _propagate_motion(pose: Pose, omega: Any, alpha: Any, origin: Any, B: Any) -> tuple[Any, Any, Any]:
     """ω, α and the acceleration of the child's origin, as if the joint did not move, in the child's axes."""
     *inner, mount = pose.steps
     origin = origin + B @ mount.p if isinstance(mount, ShiftStep) else origin

@@ -46,8 +46,8 @@ class TendonState(NamedTuple):
         """r·v [m/s] of other velocities (nv,)."""
         return rate_of(self.moment_arms, self.dofs, v)
 
-    def pulled(self, tau: Any, force: Any) -> Any:
-        """tau + r f (nv,) for a force f along its length."""
+    def add_force(self, tau: Any, force: Any) -> Any:
+        """Add a force f along the tendon to tau: tau + r f (nv,)."""
         total = np.array(tau)
         for k in self.dofs:
             total[k] = total[k] + self.moment_arms[k] * force

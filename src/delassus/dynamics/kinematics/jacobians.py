@@ -18,6 +18,11 @@ def frame_jacobian(model: Model, q: Traced, *, frame: str, reference: str = "LOC
         q: Configuration (nq,) [rad, m].
         frame: The frame's name.
         reference: "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED", as in Pinocchio (see `kinematics`).
+
+    >>> robot, q, v = dl.load("double_pendulum"), np.array([0.1, 0.2]), np.array([1.0, 2.0])
+    >>> J = dl.frame_jacobian(robot, q, frame="tip")
+    >>> bool(np.allclose(J @ v, dl.dynamics.frame_velocity(robot, q, v, frame="tip")))
+    True
     """
     check_reference(reference)
     tree = links_of(model)

@@ -21,7 +21,12 @@ REFERENCES: Final = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
 @kernel("(nq)->(njoints,3,3),(njoints,3)")
 def forward_kinematics(model: Model, q: Traced) -> tuple[Floats, Floats]:
-    """Rotations (njoints, 3, 3) and origins (njoints, 3) [m] of the bodies' frames in the world."""
+    """Rotations (njoints, 3, 3) and origins (njoints, 3) [m] of the bodies' frames in the world.
+
+    >>> R, p = dl.forward_kinematics(dl.load("double_pendulum"), np.zeros(2))
+    >>> R.shape, p.shape
+    ((2, 3, 3), (2, 3))
+    """
     tree = links_of(model)
     world = world_poses(tree, q)
     return _stacked([fixed_pose(body).compose(*world[link]) for link, body in tree.bodies])
@@ -29,7 +34,13 @@ def forward_kinematics(model: Model, q: Traced) -> tuple[Floats, Floats]:
 
 @kernel("(nq)->(nframes,3,3),(nframes,3)")
 def frame_placements(model: Model, q: Traced) -> tuple[Floats, Floats]:
-    """Rotations (nframes, 3, 3) and origins (nframes, 3) [m] of all named frames in the world."""
+    """Rotations (nframes, 3, 3) and origins (nframes, 3) [m] of all named frames in the world.
+
+    >>> robot = dl.load("double_pendulum")
+    >>> R, p = dl.dynamics.frame_placements(robot, np.zeros(2))
+    >>> p.shape == (robot.nframes, 3)
+    True
+    """
     tree = links_of(model)
     world = world_poses(tree, q)
     return _stacked([_in_world(model, tree, world, frame.name) for frame in model.frame_list])
@@ -37,16 +48,25 @@ def frame_placements(model: Model, q: Traced) -> tuple[Floats, Floats]:
 
 @kernel("(nq)->(3,3),(3)")
 def frame_placement(model: Model, q: Traced, *, frame: str) -> tuple[Floats, Floats]:
-    """Rotation (3, 3) and origin (3,) [m] of one frame in the world."""
+    """Rotation (3, 3) and origin (3,) [m] of one frame in the world.
+
+    >>> R, p = dl.frame_placement(dl.load("double_pendulum"), np.zeros(2), frame="tip")
+    >>> R.shape, p.shape
+    ((3, 3), (3,))
+    """
     tree = links_of(model)
     return _in_world(model, tree, world_poses(tree, q), frame)
 
 
 @kernel("(nq),(nv)->(6)")
 def frame_velocity(model: Model, q: Traced, v: Traced, *, frame: str, reference: str = "LOCAL") -> Floats:
-    """The spatial velocity (6,) [m/s, rad/s] of a frame."""
+    """The spatial velocity (6,) [m/s, rad/s] of a frame.
+
+    >>> dl.dynamics.frame_velocity(dl.load("double_pendulum"), np.zeros(2), np.ones(2), frame="tip").shape
+    (6,)
+    """
     velocity, _ = _local_motion(model, q, v, np.zeros(model.nv), frame)
-    return np.concatenate(referred(model, q, frame, reference, velocity))
+    return np.concatenate(express_motion(model, q, frame, reference, velocity))
 
 
 @kernel("(nq),(nv),(nv)->(6)")
@@ -57,22 +77,30 @@ def frame_acceleration(
 
     With `classical`, the linear part is the acceleration of the point of reference as a point of the body: of the
     frame's origin or, for WORLD, of the point that is now at the world's origin.
+
+    >>> robot, zero = dl.load("double_pendulum"), np.zeros(2)
+    >>> dl.dynamics.frame_acceleration(robot, zero, zero, zero, frame="tip").shape
+    (6,)
     """
     velocity, acceleration = _local_motion(model, q, v, a, frame)
-    lin, ang = referred(model, q, frame, reference, acceleration)
+    lin, ang = express_motion(model, q, frame, reference, acceleration)
     if classical:
-        v_lin, v_ang = referred(model, q, frame, reference, velocity)
+        v_lin, v_ang = express_motion(model, q, frame, reference, velocity)
         lin = lin + np.cross(v_ang, v_lin)
     return np.concatenate([lin, ang])
 
 
 @kernel("(nq),(nv)->(6)")
 def frame_bias(model: Model, q: Traced, v: Traced, *, frame: str, reference: str = "LOCAL") -> Floats:
-    """J̇ v (6,) [m/s², rad/s²] for the frame's Jacobian in the same reference: its acceleration at zero v̇."""
+    """J̇ v (6,) [m/s², rad/s²] for the frame's Jacobian in the same reference: its acceleration at zero v̇.
+
+    >>> dl.dynamics.frame_bias(dl.load("double_pendulum"), np.zeros(2), np.ones(2), frame="tip").shape
+    (6,)
+    """
     velocity, (lin, ang) = _local_motion(model, q, v, np.zeros(model.nv), frame)
     if reference == "LOCAL_WORLD_ALIGNED":  # the axes stand still while the origin moves
         lin = lin + np.cross(velocity[1], velocity[0])
-    return np.concatenate(referred(model, q, frame, reference, (lin, ang)))
+    return np.concatenate(express_motion(model, q, frame, reference, (lin, ang)))
 
 
 def _stacked(placed: list[Pair]) -> Pair:
@@ -123,7 +151,7 @@ def _local_motion(model: Model, q: Any, v: Any, a: Any, name: str) -> tuple[Pair
     return pose.motion_to_child(*velocity[at]), pose.motion_to_child(*acceleration[at])
 
 
-def referred(model: Model, q: Any, frame: str, reference: str, motion: Pair) -> Pair:
+def express_motion(model: Model, q: Any, frame: str, reference: str, motion: Pair) -> Pair:
     """A motion given in the frame's own axes, in a reference."""
     check_reference(reference)
     if reference == "LOCAL":

@@ -1,4 +1,4 @@
-"""Configurations as points of a manifold: moving along a velocity, the way between two points, normalisation.
+"""Configurations as points of a manifold: moving along a velocity, the way between two points, normalization.
 
 As Pinocchio's integrate and difference: `difference(q0, integrate(q0, v)) = v` for rotations below half a turn. The
 angle of a revolute joint is not wrapped: its difference is the plain one.
@@ -15,8 +15,16 @@ from delassus.model.motions.motion import JointMotion
 
 @kernel("(nq),(nv)->(nq)")
 def integrate(model: Model, q: Traced, v: Traced) -> Floats:
-    """The configuration (nq,) reached from q along the tangent vector v (nv,) (a velocity times a duration)."""
-    return _joined(q, [motion.integrate(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
+    """The configuration (nq,) reached from q along the tangent vector v (nv,) (a velocity times a duration).
+
+    >>> robot = dl.load("quadruped")
+    >>> q = dl.integrate(robot, robot.neutral(), np.full(robot.nv, 0.1))
+    >>> bool(np.isclose(np.linalg.norm(q[3:7]), 1.0))
+    True
+    """
+    return _concatenate(
+        q, [motion.integrate(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)]
+    )
 
 
 @kernel("(nq),(nq)->(nv)")
@@ -25,27 +33,42 @@ def difference(model: Model, q0: Traced, q1: Traced) -> Floats:
 
     Spherical, free and planar joints take the shorter way round, at most half a turn; the angles of others are not
     wrapped.
+
+    >>> robot = dl.load("quadruped")
+    >>> q, delta = robot.posture("home"), np.full(robot.nv, 0.1)
+    >>> bool(np.allclose(dl.difference(robot, q, dl.integrate(robot, q, delta)), delta))
+    True
     """
-    return _joined(
+    return _concatenate(
         q0, [motion.difference(q0[i : i + motion.nq], q1[i : i + motion.nq]) for motion, i, _ in parts(model)]
     )
 
 
 @kernel("(nq),(nq),()->(nq)")
 def interpolate(model: Model, q0: Traced, q1: Traced, share: Traced) -> Floats:
-    """The configuration (nq,) a share () of the way from q0 to q1: q0 for 0, q1 for 1; the way is `difference`'s."""
+    """The configuration (nq,) a share () of the way from q0 to q1: q0 for 0, q1 for 1; the way is `difference`'s.
+
+    >>> dl.dynamics.interpolate(dl.load("pendulum"), [0.0], [1.0], 0.25)
+    array([0.25])
+    """
     return integrate(model, q0, share * difference(model, q0, q1))
 
 
 @kernel("(nq)->(nq)")
 def normalize(model: Model, q: Traced) -> Floats:
-    """The configuration (nq,) with its quaternions scaled to unit length."""
-    return _joined(q, [motion.normalize(q[i : i + motion.nq]) for motion, i, _ in parts(model)])
+    """The configuration (nq,) with its quaternions scaled to unit length.
+
+    >>> robot = dl.load("quadruped")
+    >>> q = dl.dynamics.normalize(robot, 2.0 * robot.neutral())
+    >>> bool(np.isclose(np.linalg.norm(q[3:7]), 1.0))
+    True
+    """
+    return _concatenate(q, [motion.normalize(q[i : i + motion.nq]) for motion, i, _ in parts(model)])
 
 
 def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
     """q̇ (nq,): how the coordinates change with the velocity v (nv,), linear in v; the tangent of `integrate`."""
-    return _joined(q, [motion.rates(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
+    return _concatenate(q, [motion.rates(q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
 
 
 def rates_per_velocity(model: Model, q: Any) -> Any:
@@ -55,7 +78,7 @@ def rates_per_velocity(model: Model, q: Any) -> Any:
     return np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
 
 
-def _joined(q: Any, parts: list[Any]) -> Any:
+def _concatenate(q: Any, parts: list[Any]) -> Any:
     """The parts of all joints in a row; an empty array as q is one if there are none."""
     return np.concatenate(parts) if parts else q
 

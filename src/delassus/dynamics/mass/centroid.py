@@ -1,4 +1,4 @@
-"""The centre of mass, its Jacobian, and the momentum about it."""
+"""The center of mass, its Jacobian, and the momentum about it."""
 
 from typing import Any
 
@@ -17,14 +17,22 @@ from delassus.model.model import Model, sample_of
 
 @kernel("(nq)->(3)")
 def center_of_mass(model: Model, q: Traced) -> Floats:
-    """The centre of mass (3,) [m] of all moving bodies, in the world."""
+    """The center of mass (3,) [m] of all moving bodies, in the world.
+
+    >>> dl.center_of_mass(dl.load("double_pendulum"), np.zeros((5, 2))).shape
+    (5, 3)
+    """
     tree = links_of(model)
     return _first_moment(tree, world_poses(tree, q)) / total_mass(model, tree)
 
 
 @kernel("(nq)->(3,nv)")
 def center_of_mass_jacobian(model: Model, q: Traced) -> Floats:
-    """The matrix (3, nv) that takes v to the velocity of the centre of mass; O(n) with the subtrees' masses."""
+    """The matrix (3, nv) that takes v to the velocity of the center of mass; O(n) with the subtrees' masses.
+
+    >>> dl.dynamics.center_of_mass_jacobian(dl.load("double_pendulum"), np.zeros(2)).shape
+    (3, 2)
+    """
     tree = links_of(model)
     world = world_poses(tree, q)
     whole = total_mass(model, tree)
@@ -47,7 +55,11 @@ def center_of_mass_jacobian(model: Model, q: Traced) -> Floats:
 
 @kernel("(nq),(nv)->(6)")
 def centroidal_momentum(model: Model, q: Traced, v: Traced) -> Floats:
-    """Linear and angular momentum (6,) [kg·m/s, kg·m²/s] about the centre of mass, in the world's axes."""
+    """Linear and angular momentum (6,) [kg·m/s, kg·m²/s] about the center of mass, in the world's axes.
+
+    >>> dl.dynamics.centroidal_momentum(dl.load("double_pendulum"), np.zeros(2), np.ones(2)).shape
+    (6,)
+    """
     tree = links_of(model)
     poses, world = poses_of(tree, q), world_poses(tree, q)
     velocity, _ = link_velocities(tree, poses, joint_motions(tree, v))
@@ -79,6 +91,6 @@ def total_mass(model: Model, tree: Links) -> Any:
     """The mass [kg] of all moving bodies, which must not be none."""
     if all(link.inertia.mass < LEAST for link in links_of(sample_of(model)).links):
         raise DelassusError(
-            f"the model {model.name!r} has no mass that moves, so it has no centre of mass.", code="no-mass"
+            f"the model {model.name!r} has no mass that moves, so it has no center of mass.", code="no-mass"
         )
     return sum(link.inertia.mass for link in tree.links)

@@ -1,7 +1,7 @@
-"""The centroidal momentum matrix: momentum about the centre of mass as a linear map of the velocities, and its rate.
+"""The centroidal momentum matrix: momentum about the center of mass as a linear map of the velocities, and its rate.
 
-h = A(q) v has the linear and the angular momentum about the centre of mass, in the world's axes. The column of a
-joint's motion s is Y s with the inertia Y of everything that the joint carries, its moment taken about the centre of
+h = A(q) v has the linear and the angular momentum about the center of mass, in the world's axes. The column of a
+joint's motion s is Y s with the inertia Y of everything that the joint carries, its moment taken about the center of
 mass c; so ḣ = A a + Ȧ v, where Y s changes by Ẏ s + Y (v × s), and c by its velocity. O(n) operations.
 Reference: D. Orin, A. Goswami, S. Lee, Centroidal dynamics of a humanoid robot (2013).
 """
@@ -13,7 +13,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.centroid import total_mass
-from delassus.dynamics.mass.composite import applied, moving_body, rigid_body
+from delassus.dynamics.mass.composite import apply_inertia, moving_body, rigid_body
 from delassus.dynamics.tree.base_frame import Moving
 from delassus.dynamics.tree.poses import velocities
 from delassus.model.links import Links, links_of
@@ -23,14 +23,20 @@ from delassus.spatial.motions import motion_cross
 
 @kernel("(nq)->(6,nv)")
 def centroidal_momentum_matrix(model: Model, q: Traced) -> Floats:
-    """A (6, nv): A v is the linear and angular momentum [kg·m/s, kg·m²/s] about the centre of mass, in world axes."""
+    """A (6, nv): A v is the linear and angular momentum [kg·m/s, kg·m²/s] about the center of mass, in world axes.
+
+    >>> robot, q, v = dl.load("double_pendulum"), np.array([0.1, 0.2]), np.ones(2)
+    >>> A = dl.dynamics.centroidal_momentum_matrix(robot, q)
+    >>> bool(np.allclose(A @ v, dl.dynamics.centroidal_momentum(robot, q, v)))
+    True
+    """
     tree = links_of(model)
     total, moving = total_mass(model, tree), _in_world(tree, q, np.zeros(model.nv))
     bodies = _composites(tree, [rigid_body(link, m) for link, m in zip(tree.links, moving, strict=True)])
     center = _of_roots(tree, [h for _, h, _ in bodies]) / total
     A = np.zeros((6, model.nv))
     for link, m, (mass, h, J) in zip(tree.links, moving, bodies, strict=True):
-        for k, F in enumerate(applied(mass, h, J, m.S).T):
+        for k, F in enumerate(apply_inertia(mass, h, J, m.S).T):
             A[:, link.v + k] = A[:, link.v + k] + _about(center, F) * link.ratio
     return A
 
@@ -39,7 +45,10 @@ def centroidal_momentum_matrix(model: Model, q: Traced) -> Floats:
 def centroidal_momentum_matrix_rate(model: Model, q: Traced, v: Traced) -> Floats:
     """Ȧ (6, nv), the rate of `centroidal_momentum_matrix`: momentum changes by A a + Ȧ v.
 
-    It is the derivative of A in time. Pinocchio's matrix leaves out the motion of the centre, which Ȧ v does not feel.
+    It is the derivative of A in time. Pinocchio's matrix leaves out the motion of the center, which Ȧ v does not feel.
+
+    >>> dl.dynamics.centroidal_momentum_matrix_rate(dl.load("double_pendulum"), np.zeros(2), np.ones(2)).shape
+    (6, 2)
     """
     tree = links_of(model)
     total, moving = total_mass(model, tree), _in_world(tree, q, v)
@@ -49,8 +58,8 @@ def centroidal_momentum_matrix_rate(model: Model, q: Traced, v: Traced) -> Float
     A = np.zeros((6, model.nv))
     for link, m, (mass, h, J, P, K) in zip(tree.links, moving, bodies, strict=True):
         S_rate = np.stack([motion_cross(m.v, s) for s in m.S.T], axis=1)
-        momenta = applied(mass, h, J, m.S)
-        rates = applied(mass, h, J, S_rate) + applied(0.0, P, K + K.T, m.S)
+        momenta = apply_inertia(mass, h, J, m.S)
+        rates = apply_inertia(mass, h, J, S_rate) + apply_inertia(0.0, P, K + K.T, m.S)
         for k in range(link.motion.nv):
             F, rate = momenta[:, k], _about(center, rates[:, k])
             rate = np.concatenate([rate[:3], rate[3:] - np.cross(velocity, F[:3])])

@@ -26,7 +26,7 @@ def mass_and_bias(model: Model, q: Any, v: Any, forces: Any = None) -> tuple[Any
         force[i] = force[i] - external
     M, tau = np.array(np.diag(np.array(model_armature(model)))), np.zeros(model.nv)
     for i, link in reversed(list(enumerate(tree.links))):
-        F = applied(*carried[i], moving[i].S)
+        F = apply_inertia(*carried[i], moving[i].S)
         for j in tree.path(i):
             add_symmetric(M, tree.links[j], link, moving[j].S.T @ F)
         add_torques(tau, link, moving[i].S.T @ force[i])
@@ -79,7 +79,7 @@ def rotational_inertia(J: Any) -> Any:
     return np.array([[yy + zz, -J[1, 0], -J[2, 0]], [-J[1, 0], zz + xx, -J[2, 1]], [-J[2, 0], -J[2, 1], xx + yy]])
 
 
-def applied(mass: Any, h: Any, J: Any, X: Any) -> Any:
+def apply_inertia(mass: Any, h: Any, J: Any, X: Any) -> Any:
     """Y X for motions X (6, n)."""
     inertia, columns = rotational_inertia(J), []
     for k in range(X.shape[1]):

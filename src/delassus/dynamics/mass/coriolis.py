@@ -11,7 +11,7 @@ rigid-body systems (2021).
 import delassus.numpy as np
 from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.dynamics.mass.composite import applied, coriolis_forces, coriolis_matrix_of, moving_body
+from delassus.dynamics.mass.composite import apply_inertia, coriolis_forces, coriolis_matrix_of, moving_body
 from delassus.dynamics.tree.base_frame import moving_links
 from delassus.dynamics.tree.sums import add_block, total
 from delassus.model.links import links_of
@@ -27,6 +27,12 @@ def coriolis_matrix(model: Model, q: Traced, v: Traced) -> Floats:
         model: The robot.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
+
+    >>> robot = dl.load("double_pendulum")
+    >>> q, v = np.array([0.1, 0.2]), np.ones(2)
+    >>> C = dl.dynamics.coriolis_matrix(robot, q, v)
+    >>> bool(np.allclose(C @ v + dl.dynamics.gravity_torques(robot, q), dl.dynamics.bias_torques(robot, q, v)))
+    True
     """
     tree = links_of(model)
     links, moving = tree.links, moving_links(tree, q, v, np.zeros(model.nv), falling=False)
@@ -36,9 +42,9 @@ def coriolis_matrix(model: Model, q: Traced, v: Traced) -> Floats:
     for i, link in reversed(list(enumerate(links))):
         mass, h, J, P, K = carried[i]
         S, coriolis = moving[i].S, coriolis_matrix_of(K)
-        F = applied(mass, h, J, rates[i]) + 0.5 * coriolis_forces(P, coriolis, S)
+        F = apply_inertia(mass, h, J, rates[i]) + 0.5 * coriolis_forces(P, coriolis, S)
         add_block(C, link, link, S.T @ F)
-        momentum = applied(mass, h, J, S)
+        momentum = apply_inertia(mass, h, J, S)
         for j in tree.path(i)[:-1]:
             add_block(C, links[j], link, moving[j].S.T @ F)
             outward = momentum.T @ rates[j] + 0.5 * (S.T @ coriolis_forces(P, coriolis, moving[j].S))

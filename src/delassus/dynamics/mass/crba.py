@@ -17,7 +17,11 @@ from delassus.model.model import Model
 
 @kernel("(nq)->(nv,nv)")
 def crba(model: Model, q: Traced) -> Floats:
-    """The mass matrix (nv, nv) [kg·m², kg·m, kg], symmetric and complete."""
+    """The mass matrix (nv, nv) [kg·m², kg·m, kg], symmetric and complete.
+
+    >>> dl.crba(dl.load("double_pendulum"), np.zeros((5, 2))).shape
+    (5, 2, 2)
+    """
     return mass_matrix(model, q)
 
 
@@ -35,12 +39,12 @@ def _assemble(model: Model, tree: Links, poses: list[Pose]) -> Any:
         mass, first, I = composite[i]
         S_lin, S_ang = link.subspace
         columns = [composite_force(mass, first, I, S_lin[:, k], S_ang[:, k]) for k in range(link.motion.nv)]
-        add_symmetric(result, link, link, _felt(link, columns))
+        add_symmetric(result, link, link, _project_on_joint(link, columns))
         j = i
         while links[j].parent >= 0:
             columns = [poses[j].force_to_parent(f, n) for f, n in columns]
             j = links[j].parent
-            add_symmetric(result, links[j], link, _felt(links[j], columns))
+            add_symmetric(result, links[j], link, _project_on_joint(links[j], columns))
         if link.parent >= 0:
             composite[link.parent] = total(composite[link.parent], poses[i].rigid_to_parent(mass, first, I))
     return result
@@ -56,7 +60,7 @@ def composite_force(mass: Any, first: Any, I: Any, lin: Any, ang: Any) -> tuple[
     return mass * lin + np.cross(ang, first), I @ ang + np.cross(first, lin)
 
 
-def _felt(carrier: Link, columns: list[tuple[Any, Any]]) -> Any:
+def _project_on_joint(carrier: Link, columns: list[tuple[Any, Any]]) -> Any:
     """Sᵀ F (n, k): what the joint of a link feels of k forces on it."""
     S_lin, S_ang = carrier.subspace
     return np.stack([S_lin.T @ f + S_ang.T @ n for f, n in columns], axis=1)

@@ -13,7 +13,12 @@ from delassus.model.model import Model
 
 @kernel("(nq),(nv)->()")
 def kinetic_energy(model: Model, q: Traced, v: Traced) -> Floats:
-    """½ vᵀ M(q) v [J], rotor inertias included; O(n), without forming M."""
+    """½ vᵀ M(q) v [J], rotor inertias included; O(n), without forming M.
+
+    >>> robot, q, v = dl.load("double_pendulum"), np.array([0.1, 0.2]), np.ones(2)
+    >>> bool(np.isclose(dl.kinetic_energy(robot, q, v), 0.5 * v @ dl.crba(robot, q) @ v))
+    True
+    """
     tree = links_of(model)
     velocity, _ = link_velocities(tree, poses_of(tree, q), joint_motions(tree, v))
     twice = np.array(model_armature(model)) @ (v * v)
@@ -25,7 +30,11 @@ def kinetic_energy(model: Model, q: Traced, v: Traced) -> Floats:
 
 @kernel("(nq)->()")
 def potential_energy(model: Model, q: Traced) -> Floats:
-    """-Σ m g·c [J]: zero where all centres of mass are at the height of the world's origin."""
+    """-Σ m g·c [J]: zero where all centers of mass are at the height of the world's origin.
+
+    >>> bool(dl.potential_energy(dl.load("pendulum"), [np.pi]) > dl.potential_energy(dl.load("pendulum"), [0.0]))
+    True
+    """
     tree = links_of(model)
     total = np.array(0.0)
     for link, (R, p) in zip(tree.links, world_poses(tree, q), strict=True):

@@ -19,7 +19,13 @@ from delassus.model.model import Model
 
 @kernel("(nq)->(nv,nv),(nv)")
 def udu(model: Model, q: Traced) -> tuple[Floats, Floats]:
-    """The factors U (nv, nv), unit upper triangular, and D (nv,), its diagonal, with M = U D Uᵀ."""
+    """The factors U (nv, nv), unit upper triangular, and D (nv,), its diagonal, with M = U D Uᵀ.
+
+    >>> robot = dl.load("double_pendulum")
+    >>> U, D = dl.dynamics.udu(robot, np.array([0.1, 0.2]))
+    >>> bool(np.allclose(U * D @ U.T, dl.crba(robot, np.array([0.1, 0.2]))))
+    True
+    """
     check_inertias(model)
     U, D = factor_tree(ancestors(model), mass_matrix(model, q))
     return U, D
@@ -27,7 +33,13 @@ def udu(model: Model, q: Traced) -> tuple[Floats, Floats]:
 
 @kernel("(nq),(nv)->(nv)")
 def udu_solve(model: Model, q: Traced, b: Traced) -> Floats:
-    """M(q)⁻¹ b (nv,)."""
+    """M(q)⁻¹ b (nv,).
+
+    >>> robot, q = dl.load("double_pendulum"), np.array([0.1, 0.2])
+    >>> x = dl.dynamics.udu_solve(robot, q, np.ones(2))
+    >>> bool(np.allclose(dl.crba(robot, q) @ x, 1.0))
+    True
+    """
     check_inertias(model)
     above = ancestors(model)
     U, D = factor_tree(above, mass_matrix(model, q))
@@ -36,7 +48,12 @@ def udu_solve(model: Model, q: Traced, b: Traced) -> Floats:
 
 @kernel("(nq)->(nv,nv)")
 def inverse_mass_matrix(model: Model, q: Traced) -> Floats:
-    """M(q)⁻¹ (nv, nv), symmetric and complete."""
+    """M(q)⁻¹ (nv, nv), symmetric and complete.
+
+    >>> robot, q = dl.load("double_pendulum"), np.array([0.1, 0.2])
+    >>> bool(np.allclose(dl.dynamics.inverse_mass_matrix(robot, q) @ dl.crba(robot, q), np.eye(2)))
+    True
+    """
     check_inertias(model)
     above, n = ancestors(model), model.nv
     U, D = factor_tree(above, mass_matrix(model, q))

@@ -40,8 +40,8 @@ class FreeJoint:
         """The velocities of the joint among those of the robot."""
         return at(self.link)
 
-    def held(self, stiffness: Any) -> FreeJoint:
-        """The joint as it answers to forces with a stiffness (n, n) on its acceleration; what passes it is the same."""
+    def with_stiffness(self, stiffness: Any) -> FreeJoint:
+        """The joint with a stiffness (n, n) on its acceleration; the inertia that it transmits is unchanged."""
         return replace(self, D=ldl(self.whole + stiffness))
 
     def force(self, tau: Any, p: Pair) -> Any:
@@ -57,12 +57,12 @@ class FreeJoint:
         """D⁻¹ u - Wᵀ a (n,): the joint's acceleration where its link would have the acceleration a without it."""
         return push - self.W[:3].T @ a[0] - self.W[3:].T @ a[1]
 
-    def moved(self, a: Pair, own: Any) -> Pair:
-        """a + S q̈: the acceleration of the link with that of its joint, `own` (n,)."""
+    def accelerate(self, a: Pair, own: Any) -> Pair:
+        """a + S q̈: the acceleration of the link, with that of its joint, `own` (n,)."""
         S_lin, S_ang = self.link.subspace
         return a[0] + S_lin @ own, a[1] + S_ang @ own
 
-    def felt_through(self, A: Blocks) -> Blocks:
+    def propagate_inertia(self, A: Blocks) -> Blocks:
         """A - U D⁻¹ Uᵀ: the inertia felt through the free joint."""
         M, H, I = A
         U, W = self.U, self.W
@@ -117,7 +117,7 @@ def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
     return FreeJoint(link, U, W, D, factors, plain)
 
 
-def driven_joint(link: Link, A: Blocks) -> FreeJoint:
+def prescribed_joint(link: Link, A: Blocks) -> FreeJoint:
     """The joint of a link whose acceleration is given: no force moves it, so D⁻¹ = 0, and all is felt through it."""
     joint = free_joint(link, A)
     n = link.motion.nv

@@ -58,11 +58,11 @@ class TurnStep:
     by: turns.Turn
 
     def motion_to_child(self, lin: Any, ang: Any) -> Pair:
-        """Turned back."""
+        """The motion in the axes of the child: both parts turned back."""
         return turns.turn_back(self.by, lin), turns.turn_back(self.by, ang)
 
     def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
-        """Turned."""
+        """The motion in the axes of the parent: both parts turned."""
         return turns.turn(self.by, lin), turns.turn(self.by, ang)
 
     force_to_parent = motion_to_parent
@@ -72,7 +72,7 @@ class TurnStep:
         return turns.turn_matrix(self.by, M), turns.turn_matrix(self.by, H), turns.turn_matrix(self.by, I)
 
     def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
-        """Turned."""
+        """Mass, first moment and inertia in the axes of the parent."""
         return mass, turns.turn(self.by, first), turns.turn_matrix(self.by, I)
 
     def compose(self, R: Any, p: Any) -> Pair:
@@ -87,11 +87,11 @@ class RotationStep:
     R: Any
 
     def motion_to_child(self, lin: Any, ang: Any) -> Pair:
-        """Rotated back."""
+        """The motion in the axes of the child: Rᵀ of both parts."""
         return self.R.T @ lin, self.R.T @ ang
 
     def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
-        """Rotated."""
+        """The motion in the axes of the parent: R times both parts."""
         return self.R @ lin, self.R @ ang
 
     force_to_parent = motion_to_parent
@@ -102,11 +102,11 @@ class RotationStep:
         return mirror(R @ M @ R.T), R @ H @ R.T, mirror(R @ I @ R.T)
 
     def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
-        """Rotated."""
+        """Mass, first moment and inertia in the axes of the parent."""
         return mass, self.R @ first, mirror(self.R @ I @ self.R.T)
 
     def compose(self, R: Any, p: Any) -> Pair:
-        """The product."""
+        """The rotation of the inner frame, R times that of the step."""
         return R @ self.R, p
 
 

@@ -26,7 +26,7 @@ def at(link: Link) -> slice:
 
 
 def add_torques(tau: Any, link: Link, own: Any) -> None:
-    """Add what a link's joint feels (n,), or (n, …), to the generalised forces (nv,), or (nv, …)."""
+    """Add what a link's joint feels (n,), or (n, …), to the generalized forces (nv,), or (nv, …)."""
     tau[at(link)] = tau[at(link)] + link.ratio * own
 
 

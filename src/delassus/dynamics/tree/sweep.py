@@ -56,7 +56,7 @@ class Inward:
         parent = self.tree.links[i].parent
         if parent < 0:
             return
-        M, H, I = joint.felt_through(self.A[i])
+        M, H, I = joint.propagate_inertia(self.A[i])
         (f, n), (lin, ang) = self.p[i], self.b[i]
         f = f + M @ lin + H @ ang + joint.W[:3] @ u
         n = n + H.T @ lin + I @ ang + joint.W[3:] @ u
@@ -69,7 +69,7 @@ def rigid_blocks(link: Link) -> Blocks:
     return link.inertia.mass * np.eye(3), -skew(link.inertia.first_moment), np.array(link.inertia.about_origin)
 
 
-def carried(pose: Pose, parent: Pair, b: Pair | None = None) -> Pair:
+def propagate_acceleration(pose: Pose, parent: Pair, b: Pair | None = None) -> Pair:
     """X a_π + b: a link's acceleration without that of its joint, from its parent's; b is left out if it is zero."""
     a = pose.motion_to_child(*parent)
     return a if b is None else total(a, b)

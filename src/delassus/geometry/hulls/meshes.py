@@ -14,7 +14,7 @@ import numpy as np
 
 from delassus.geometry.hulls.quickhull import Hull, convex_hull
 from delassus.model.parts import Geometry
-from delassus.model.readers.meshes import mesh_vertices
+from delassus.model.readers.documents.meshes import mesh_vertices
 
 HULL_ERROR: Final = 5e-3
 """The error [m] of simplified hulls at most."""

@@ -35,5 +35,9 @@ def bundled(name: str) -> Model:
 
 
 def robots() -> dict[str, str]:
-    """The robots that come with the package: what `load` takes as a name, and what each of them is."""
+    """The robots that come with the package: what `load` takes as a name, and what each of them is.
+
+    >>> "quadruped" in dl.robots()
+    True
+    """
     return {name: (inspect.getdoc(build) or "").partition("\n")[0] for name, build in BUNDLED.items()}

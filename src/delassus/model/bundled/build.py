@@ -45,16 +45,16 @@ class Part:
             radius, length = self.size
             across = self.mass * (3 * radius**2 + length**2) / 12
             moments = np.array([across, across, 0.5 * self.mass * radius**2])
-        return Inertia.of(self.mass, rotational=np.diag(moments)).moved(self.placement)
+        return Inertia.of(self.mass, rotational=np.diag(moments)).transform(self.placement)
 
 
 def box(sides: Sequence[float], mass: float, at: Sequence[float] = (0.0, 0.0, 0.0)) -> Part:
-    """A box with its centre at a point."""
+    """A box with its center at a point."""
     return Part("box", tuple(map(float, sides)), mass, Placement.of(p=at))
 
 
 def ball(radius: float, mass: float, at: Sequence[float] = (0.0, 0.0, 0.0)) -> Part:
-    """A sphere with its centre at a point."""
+    """A sphere with its center at a point."""
     return Part("sphere", (radius,), mass, Placement.of(p=at))
 
 

@@ -20,54 +20,85 @@ Array = NDArray[np.float64]
 
 
 def q_to_mujoco(model: Model, q: ArrayLike) -> Array:
-    """Configurations (…, nq) in MuJoCo's layout, `qpos`."""
-    result = _checked("configuration", model, q, model.nq).copy()
+    """Configurations (…, nq) in MuJoCo's layout, `qpos`.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.q_to_mujoco(robot, robot.neutral())[3:7]      # w first
+    array([1., 0., 0., 0.])
+    """
+    result = _check_shape("configuration", model, q, model.nq).copy()
     for start in _quaternions(model):
         result[..., start : start + 4] = np.roll(result[..., start : start + 4], 1, -1)
     return result
 
 
 def q_from_mujoco(model: Model, q: ArrayLike) -> Array:
-    """Configurations in MuJoCo's layout, `qpos`, as (…, nq)."""
-    result = _checked("configuration", model, q, model.nq).copy()
+    """Configurations in MuJoCo's layout, `qpos`, as (…, nq).
+
+    >>> robot = dl.load("quadruped")
+    >>> q = robot.posture("home")
+    >>> bool(np.array_equal(dl.mujoco.q_from_mujoco(robot, dl.mujoco.q_to_mujoco(robot, q)), q))
+    True
+    """
+    result = _check_shape("configuration", model, q, model.nq).copy()
     for start in _quaternions(model):
         result[..., start : start + 4] = np.roll(result[..., start : start + 4], -1, -1)
     return result
 
 
 def v_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalised forces turn alike."""
-    return _turned(model, q, v, "velocity", to_world=True)
+    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalized forces turn alike.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.v_to_mujoco(robot, robot.neutral(), np.ones(robot.nv)).shape
+    (18,)
+    """
+    return _rotate_free_joints(model, q, v, "velocity", to_world=True)
 
 
 def v_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """Velocities in MuJoCo's layout, `qvel`, as (…, nv); q (…, nq) is ours. Generalised forces turn alike."""
-    return _turned(model, q, v, "velocity", to_world=False)
+    """Velocities in MuJoCo's layout, `qvel`, as (…, nv); q (…, nq) is ours. Generalized forces turn alike.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.v_from_mujoco(robot, robot.neutral(), np.ones(robot.nv)).shape
+    (18,)
+    """
+    return _rotate_free_joints(model, q, v, "velocity", to_world=False)
 
 
 def a_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """Accelerations (…, nv) at (q, v) in MuJoCo's layout, `qacc`: the rate of R u is R (du/dt + ω × u)."""
-    moved = _checked("acceleration", model, a, model.nv) + _bias(model, v)
-    return _turned(model, q, moved, "acceleration", to_world=True)
+    """Accelerations (…, nv) at (q, v) in MuJoCo's layout, `qacc`: the rate of R u is R (du/dt + ω × u).
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.a_to_mujoco(robot, robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)).shape
+    (18,)
+    """
+    moved = _check_shape("acceleration", model, a, model.nv) + _bias(model, v)
+    return _rotate_free_joints(model, q, moved, "acceleration", to_world=True)
 
 
 def a_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    """Accelerations in MuJoCo's layout, `qacc`, as (…, nv); q and v (…, nv) are ours."""
-    return _turned(model, q, a, "acceleration", to_world=False) - _bias(model, v)
+    """Accelerations in MuJoCo's layout, `qacc`, as (…, nv); q and v (…, nv) are ours.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.mujoco.a_from_mujoco(robot, robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)).shape
+    (18,)
+    """
+    return _rotate_free_joints(model, q, a, "acceleration", to_world=False) - _bias(model, v)
 
 
 def _bias(model: Model, v: ArrayLike) -> Array:
     """ω × u for the linear velocity u of every free joint, zero elsewhere."""
-    v = _checked("velocity", model, v, model.nv)
+    v = _check_shape("velocity", model, v, model.nv)
     bias = np.zeros_like(v)
     for _, start in _free_joints(model):
         bias[..., start : start + 3] = np.cross(v[..., start + 3 : start + 6], v[..., start : start + 3])
     return bias
 
 
-def _turned(model: Model, q: ArrayLike, v: ArrayLike, what: str, to_world: bool) -> Array:
+def _rotate_free_joints(model: Model, q: ArrayLike, v: ArrayLike, what: str, to_world: bool) -> Array:
     """Vectors whose free joints have their linear parts turned from the body's axes to the world's, or back."""
-    q, v = _checked("configuration", model, q, model.nq), _checked(what, model, v, model.nv)
+    q, v = _check_shape("configuration", model, q, model.nq), _check_shape(what, model, v, model.nv)
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     result = np.broadcast_to(v, (*batch, model.nv)).copy()
     for at, start in _free_joints(model):
@@ -96,7 +127,7 @@ def _motions(model: Model) -> Iterator[tuple[JointMotion, int, int]]:
             yield motion, q + i, v + j
 
 
-def _checked(what: str, model: Model, x: ArrayLike, count: int) -> Array:
+def _check_shape(what: str, model: Model, x: ArrayLike, count: int) -> Array:
     array = np.asarray(x, float)
     if array.ndim == 0 or array.shape[-1] != count:
         raise BadArgument(

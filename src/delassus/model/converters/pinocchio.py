@@ -129,7 +129,12 @@ def _angles(kind: JointKind) -> int | None:
 
 
 def q_to_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
-    """Configurations (…, nq) in Pinocchio's layout."""
+    """Configurations (…, nq) in Pinocchio's layout.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.pinocchio.q_to_pinocchio(robot, robot.neutral()).shape
+    (19,)
+    """
     ours, parts = np.asarray(q, float), []
     if ours.ndim == 0 or ours.shape[-1] != model.nq:
         raise BadArgument(
@@ -149,7 +154,12 @@ def q_to_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
 
 
 def q_from_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
-    """Configurations in Pinocchio's layout as (…, nq)."""
+    """Configurations in Pinocchio's layout as (…, nq).
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.pinocchio.q_from_pinocchio(robot, robot.neutral()).shape
+    (19,)
+    """
     theirs, parts, at = np.atleast_1d(np.asarray(q, float)), [], 0
     for joint in model.independent:
         angle = _angles(joint.kind)

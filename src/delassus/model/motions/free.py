@@ -58,7 +58,7 @@ class FreeMotion(JointMotion):
         return np.concatenate([way, SPHERICAL.stretch(rest[3:], q[3:])])
 
     def turning_rates(self, v: Any) -> Any:
-        """-ω × v."""
+        """The rate -ω × v of a velocity that is constant in the world, in turning axes."""
         return -np.cross(v[3:], v[:3])
 
     def step_straight(self, q: Any, v: Any, step: Any) -> tuple[Any, Any]:

@@ -46,6 +46,9 @@ class JointMotion:
         body_axes: Whether the first velocities are linear and told in axes that turn with the body.
         along_axes: Whether the motion subspace consists of axes of the frame alone, whatever the pitch.
         spread: Half of the range of random coordinates [rad, m], those of a quaternion left out; 1 where it is empty.
+
+    >>> all(isinstance(motion, dl.model.JointMotion) for motion, _, _ in dl.model.Universal().elements)
+    True
     """
 
     name: ClassVar[str]
@@ -138,7 +141,8 @@ def register_motion(motion: M) -> M:
         raise ValueError(f"the motion {name!r} is registered already: choose another name.")
     if not directions or sorted({*directions} & {*range(6)}) != list(directions):
         raise ValueError(
-            f"the motion {name!r} has the directions {directions}; they are some of 0 to 5 (along x, y, z, about x, y, "
+            f"the motion {name!r} has the directions {directions}; they must be some of 0 to 5 (along x, y, z, "
+            "about x, y, "
             "z), each once and in order."
         )
     if motion.spread and len(motion.spread) != motion.nq - 4 * motion.has_quaternion:

@@ -28,15 +28,15 @@ class PlanarMotion(JointMotion):
     def integrate(self, q: Any, v: Any) -> Any:
         """The exponential of SE(2)."""
         _, along = placement_exp(np.stack([v[0], v[1], 0.0, 0.0, 0.0, v[2]]))
-        return np.concatenate([q[:2] + _turned(q[2], along), q[2:] + v[2:]])
+        return np.concatenate([q[:2] + _rotate_plane(q[2], along), q[2:] + v[2:]])
 
     def rates(self, q: Any, v: Any) -> Any:
         """The linear velocity, turned."""
-        return np.concatenate([_turned(q[2], v), v[2:]])
+        return np.concatenate([_rotate_plane(q[2], v), v[2:]])
 
     def difference(self, q0: Any, q1: Any) -> Any:
         """The logarithm of SE(2), the shorter way round."""
-        return _log(_turned(-q0[2], q1[:2] - q0[:2]), _wrapped(q1[2] - q0[2]))
+        return _log(_rotate_plane(-q0[2], q1[:2] - q0[:2]), _wrap_angle(q1[2] - q0[2]))
 
     def stretch(self, rest: Any, q: Any) -> Any:
         """The way from the rest in the axes of the body, and the angle."""
@@ -59,14 +59,14 @@ class PlanarMotion(JointMotion):
 PLANAR = register_motion(PlanarMotion())
 
 
-def _turned(angle: Any, p: Any) -> Any:
+def _rotate_plane(angle: Any, p: Any) -> Any:
     """The first two components of p, turned by an angle."""
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c * p[0] - s * p[1], s * p[0] + c * p[1]])
 
 
-def _wrapped(angle: Any) -> Any:
-    """The same angle between -π and π, as it is if it is there already."""
+def _wrap_angle(angle: Any) -> Any:
+    """The angle between -π and π, unchanged if it is there already."""
     return np.where(abs(angle) <= math.pi, angle, np.arctan2(np.sin(angle), np.cos(angle)))
 
 

@@ -17,7 +17,7 @@ class PrismaticMotion(JointMotion):
     directions = (2,)
 
     def moves(self, x: Sequence[Any], pitch: Any) -> tuple[Move, ...]:
-        """A shift."""
+        """The frame moves by a shift along z [m]."""
         return (Shift(np.stack([0.0, 0.0, x[0]])),)
 
 

@@ -18,7 +18,7 @@ class RevoluteMotion(JointMotion):
     spread = (math.pi,)
 
     def moves(self, x: Sequence[Any], pitch: Any) -> tuple[Move, ...]:
-        """A turn."""
+        """The frame moves by a turn about z [rad]."""
         return (Turn(x[0]),)
 
 

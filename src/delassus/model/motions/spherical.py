@@ -27,7 +27,7 @@ class SphericalMotion(JointMotion):
     is_euclidean = False
 
     def moves(self, x: Sequence[Any], pitch: Any) -> tuple[Move, ...]:
-        """A rotation."""
+        """The frame moves by a rotation, given as a quaternion."""
         return (Rotation(quaternion_to_rotation(np.stack(list(x)))),)
 
     def integrate(self, q: Any, v: Any) -> Any:

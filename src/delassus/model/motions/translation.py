@@ -17,7 +17,7 @@ class TranslationMotion(JointMotion):
     directions = (0, 1, 2)
 
     def moves(self, x: Sequence[Any], pitch: Any) -> tuple[Move, ...]:
-        """A shift."""
+        """The frame moves by a shift (x, y, z) [m]."""
         return (Shift(np.stack(list(x))),)
 
 

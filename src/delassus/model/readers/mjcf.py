@@ -4,7 +4,8 @@ MuJoCo resolves defaults, includes, nested bodies, units and the inertias of sha
 come in MuJoCo's order, with the same coordinates but for the order of quaternions and the axes of free joints'
 velocities (see `mujoco`). Frames are those of bodies ("link"), joints ("joint", at the anchor, with the body's axes),
 sites ("frame") and anchors of equality constraints ("frame"). What a file switches off by <flag> (gravity, springs,
-damping, equality constraints) is left out; what is not carried is in the model's warnings.
+damping, dry friction, limits, equality constraints, actuators) is left out; what is not carried is in the model's
+warnings.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from delassus.model.formats import register_format
 from delassus.model.model import Model
 from delassus.model.parts import Posture
 from delassus.model.placement import vector
+from delassus.model.readers.documents.mjcf_places import Places, check_assets
+from delassus.model.readers.documents.mjcf_refusals import one_line, refused
+from delassus.model.readers.documents.xml import ModelFileError, check_size, decoded
 from delassus.model.readers.mjcf_contact import contact_rules
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
-from delassus.model.readers.mjcf_parts import actuators, equalities, sensors, shapes, tendons
-from delassus.model.readers.mjcf_places import Places, check_assets
-from delassus.model.readers.mjcf_refusals import one_line, refused
-from delassus.model.readers.mjcf_support import unsupported
+from delassus.model.readers.mjcf_omissions import unsupported
+from delassus.model.readers.mjcf_parts import actuators, equalities, shapes, tendons
+from delassus.model.readers.mjcf_sensors import read_sensors
 from delassus.model.readers.mjcf_tree import FREE, frames, our_quaternion, read_tree
-from delassus.model.readers.xml import ModelFileError, check_size, decoded
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.spatial.quaternions import quaternion_to_rotation
 
@@ -110,25 +112,37 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     mujoco = _mujoco()
     off = mujoco.mjtDisableBit
     flags = int(m.opt.disableflags)
-    springs, dampers = not flags & int(off.mjDSBL_SPRING), not flags & int(off.mjDSBL_DAMPER)
-    tree = read_tree(m, names, springs=springs, dampers=dampers)
+    left_out = {
+        name
+        for flag, fields in (
+            (off.mjDSBL_SPRING, ("stiffness", "rest")),
+            (off.mjDSBL_DAMPER, ("damping",)),
+            (off.mjDSBL_FRICTIONLOSS, ("friction",)),
+            (off.mjDSBL_LIMIT, ("lower", "upper", "range")),
+            (off.mjDSBL_CONSTRAINT, ("friction", "lower", "upper", "range")),
+        )
+        if flags & int(flag)
+        for name in fields
+    }
+    tree = read_tree(m, names, left_out)
     own = frames(m, tree, names)
-    ties = equalities(mujoco, m, tree, names, {frame.name for frame in own})
+    taken = {frame.name for frame in own}
+    ties = equalities(mujoco, m, tree, names, taken)
     if flags & (int(off.mjDSBL_EQUALITY) | int(off.mjDSBL_CONSTRAINT)):
         ties = type(ties)((), (), ())
-    driven = actuators(mujoco, m, names)
-    omissions = tuple(unsupported(mujoco, m, names, ties.skipped, driven))
+    driven, sensed = actuators(mujoco, m, names), read_sensors(mujoco, m, tree, names, taken)
+    omissions = tuple(unsupported(mujoco, m, names, ties.skipped, driven)) + sensed.omissions
     return Model(
         text_at(m.names, 0) or "robot",
         tree.joints,
-        (*own, *ties.frames),
+        (*own, *ties.frames, *sensed.frames),
         (0.0, 0.0, 0.0) if flags & int(off.mjDSBL_GRAVITY) else vector(m.opt.gravity + 0.0),
         tuple(shapes(mujoco, m, tree, names)),
         ties.constraints,
         tree.base_inertia,
         actuators=driven,
-        tendons=tendons(m, names, springs=springs, dampers=dampers),
-        sensors=sensors(mujoco, m, names),
+        tendons=tendons(m, names, left_out),
+        sensors=sensed.sensors,
         postures=_postures(m, names, driven),
         warnings=(*notes, *omissions),
         omissions=omissions,

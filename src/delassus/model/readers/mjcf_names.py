@@ -7,9 +7,12 @@ joint name_joint; name_joint2, name_joint3 and so on if there is such a frame, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+_SHOWN: Final = 5
+"""Names that a sentence lists."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,12 @@ def read_names(m: Any) -> MjcfNames:
 def text_at(names: bytes, address: int) -> str:
     """The text that begins at an address of MuJoCo's names or paths and ends with a zero."""
     return names[address : names.index(b"\0", address)].decode(errors="replace")
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The first of some names, and how many there are more."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _named(given: list[str], defaults: list[str]) -> list[str]:

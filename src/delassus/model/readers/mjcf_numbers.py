@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from delassus.errors import short
+from delassus.model.readers.documents.mjcf_places import Places
+from delassus.model.readers.documents.xml import MAX_MAGNITUDE, Element, ModelFileError
 from delassus.model.readers.mjcf_names import MjcfNames
-from delassus.model.readers.mjcf_places import Places
-from delassus.model.readers.xml import MAX_MAGNITUDE, Element, ModelFileError
 
 _TURN = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
 _MASS = ("mass", "density", "size", "fromto")

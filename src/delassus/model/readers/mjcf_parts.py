@@ -7,14 +7,15 @@ its placement here is that of the file's own frame again.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from delassus.model.equality import Connect, Equality, JointCoupling, TendonCoupling, WeldEquality
-from delassus.model.parts import FileSensor, Frame, Geometry
-from delassus.model.placement import vector
+from delassus.model.parts import Frame, Geometry
+from delassus.model.placement import ZERO, vector
 from delassus.model.readers.mjcf_contact import contact_fields
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
 from delassus.model.readers.mjcf_tree import BALL, FREE, MjcfTree, placement
@@ -25,6 +26,7 @@ _CONNECT, _WELD, _JOINT, _TENDON = range(4)  # mjtEq
 _SITE = 6  # mjOBJ_SITE
 WRAP_JOINT, _WRAP_PULLEY, WRAP_SITE = 1, 2, 3  # mjtWrap
 _LEAST = 1e-15  # mjMINVAL
+_GROUPS = 30  # actuators of groups up to this number can be switched off
 _IN_PARENT = 1  # mjTRN_JOINTINPARENT
 _DRIVES = ("joint", "joint", "slider-crank", "tendon", "site", "body")  # mjtTrn
 
@@ -125,19 +127,22 @@ def equalities(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames, taken: set
 
 
 def _anchor(name: str, number: str, taken: set[str]) -> str:
-    frame = f"{name}_{number}"
+    return free_name(f"{name}_{number}", taken)
+
+
+def free_name(frame: str, taken: set[str]) -> str:
+    """A name for a frame that is not taken; it is from then on."""
     while frame in taken:
         frame += "_anchor"
     taken.add(frame)
     return frame
 
 
-def tendons(m: Any, names: MjcfNames, springs: bool = True, dampers: bool = True) -> tuple[Tendon, ...]:
-    """The tendons, with or without their springs and dampers."""
-    every = (_tendon(m, names, t) for t in range(m.ntendon))
-    left_out: dict[str, Any] = {} if springs else {"stiffness": 0.0, "rest": ()}
-    left_out |= {} if dampers else {"damping": 0.0}
-    return tuple(replace(tendon, **left_out) for tendon in every)
+def tendons(m: Any, names: MjcfNames, left_out: Collection[str] = ()) -> tuple[Tendon, ...]:
+    """The tendons, without some of their fields."""
+    none = {"stiffness": 0.0, "rest": (), "damping": 0.0, "range": ()}
+    changed: dict[str, Any] = {name: value for name, value in none.items() if name in left_out}
+    return tuple(replace(_tendon(m, names, t), **changed) for t in range(m.ntendon))
 
 
 def _tendon(m: Any, names: MjcfNames, t: int) -> Tendon:
@@ -177,8 +182,17 @@ def _wraps(m: Any, t: int) -> bool:
 
 
 def actuators(mujoco: Any, m: Any, names: MjcfNames) -> tuple[Actuator, ...]:
-    """The actuators."""
-    return tuple(_actuator(mujoco, m, names, i) for i in range(len(names.actuators)))
+    """The actuators; those that the file switches off, all or by their group, have no force."""
+    off, flags = mujoco.mjtDisableBit, int(m.opt.disableflags)
+    every = [_actuator(mujoco, m, names, i) for i in range(len(names.actuators))]
+    if flags & int(off.mjDSBL_CLAMPCTRL):
+        every = [replace(one, control_range=()) for one in every]
+    for i, one in enumerate(every):
+        group = int(m.actuator_group[i])
+        if flags & int(off.mjDSBL_ACTUATION) or (0 <= group <= _GROUPS and m.opt.disableactuator >> group & 1):
+            still: dict[str, Any] = {"gain": ZERO, "bias": ZERO, "law": "affine", "law_parameters": ()}
+            every[i] = replace(one, **still, kind="affine", force_range=())
+    return tuple(every)
 
 
 def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
@@ -243,41 +257,3 @@ def _muscle(m: Any, i: int, bias: str) -> tuple[float, ...]:
 def _enum(kinds: Any, value: int) -> str:
     """MuJoCo's own word for a value, in lower case: mjDYN_FILTER is "filter"."""
     return str(kinds(int(value)).name).partition("_")[2].lower()
-
-
-_ON: Final = {
-    "site": "accelerometer velocimeter gyro",
-    "joint": "jointpos jointvel ballquat ballangvel",
-    "actuator": "actuatorpos actuatorvel actuatorfrc",
-    "frame": "framepos framequat framelinvel frameangvel framelinacc frameangacc",
-    "body": "subtreecom subtreelinvel subtreeangmom",
-    "touch": "touch",
-}
-"""The kinds of sensors that are carried over, in MuJoCo's words, by what they are on."""
-
-
-def sensors(mujoco: Any, m: Any, names: MjcfNames) -> tuple[FileSensor, ...]:
-    """The sensors of the kinds in `_ON`; those that refer to other frames, or to inertial ones, are left out.
-
-    A touch sensor is one of its site's whole body.
-    """
-    types, objects = mujoco.mjtSensor, mujoco.mjtObj
-    kinds = {
-        int(getattr(types, f"mjSENS_{kind.upper()}")): (kind, on) for on, some in _ON.items() for kind in some.split()
-    }
-    frames = {int(objects.mjOBJ_SITE): names.sites, int(objects.mjOBJ_XBODY): names.bodies}
-    found = []
-    for k in range(m.nsensor):
-        kind, on = kinds.get(int(m.sensor_type[k]), ("", ""))
-        at, name = int(m.sensor_objid[k]), text_at(m.names, m.name_sensoradr[k])
-        table = {"site": names.sites, "joint": names.joints, "actuator": names.actuators}.get(on, ())
-        if on == "frame" and m.sensor_refid[k] < 0:
-            table = frames.get(int(m.sensor_objtype[k]), ())
-        elif on == "body" and m.body_jntnum[at] > 0:
-            table = names.bodies
-        elif on == "touch":
-            at, table = int(m.site_bodyid[at]), names.bodies
-        if name and len(table):
-            same = {"ballquat": "jointpos", "ballangvel": "jointvel"}
-            found.append(FileSensor(name, same.get(kind, kind), table[at]))
-    return tuple(found)

@@ -8,6 +8,7 @@ by its coordinates alone.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,8 +49,8 @@ def our_quaternion(quat: ArrayLike) -> NDArray[np.float64]:
     return np.roll(np.asarray(quat, float), -1)
 
 
-def read_tree(m: Any, names: MjcfNames, springs: bool = True, dampers: bool = True) -> MjcfTree:
-    """The tree of an `MjModel`, with or without the springs and dampers of its joints."""
+def read_tree(m: Any, names: MjcfNames, left_out: Collection[str] = ()) -> MjcfTree:
+    """The tree of an `MjModel`, without some fields of its joints."""
     bodies: list[tuple[int, Placement]] = [(WORLD, HERE)]
     joints: list[dict[str, Any]] = []
     base, compensated = Inertia(), dict[int, Inertia]()
@@ -62,13 +63,12 @@ def read_tree(m: Any, names: MjcfNames, springs: bool = True, dampers: bool = Tr
             anchor = m.jnt_pos[j] + 0.0 if isinstance(kind, Revolute | Spherical) else anchor
             start = HERE if isinstance(kind, Free) else at * Placement.of(p=anchor) * _back(m, j, kind)
             fields = {"name": names.joints[j], "kind": kind, "parent": parent, "placement": start, "inertia": Inertia()}
-            left_out = (() if springs else ("stiffness", "rest")) + (() if dampers else ("damping",))
             found = _coefficients(m, j, kind)
             joints.append(fields | {key: values for key, values in found.items() if key not in left_out})
             parent, at = len(joints) - 1, Placement.of(p=0.0 - anchor)
         bodies.append((parent, at))
         own = Inertia.of(m.body_mass[b], ZERO, np.diag(m.body_inertia[b]))
-        own = own.moved(at * placement(m.body_ipos[b], m.body_iquat[b]))
+        own = own.transform(at * placement(m.body_ipos[b], m.body_iquat[b]))
         if parent != WORLD and m.body_gravcomp[b] * own.mass:
             share = Inertia.of(m.body_gravcomp[b] * own.mass, own.com)
             compensated[parent] = compensated.get(parent, Inertia()) + share

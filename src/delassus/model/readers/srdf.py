@@ -13,7 +13,7 @@ from itertools import product
 
 from delassus.model.model import Model
 from delassus.model.parts import Posture
-from delassus.model.readers.xml import Element, read_xml
+from delassus.model.readers.documents.xml import Element, read_xml
 
 
 def with_srdf(model: Model, data: str | bytes, file: str = "<string>") -> Model:

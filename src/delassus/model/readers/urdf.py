@@ -25,11 +25,11 @@ from delassus.model.model import Model
 from delassus.model.moments import negative_moment
 from delassus.model.parts import WORLD, WORLD_FRAME, ContactRules, Frame, Geometry, Joint, is_world
 from delassus.model.placement import Inertia, Placement
+from delassus.model.readers.documents.xml import Element, read_xml
 from delassus.model.readers.srdf import with_srdf
 from delassus.model.readers.urdf_geometry import Packages, PathName, Shapes, expanded
 from delassus.model.readers.urdf_parts import Limits, inertia, joint_kind, limits, origin, triangle_warning
 from delassus.model.readers.urdf_tree import UrdfTree, read_tree, resolved_mimics
-from delassus.model.readers.xml import Element, read_xml
 
 Root: TypeAlias = Literal["fixed", "free"]
 MimicMode: TypeAlias = Literal["reduce", "ignore"]
@@ -146,10 +146,10 @@ class _Builder:
         if moment is not None:
             self.suspects.append((link, body, moment))
         if body == WORLD:
-            self.base += own.moved(placement)
+            self.base += own.transform(placement)
         else:
             carried, total = self.bodies[body]
-            self.bodies[body] = (carried, total + own.moved(placement))
+            self.bodies[body] = (carried, total + own.transform(placement))
 
     def _link_name(self, link: Element, body: int, placement: Placement) -> str:
         """The name of a link's frame: the link's own, unless it is that of the world and the link is elsewhere."""

@@ -22,8 +22,8 @@ from delassus.common.checks import elements
 from delassus.errors import BadArgument, short
 from delassus.model.parts import Geometry
 from delassus.model.placement import Placement
+from delassus.model.readers.documents.xml import Element
 from delassus.model.readers.urdf_parts import origin
-from delassus.model.readers.xml import Element
 
 PathName: TypeAlias = str | os.PathLike[str]
 Packages: TypeAlias = PathName | Iterable[PathName] | Mapping[str, PathName]

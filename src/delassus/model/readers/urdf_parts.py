@@ -11,7 +11,7 @@ from delassus.errors import short
 from delassus.model.joints import Free, JointKind, Planar, Prismatic, Revolute
 from delassus.model.moments import principal_moments, violates_triangle
 from delassus.model.placement import ZERO, Inertia, Placement, Vector, rotation_from_rpy, vector
-from delassus.model.readers.xml import Element
+from delassus.model.readers.documents.xml import Element
 
 NO_LIMIT = float("inf")
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -81,7 +81,7 @@ def inertia(link: Element) -> Inertia:
     ixx, iyy, izz = (moments_element.measures(name, 1)[0] for name in _MOMENTS)
     ixy, ixz, iyz = (moments_element.measures(name, 1, (0.0,))[0] for name in _PRODUCTS)
     rotational = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    return Inertia.of(mass, ZERO, rotational).moved(origin(inertial))
+    return Inertia.of(mass, ZERO, rotational).transform(origin(inertial))
 
 
 def triangle_warning(link: Element, body: Inertia) -> list[str]:

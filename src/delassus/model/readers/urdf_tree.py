@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from delassus.errors import short
 from delassus.model.joints import JointKind
 from delassus.model.parts import Mimic
-from delassus.model.readers.xml import Element
+from delassus.model.readers.documents.xml import Element
 
 _SDF = " This looks like SDF, which is not read; convert it to URDF."
 _OTHER_FORMATS = {"mujoco": ' This is MJCF; load it with format="mjcf", or none.', "sdf": _SDF, "gazebo": _SDF}

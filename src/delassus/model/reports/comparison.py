@@ -48,6 +48,10 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
 
     The names of the models, their warnings and postures are not compared, nor the folders of meshes. `tolerance` is
     relative.
+
+    >>> arm = dl.load("pendulum")
+    >>> bool(dl.model.compare(arm, arm.with_gravity((0.0, 0.0, -1.62))))
+    True
     """
     for model in (first, second):
         expect("a model to compare", model, Model, 'delassus.load("robot.urdf")')
@@ -128,7 +132,7 @@ def _flat(model: Model, item: Any) -> dict[str, Any]:
         elif isinstance(value, Placement):
             found |= {"rotation": value.rotation, "translation": value.translation}
         elif isinstance(value, Inertia):
-            found |= {"mass": value.mass, "centre of mass": value.com, "rotational inertia": value.rotational}
+            found |= {"mass": value.mass, "center of mass": value.com, "rotational inertia": value.rotational}
         else:
             found[field] = value
     return found

@@ -24,7 +24,7 @@ _HEAVY_ON_LIGHT = 1000.0
 
 @dataclass(frozen=True)
 class BodyMasses:
-    """The body that a joint carries: mass [kg], centre of mass [m] in its frame, principal moments [kg·m²] about it,
+    """The body that a joint carries: mass [kg], center of mass [m] in its frame, principal moments [kg·m²] about it,
     the radii of gyration [m] that go with them, and the `reach` [m] of its shapes from their middle, if they tell."""
 
     joint: str
@@ -45,10 +45,15 @@ class MassReport:
 
 
 def mass_report(model: Model) -> MassReport:
-    """The report on a model. Meshes and planes tell no size: a body is measured by its other shapes."""
+    """The report on a model. Meshes and planes tell no size: a body is measured by its other shapes.
+
+    >>> report = dl.model.mass_report(dl.load("double_pendulum"))
+    >>> report is not None
+    True
+    """
     expect("the model", model, Model, 'delassus.load("robot.urdf")')
     bodies, warnings = [], []
-    carried = _carried_masses(model)
+    carried = _subtree_masses(model)
     for i, joint in enumerate(model.joints):
         body = joint.inertia
         ball = _bounding_ball([shape for shape in model.geometries if shape.joint == i])
@@ -69,7 +74,7 @@ def mass_report(model: Model) -> MassReport:
     return MassReport(tuple(bodies), model.mass, tuple(warnings))
 
 
-def _carried_masses(model: Model) -> list[float]:
+def _subtree_masses(model: Model) -> list[float]:
     """The mass of every body with all that hangs on it."""
     total = [joint.inertia.mass for joint in model.joints]
     for i in reversed(range(len(total))):
@@ -90,12 +95,12 @@ def _moment_warnings(name: str, body: Inertia, moments: Vector) -> list[str]:
 
 
 def _size_warnings(name: str, body: Inertia, radius: float, middle: NDArray[np.float64], reach: float) -> list[str]:
-    """A body within a ball has its centre there, and no radius of gyration beyond the ball's."""
+    """A body within a ball has its center there, and no radius of gyration beyond the ball's."""
     found = []
     away = float(np.linalg.norm(np.array(body.com) - middle))
     if away > reach:
         found.append(
-            f"the centre of mass of {name!r} is {away:.3g} m from the middle of its shapes, which reach {reach:.3g} m."
+            f"the center of mass of {name!r} is {away:.3g} m from the middle of its shapes, which reach {reach:.3g} m."
         )
     if radius > reach:
         found.append(

@@ -24,7 +24,11 @@ _ROUNDING = 1e-12  # relative to the trace: what a body at the border may be bey
 
 
 class ParameterStatus(Sentences):
-    """What is wrong with a set of parameters; `sentence` says it in words."""
+    """What is wrong with a set of parameters; `sentence` says it in words.
+
+    >>> all(status.sentence for status in dl.model.ParameterStatus)
+    True
+    """
 
     PHYSICAL = 0, "The parameters are physical."
     PSEUDO_INERTIA = 1, "The moments of inertia are those of no body of this mass: the pseudo-inertia is not positive."
@@ -41,6 +45,11 @@ class ParameterCheck:
     Attributes:
         names: The parts of the parameters, such as "inertia:knee".
         by_part: (…, parts) numbers of `ParameterStatus`.
+
+    >>> robot = dl.load("pendulum").parametric("inertia")
+    >>> check = dl.model.check_parameters(robot, robot.pack({}))
+    >>> isinstance(check, dl.model.ParameterCheck)
+    True
     """
 
     names: tuple[str, ...]
@@ -70,6 +79,9 @@ def check_parameters(model: ParametricModel, parameters: ArrayLike) -> Parameter
     Args:
         model: The model that has the parameters.
         parameters: One set, or a batch.
+
+    >>> robot = dl.load("pendulum").parametric("inertia")
+    >>> check = dl.model.check_parameters(robot, robot.pack({}))
     """
     expect("the model", model, ParametricModel, 'model.parametric("inertia")')
     p = np.asarray(parameters, float)
@@ -104,7 +116,7 @@ def _status(kind: str, x: NDArray[np.float64]) -> Any:
 def _is_density(x: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether the pseudo-inertia is positive semidefinite, for masses that are not negative.
 
-    By the second moments about the centre, Σ - h hᵀ/m: they have one unit, so that rounding can be told from them. A
+    By the second moments about the center, Σ - h hᵀ/m: they have one unit, so that rounding can be told from them. A
     body without mass has no first moment.
     """
     mass, h = x[..., 0], x[..., 1:4]

@@ -20,7 +20,7 @@ from delassus.particles.algebra.pattern import Pattern
 Array = NDArray[np.float64]
 
 WIDEST: Final = 8
-"""Up to so many nodes between neighbours a band is faster than fronts."""
+"""Up to so many nodes between neighbors a band is faster than fronts."""
 
 
 class Band:

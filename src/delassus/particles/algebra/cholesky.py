@@ -102,7 +102,7 @@ class Fronts:
             self.fronts.append(
                 _Front(
                     slice(3 * begin, 3 * end),
-                    _spread(boundary),
+                    _expand_nodes(boundary),
                     here,
                     tuple(children[s]),
                     runs,
@@ -198,7 +198,7 @@ class Cholesky:
             blas.dtrsv(own, y, lower=1, trans=1, overwrite_x=1)
 
 
-def _spread(nodes: Ints) -> Ints:
+def _expand_nodes(nodes: Ints) -> Ints:
     return (3 * nodes[:, None] + np.arange(3)).reshape(-1)
 
 

@@ -26,13 +26,13 @@ class MemoryWillNotSuffice(DelassusError, RuntimeError):
 
     def __init__(self, what: str, needed: float, available: float, remedy: str) -> None:
         super().__init__(
-            f"{what} needs some {_told(needed)}, and {_told(available)} of memory are free. Take fewer particles, or "
-            f"{remedy}."
+            f"{what} needs about {_format_size(needed)} of memory, and {_format_size(available)} are free. "
+            f"Take fewer particles, or {remedy}."
         )
         self.needed, self.available = needed, available
 
 
-def needed_memory(particles: Particles) -> float:
+def required_memory(particles: Particles) -> float:
     """Bytes that the matrices of a step take, without factors."""
     pairs = sum(len(group) * group.kind.points**2 for group in particles.elements)
     return 8.0 * (9 * 3 * pairs + 40 * pairs + 60 * particles.nodes)
@@ -40,7 +40,7 @@ def needed_memory(particles: Particles) -> float:
 
 def check_memory(particles: Particles) -> None:
     """Raise if the matrices of a step will not fit."""
-    check_bytes(f"a step of {particles!r}", needed_memory(particles))
+    check_bytes(f"a step of {particles!r}", required_memory(particles))
 
 
 def check_bytes(what: str, needed: float, remedy: str = "the method 'cg', which needs no factor") -> None:
@@ -50,5 +50,5 @@ def check_bytes(what: str, needed: float, remedy: str = "the method 'cg', which 
         raise MemoryWillNotSuffice(what, needed, available, remedy)
 
 
-def _told(size: float) -> str:
+def _format_size(size: float) -> str:
     return f"{size / 1e9:.3g} GB"

@@ -41,7 +41,7 @@ class Pattern:
         self.sums = [_sum(np.searchsorted(keys, pair), len(keys)) for pair in pairs]
 
     @classmethod
-    def extended(cls, base: Pattern, groups: Sequence[NDArray[np.int64]]) -> Pattern:
+    def extend(cls, base: Pattern, groups: Sequence[NDArray[np.int64]]) -> Pattern:
         """The pattern of `base` and of other groups of elements; its `sums` are of those."""
         pattern = cls.__new__(cls)
         pairs = [_pairs(group, base.nodes) for group in groups]
@@ -54,7 +54,7 @@ class Pattern:
         """How many there are."""
         return len(self.indices)
 
-    def summed(self, parts: Iterable[tuple[int, Array]]) -> Array:
+    def sum_blocks(self, parts: Iterable[tuple[int, Array]]) -> Array:
         """The blocks (blocks, 3, 3) of the sum of groups' blocks (e, k, k, 3, 3), given with the groups' numbers."""
         total: Any = None
         for number, part in parts:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.types import ArrayLike
-from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
+from delassus.particles.description.checks import ParticlesError, check_indices, finite, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import solid
 from delassus.particles.description.particles import Particles
@@ -43,23 +43,27 @@ def block(
         poisson: Poisson's ratio, from 0 to less than ½.
         pinned: "bottom", "top", or numbers of particles.
         **others: As of `Particles`.
+
+    >>> dl.particles.block(cells=(1, 1, 1)).n
+    8
     """
     sides, middle = finite("size", size, (3,), least=0.0, above=True), finite("center", center, (3,))
     positive(density=density)
     each: Any = (cells,) * 3 if np.ndim(cells) == 0 else cells
-    counts = [whole_number("cells", k) for k in each]
+    counts = [check_integer("cells", k) for k in each]
     if len(counts) != 3:
         raise ParticlesError(f"cells is {cells!r}; a block has some in each of three directions.", code="wrong-shape")
     axes = [middle[k] + sides[k] * np.linspace(-0.5, 0.5, counts[k] + 1) for k in range(3)]
     x = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
     number = np.arange(len(x)).reshape([k + 1 for k in counts])
-    tetrahedra = _six_each(number)
+    tetrahedra = _split_cells(number)
     names = {"bottom": number[:, :, 0].reshape(-1), "top": number[:, :, -1].reshape(-1)}
     if isinstance(pinned, str) and pinned not in names:
         raise ParticlesError(
-            f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.", code="unknown-option"
+            f"pinned is {pinned!r}; it must be one of {', '.join(names)}, or numbers of particles.",
+            code="unknown-option",
         )
-    held = names[pinned] if isinstance(pinned, str) else numbered("pinned", pinned, len(x))
+    held = names[pinned] if isinstance(pinned, str) else check_indices("pinned", pinned, len(x))
     share = density * float(np.prod(sides)) / (24.0 * float(np.prod(counts)))  # a quarter of a tetrahedron's
     masses = share * np.bincount(tetrahedra.reshape(-1), minlength=len(x)).astype(float)
     options: dict[str, Any] = {"faces": _outside(tetrahedra), "name": "block"} | others
@@ -69,7 +73,7 @@ def block(
 def solids(positions: ArrayLike, tetrahedra: ArrayLike, young: float, poisson: float) -> Elements:
     """Rubber [Pa] in tetrahedra (e, 4) of particles at positions (n, 3), which are those at rest [m]."""
     x = np.asarray(positions, float)
-    points = numbered("tetrahedra", tetrahedra, len(x), (-1, 4))
+    points = check_indices("tetrahedra", tetrahedra, len(x), (-1, 4))
     positive(young=young)
     if not 0.0 <= poisson < 0.5:
         raise ParticlesError(
@@ -88,7 +92,7 @@ def solids(positions: ArrayLike, tetrahedra: ArrayLike, young: float, poisson: f
     return Elements(solid, points, np.concatenate([lame, np.linalg.inv(edges).reshape(-1, 9)], 1))
 
 
-def _six_each(number: Ints) -> Ints:
+def _split_cells(number: Ints) -> Ints:
     """(6 cells, 4) tetrahedra: of each cell, along all ways of its edges from one corner to the opposite one."""
     found = []
     for order in permutations(range(3)):

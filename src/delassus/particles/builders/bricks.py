@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.types import ArrayLike
 from delassus.particles.description.bodies import Bricks
 from delassus.particles.description.checks import finite, positive
@@ -37,8 +37,11 @@ def tower(
         friction: Between bricks, and on the ground.
         obstacles: What it stands on.
         **others: As of `Particles`.
+
+    >>> len(dl.particles.tower(bricks=12, around=6).bricks.masses)
+    12
     """
-    bricks, around = whole_number("bricks", bricks), whole_number("around", around)
+    bricks, around = check_integer("bricks", bricks), check_integer("around", around)
     a, b, c = finite("half", half, (3,), least=0.0, above=True)
     positive(density=density)
     k = np.arange(bricks)

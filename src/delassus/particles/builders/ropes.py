@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.types import ArrayLike
-from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
+from delassus.particles.description.checks import ParticlesError, check_indices, finite, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import bend, stretch
 from delassus.particles.description.particles import Particles
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 def line(start: Any, end: Any, segments: int, length: float | None = None) -> Array:
     """Points (segments + 1, 3) from start to end; if `length` is longer, along a hanging arc of that length."""
-    a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), whole_number("segments", segments)
+    a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), check_integer("segments", segments)
     if length is not None:
         positive(length=length)
     span = float(np.linalg.norm(b - a))
@@ -63,17 +63,17 @@ def _masses(lengths: Array, density: float) -> Array:
     return m
 
 
-def held_of_line(pinned: Any, n: int) -> NDArray[np.int64]:
+def pinned_on_line(pinned: Any, n: int) -> NDArray[np.int64]:
     """The particles of a line that are pinned, by the names of ends or by their numbers."""
     names = {"none": [], "start": [0], "end": [n - 1], "both": [0, n - 1], "clamped": [0, 1]}
     if isinstance(pinned, str):
         if pinned not in names:
             raise ParticlesError(
-                f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.",
+                f"pinned is {pinned!r}; it must be one of {', '.join(names)}, or numbers of particles.",
                 code="unknown-option",
             )
         return np.array(names[pinned], int)
-    return numbered("pinned", pinned, n)
+    return check_indices("pinned", pinned, n)
 
 
 def rope(
@@ -100,6 +100,9 @@ def rope(
         bending: EI [N·m²]; 0 for none.
         pinned: "none", "start", "end", "both", "clamped" (the first two particles), or numbers of particles.
         **others: As of `Particles`: obstacles, friction, gravity, …
+
+    >>> dl.particles.rope(segments=10).n
+    11
     """
     x = line(start, end, segments, length)
     edges = np.stack([np.arange(segments), np.arange(1, segments + 1)], 1)
@@ -107,7 +110,7 @@ def rope(
     rest = np.full(segments, (lengths.sum() if length is None else length) / segments)
     positive(density=density, length=float(rest[0]), stiffness=1.0 if stiffness is None else stiffness)
     finite("bending", bending, (), least=0.0)
-    held = held_of_line(pinned, len(x))
+    held = pinned_on_line(pinned, len(x))
     edges, rest_of = _alive(edges, held, len(x), stiffness is None), rest[0]
     C = None if stiffness is None else rest_of / stiffness
     elements = [Elements(stretch, edges, np.full((len(edges), 1), rest_of), C)]
@@ -127,7 +130,11 @@ def chain(
     pinned: str | ArrayLike = "both",
     **others: Any,
 ) -> Particles:
-    """A chain: an inextensible rope of rigid links, as of `rope`."""
+    """A chain: an inextensible rope of rigid links, as of `rope`.
+
+    >>> dl.particles.chain(links=4).n
+    5
+    """
     named = {"name": "chain"} | others
     return rope(start, end, links, length=length, density=density, stiffness=None, pinned=pinned, **named)
 
@@ -154,6 +161,9 @@ def ribbon(
         bending: EI of the whole ribbon [N·m²].
         pinned: As of `rope`, of its cross-sections.
         **others: As of `Particles`.
+
+    >>> dl.particles.ribbon(segments=4).n
+    10
     """
     positive(width=width, density=density)
     finite("bending", bending, (), least=0.0)
@@ -168,7 +178,7 @@ def ribbon(
     k = len(middle)
     x = np.concatenate([middle - across, middle + across])
     left, right = np.arange(k), np.arange(k, 2 * k)
-    held_sections = held_of_line(pinned, k)
+    held_sections = pinned_on_line(pinned, k)
     held = np.concatenate([left[held_sections], right[held_sections]])
     pairs = [(left[:-1], left[1:]), (right[:-1], right[1:]), (left, right), (left[:-1], right[1:])]
     edges = _alive(np.concatenate([np.stack(pair, 1) for pair in pairs]), held, 2 * k, True)

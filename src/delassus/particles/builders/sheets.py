@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.options import Options, Shortcuts
 from delassus.common.types import ArrayLike
 from delassus.particles.builders.ropes import _alive
-from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
+from delassus.particles.description.checks import ParticlesError, check_indices, finite, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import bend, stretch
 from delassus.particles.description.particles import Particles
@@ -24,25 +24,26 @@ Ints = NDArray[np.int64]
 def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
     """Points of a horizontal rectangle (rows · columns, 3), and their numbers (rows, columns)."""
     wide, deep = finite("size", size, (2,), least=0.0, above=True)
-    columns, rows = (whole_number("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
+    columns, rows = (check_integer("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
     x, y = np.linspace(-0.5, 0.5, columns + 1) * wide, np.linspace(-0.5, 0.5, rows + 1) * deep
     X, Y = np.meshgrid(x, y)
     points = np.stack([X, Y, np.zeros_like(X)], -1).reshape(-1, 3) + finite("center", center, (3,))
     return points, np.arange(len(points)).reshape(X.shape)
 
 
-def held_of(pinned: Any, number: Ints) -> Ints:
+def pinned_on_grid(pinned: Any, number: Ints) -> Ints:
     """The particles of a grid that are pinned, by names of edges and corners or by their numbers."""
     edges = {"left": number[:, 0], "right": number[:, -1], "front": number[0], "back": number[-1]}
     corners = number[[0, 0, -1, -1], [0, -1, 0, -1]]
     names = edges | {"corners": corners, "edges": np.concatenate(list(edges.values())), "none": number[:0, 0]}
     chosen = [pinned] if isinstance(pinned, str) else pinned
     if not np.size(chosen) or not any(isinstance(name, str) for name in chosen):
-        return numbered("pinned", chosen, number.size)
+        return check_indices("pinned", chosen, number.size)
     for name in chosen:
         if name not in names:
             raise ParticlesError(
-                f"pinned has {name!r}; it is one of {', '.join(names)}, or numbers of particles.", code="unknown-option"
+                f"pinned has {name!r}; it must be one of {', '.join(names)}, or numbers of particles.",
+                code="unknown-option",
             )
     return np.unique(np.concatenate([names[name] for name in chosen]))
 
@@ -67,10 +68,13 @@ def net(
         stiffness: EA of a cord [N]; None makes cords inextensible.
         pinned: "left", "right", "front", "back", "edges", "corners", "none", some of these, or numbers of particles.
         **others: As of `Particles`.
+
+    >>> dl.particles.net(cells=(3, 3)).n
+    16
     """
     points, number = grid(size, cells, center)
     positive(density=density, stiffness=1.0 if stiffness is None else stiffness)
-    held = held_of(pinned, number)
+    held = pinned_on_grid(pinned, number)
     edges = np.concatenate([_pairs(number[:, :-1], number[:, 1:]), _pairs(number[:-1], number[1:])])
     edges = _alive(edges, held, len(points), stiffness is None)
     rest = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
@@ -89,6 +93,9 @@ class Fabric(Options):
         shearing: The same along diagonals [N/m].
         bending: Moment of its width for its curvature [N·m]; 0 for none.
         damping: Of stretching and shearing, as the time in which a stretch would be lost [s].
+
+    >>> dl.particles.Fabric(density=0.3).density
+    0.3
     """
 
     density: float = 0.2
@@ -119,6 +126,9 @@ def cloth(
         fabric: A `Fabric`: density, stretching, shearing, bending, damping.
         pinned: As of `net`.
         **others: Fields of the fabric, and as of `Particles`.
+
+    >>> dl.particles.cloth(cells=(3, 3)).n
+    16
     """
     own = {name: others.pop(name) for name in _FABRIC.names & others.keys()}
     (fabric,) = _FABRIC.fill(own, fabric=fabric)
@@ -148,7 +158,7 @@ def cloth(
                 elements.append(Elements(bend, threes, numbers, np.full(len(threes), step / (bending * apart))))
     quads = np.stack([number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]], -1).reshape(-1, 4)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    held = held_of(pinned, number)
+    held = pinned_on_grid(pinned, number)
     options: dict[str, Any] = {"faces": faces, "name": "cloth"} | others
     return Particles(points, _masses(number, size, density), elements, held, **options)
 

@@ -62,7 +62,7 @@ def bricks_on(
     else:
         body, corner = np.repeat(np.arange(b), 8), np.tile(np.arange(8), b)
         points = centers[body] + np.einsum("bij,bcj->bci", R, _CORNERS * bricks.half[:, None, :]).reshape(-1, 3)
-        gap, normal = obstacle.touched(points)
+        gap, normal = obstacle.gap_and_normal(points)
     arm = points - centers[body]
     towards = -np.einsum("ij,ij->i", normal, v[n + body] + np.cross(v[n + b + body], arm))
     near = np.flatnonzero(gap < 2.0 * (h * np.maximum(towards, 0.0) + fall))
@@ -105,6 +105,6 @@ def box_contacts(
 
 
 def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:
-    """(c, 3, 2, 3) rows of a body's linear and angular velocity at `arm` (c, 3) from its centre, along a frame."""
+    """(c, 3, 2, 3) rows of a body's linear and angular velocity at `arm` (c, 3) from its center, along a frame."""
     rows = sign * frame.mT
     return np.stack([rows, np.cross(arm[:, None, :], rows)], 2)

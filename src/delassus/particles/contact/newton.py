@@ -51,13 +51,13 @@ def by_guesses(
             best, least, since = pushed, error, made
         if error <= tolerance or made == iterations or made - since > _PATIENCE or not np.isfinite(error):
             break
-        N, offset = _guessed(pushed, sigma, d, friction)
+        N, offset = _linearize_contacts(pushed, sigma, d, friction)
         new, sigma = operator.answer(N, offset.reshape(-1), g)
         pushed = new.reshape(-1, 3)
     return np.asarray(project(best, friction)).reshape(-1), float(least), made
 
 
-def _guessed(pushed: Array, sigma: Array, d: Array, friction: float) -> tuple[Array, Array]:
+def _linearize_contacts(pushed: Array, sigma: Array, d: Array, friction: float) -> tuple[Array, Array]:
     """N (c, 3, 3) and offsets (c, 3) of λ = offset - N σ, near an impulse and a velocity."""
     towards = pushed - sigma / d[:, None]
     normal, slip = towards[:, 2], np.hypot(towards[:, 0], towards[:, 1])

@@ -48,7 +48,7 @@ class ContactOperator:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(m, m)."""
+        """The shape (m, m) of the operator."""
         return (self.J.shape[0], self.J.shape[0])
 
     def apply(self, x: Array) -> Array:
@@ -71,10 +71,10 @@ class ContactOperator:
             stop = start + len(touches.gap)
             parts.append((number, np.einsum("crai,crs,csbj->cabij", touches.rows, N[start:stop], touches.rows)))
             start = stop
-        blocks += pattern.summed(parts)
+        blocks += pattern.sum_blocks(parts)
         self._damping = None  # the factor that was kept is overwritten
         asked = offset - (N @ g.reshape(-1, 3, 1)).reshape(-1)
-        sigma = self.J @ self.system.completed(factor.factor(blocks)).solve(self.JT @ asked) + g
+        sigma = self.J @ self.system.complete_factor(factor.factor(blocks)).solve(self.JT @ asked) + g
         return offset - (N @ sigma.reshape(-1, 3, 1)).reshape(-1), np.asarray(sigma)
 
     def diagonal(self) -> Array:
@@ -98,8 +98,8 @@ class ContactOperator:
                 D = damping[start:stop].reshape(-1, 3)
                 parts.append((number, np.einsum("crai,cr,crbj->cabij", touches.rows, 1.0 / D, touches.rows)))
                 start = stop
-            blocks += pattern.summed(parts)
-            self._factor = self.system.completed(factor.factor(blocks))
+            blocks += pattern.sum_blocks(parts)
+            self._factor = self.system.complete_factor(factor.factor(blocks))
             self._damping = np.array(damping)
         return self._factor
 
@@ -107,7 +107,7 @@ class ContactOperator:
     def _pattern(self) -> tuple[Pattern, Any]:
         """The pattern of A with contacts, and an empty factor of it, kept while the pattern stays."""
         structure = self.system.structure
-        pattern = Pattern.extended(structure.pattern, [touches.nodes for touches in self.groups])
+        pattern = Pattern.extend(structure.pattern, [touches.nodes for touches in self.groups])
         if pattern.keys is structure.pattern.keys:
             if "plain" not in self.known:
                 self.known["plain"] = structure.new_factor()

@@ -13,27 +13,27 @@ from delassus.contact.problems.problem import ContactProblem
 from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.newton import by_guesses
 from delassus.particles.contact.operator import ContactOperator
-from delassus.particles.contact.sweeps import swept
-from delassus.particles.solvers.direct import refined
-from delassus.particles.solvers.system import Solved, System, ended
+from delassus.particles.contact.sweeps import sweep_to_tolerance
+from delassus.particles.solvers.direct import refine
+from delassus.particles.solvers.system import RowSolution, System, solve_status
 
 Array = NDArray[np.float64]
 
 
-class Touched(NamedTuple):
+class ContactOutcome(NamedTuple):
     """A solution with contacts: the impulses of contacts (c, 3), their error, iterations and status."""
 
-    solved: Solved
+    solved: RowSolution
     impulse: Array
     error: float
     iterations: int
     status: Status
 
 
-def touched(
+def solve_touches(
     system: System,
     factor: Any,
-    free: Solved,
+    free: RowSolution,
     groups: list[Touches],
     wanted: Array,
     friction: float,
@@ -42,7 +42,7 @@ def touched(
     tolerance: float,
     iterations: int,
     known: dict[str, Any],
-) -> Touched:
+) -> ContactOutcome:
     """From the solution without contacts, that with them.
 
     Args:
@@ -70,12 +70,12 @@ def touched(
             impulse, error = found, left
         if error <= tolerance:
             break
-    status = ended(error, tolerance)
+    status = solve_status(error, tolerance)
     push = operator.JT @ impulse
     change = factor.solve(push)
     v, pulled = free.v + change, free.impulse - (system.J @ change) / system.E
-    solved = refined(system, factor, v, pulled, 1e-10, 20, push)
-    return Touched(solved, impulse.reshape(-1, 3), error, made, status)
+    solved = refine(system, factor, v, pulled, 1e-10, 20, push)
+    return ContactOutcome(solved, impulse.reshape(-1, 3), error, made, status)
 
 
 def _by_problem(
@@ -88,4 +88,4 @@ def _by_problem(
     return np.asarray(found.impulse), error, int(found.iterations)
 
 
-_WAYS: Final = {"newton": by_guesses, "sequential_impulses": swept}
+_WAYS: Final = {"newton": by_guesses, "sequential_impulses": sweep_to_tolerance}

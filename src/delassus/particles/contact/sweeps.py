@@ -1,4 +1,4 @@
-"""Sequential impulses on contacts, coloured: contacts of one colour share no node and are done at once, in lanes.
+"""Sequential impulses on contacts, colored: contacts of one color share no node and are done at once, in lanes.
 
 For each contact, with the response D of its own three rows, the impulse that brings its velocity to zero is projected
 onto the cone, and what changed moves its nodes: v ← v + B⁻¹ J_cᵀ Δλ, with the blocks B of W. That needs W to be block
@@ -19,7 +19,7 @@ from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.operator import ContactOperator, contact_rows
 from delassus.particles.solvers.coloring import colors
 from delassus.particles.solvers.sweeps import SweepError, by_blocks, element_work, sweep_elements
-from delassus.particles.solvers.system import Solved, System, ended
+from delassus.particles.solvers.system import RowSolution, System, solve_status
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def contact_sweep(
     return v + (after - impulse) @ towards, after
 
 
-def swept(
+def sweep_to_tolerance(
     operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
 ) -> tuple[Array, float, int]:
     """Impulses (m,), the largest change of a velocity in the last sweep as a share of the largest of g, and sweeps."""
@@ -63,10 +63,10 @@ def swept(
     return impulse, change / scale, made
 
 
-def swept_together(
+def sweep_elements_and_contacts(
     system: System, groups: list[Touches], wanted: Array, friction: float, start: Array, v: Array, impulse: Array,
     tolerance: float, iterations: int,
-) -> tuple[Solved, Array]:  # fmt: skip
+) -> tuple[RowSolution, Array]:  # fmt: skip
     """Elements and contacts in the same sweeps, projected Gauss-Seidel: the solution, and impulses of contacts (m,)."""
     response = by_blocks(system)
     JT = contact_rows(groups, system.structure.particles.nodes).T
@@ -79,11 +79,11 @@ def swept_together(
         sweep_elements(elements, at, pulled)
         change, made = sweep_contacts(contacts, at, pushed, friction), made + 1
         error = max(system.unmet(system.left(moved, pulled)), change / system.speed)
-    return Solved(moved, pulled, error, made, ended(error, tolerance)), pushed
+    return RowSolution(moved, pulled, error, made, solve_status(error, tolerance)), pushed
 
 
 def contact_work(groups: list[Touches], inverse: Array, asked: Array) -> list[Any]:
-    """What a sweep does, colour by colour: the nodes, rows, rows times W⁻¹, b, units, and where impulses are."""
+    """What a sweep does, color by color: the nodes, rows, rows times W⁻¹, b, units, and where impulses are."""
     work, at = [], 0
     for touches in groups:
         c, k = touches.nodes.shape

@@ -24,9 +24,11 @@ def find_touches(particles: Particles, x: Array, v: Array, orientations: Array, 
     found = []
     for k, obstacle in enumerate(particles.obstacles):
         if n:
-            gap, normal = obstacle.touched(x[:n])
+            gap, normal = obstacle.gap_and_normal(x[:n])
             gap = gap - particles.radius
-            near = np.flatnonzero((gap < h * (np.linalg.norm(v[:n], axis=1) + fastest) + 2.0 * fall) & ~particles.held)
+            near = np.flatnonzero(
+                (gap < h * (np.linalg.norm(v[:n], axis=1) + fastest) + 2.0 * fall) & ~particles.is_prescribed
+            )
             frame = np.asarray(contact_axes(normal[near]))
             key = near + k * np.int64(n)
             found.append(Touches(near[:, None], frame.mT[:, :, None, :], gap[near], key, x[near]))
@@ -37,7 +39,7 @@ def find_touches(particles: Particles, x: Array, v: Array, orientations: Array, 
     return [touches for touches in found if len(touches.gap)]
 
 
-def missed_touches(
+def find_missing_touches(
     particles: Particles, x: Array, v: Array, mean: Array, orientations: Array, h: float, groups: list[Touches]
 ) -> list[Touches]:
     """Contacts that are not among `groups` and that a step with the velocities `mean` (nodes, 3) goes through.

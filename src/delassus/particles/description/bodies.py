@@ -32,7 +32,7 @@ class Bricks:
     """Rigid boxes of even density.
 
     Attributes:
-        positions: (b, 3) of their centres [m].
+        positions: (b, 3) of their centers [m].
         half: (b, 3) half their edges [m].
         masses: (b,) [kg].
         orientations: (b, 4) quaternions x, y, z, w; upright by default.
@@ -68,7 +68,8 @@ class Bricks:
             if not np.all(value > 0.0):
                 worst = int(np.argwhere(~(value > 0.0))[0][0])
                 raise BodiesError(
-                    f"{name} of brick {worst} is {np.atleast_1d(value[worst])}; it is positive.", code="out-of-range"
+                    f"{name} of brick {worst} is {np.atleast_1d(value[worst])}; it must be positive.",
+                    code="out-of-range",
                 )
         norm = np.linalg.norm(self.orientations, axis=1)
         if np.any(np.abs(norm - 1.0) > 1e-6):
@@ -82,7 +83,7 @@ class Bricks:
 
     @property
     def reach(self) -> Array:
-        """(b,) how far corners are from centres [m]."""
+        """(b,) how far corners are from centers [m]."""
         return np.asarray(np.linalg.norm(self.half, axis=1))
 
     @property
@@ -99,7 +100,7 @@ def rotations(_: Any, orientation: Any) -> Any:
 
 
 @kernel("(4),(3)->(4)")
-def turned(_: Any, orientation: Any, turn: Any) -> Any:
+def rotate_quaternion(_: Any, orientation: Any, turn: Any) -> Any:
     """A quaternion (4,) after a rotation by a vector (3,) [rad] of the world."""
     return quaternion_normalize(quaternion_multiply(quaternion_exp(turn), orientation))
 
@@ -110,7 +111,7 @@ def inertias(bricks: Bricks, orientations: Array) -> Array:
     return np.asarray((R * bricks.moments[:, None, :]) @ R.mT)
 
 
-def coasted(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: float) -> Array:
+def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: float) -> Array:
     """(b, 3) angular velocities [rad/s] after a step without torques, which keeps the angular momentum I ω.
 
     I is that of the orientation after the step, which turns by h ((1-β) ω + β ω⁺): an equation for ω⁺, by Newton's
@@ -120,21 +121,21 @@ def coasted(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: fl
     kept = (before @ spin[..., None])[..., 0]
     after = spin
     for _ in range(_TURNS):
-        I, momentum = _turned_inertia(bricks, orientations, spin, after, h, beta)
+        I, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
         slope = I + h * beta * (I @ _skew(after) - _skew(momentum))
         after = after - np.linalg.solve(slope, (momentum - kept)[..., None])[..., 0]
-    _, momentum = _turned_inertia(bricks, orientations, spin, after, h, beta)
+    _, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
     lost = np.linalg.norm(momentum - kept, axis=1) > 1e-9 * np.linalg.norm(kept, axis=1)
     had, has = np.sum(spin * kept, 1), np.sum(after * momentum, 1)
     share = np.sqrt(np.minimum(1.0, had / np.where(has > 0.0, has, 1.0)))
     return np.asarray(after * np.where(lost, share, 1.0)[:, None])
 
 
-def _turned_inertia(
+def _rotate_inertia(
     bricks: Bricks, orientations: Array, spin: Array, after: Array, h: float, beta: float
 ) -> tuple[Array, Array]:
     """Moments of inertia (b, 3, 3) at the end of a step, and I ω⁺ (b, 3)."""
-    I = inertias(bricks, np.asarray(turned(None, orientations, h * (spin + beta * (after - spin)))))
+    I = inertias(bricks, np.asarray(rotate_quaternion(None, orientations, h * (spin + beta * (after - spin)))))
     return I, (I @ after[..., None])[..., 0]
 
 

@@ -23,7 +23,7 @@ class ParticlesError(BadArgument):
     """Arrays that do not make a system."""
 
 
-def spread(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def broadcast_to_shape(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An array of this shape from one number or all."""
     found = real_array(name, value)
     try:
@@ -34,14 +34,14 @@ def spread(name: str, value: Any, shape: tuple[int, ...]) -> Array:
 
 def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None = None, above: bool = False) -> Array:
     """Finite numbers of this shape from one or all, none of them less than `least`, or all of them above it."""
-    found = spread(name, value, shape)
+    found = broadcast_to_shape(name, value, shape)
     wrong = ~np.isfinite(found)
     if least is not None:
         wrong |= found <= least if above else found < least
     if wrong.any():
         bound = "" if least is None else ", positive" if above else f", {least:g} or more"
         which = f" {int(np.argwhere(wrong)[0][0])}" if len(shape) == 1 and np.ndim(value) else ""
-        raise OutOfRange(f"{name}{which} is {found[wrong].flat[0]:g}; it is a finite number{bound}.")
+        raise OutOfRange(f"{name}{which} is {found[wrong].flat[0]:g}; it must be a finite number{bound}.")
     return found
 
 
@@ -51,7 +51,7 @@ def positive(**numbers: Any) -> None:
         positive_number(name, value)
 
 
-def numbered(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
+def check_indices(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
     """Numbers of particles, from 0 to n - 1."""
     found = np.asarray(value)
     if found.size == 0:
@@ -59,7 +59,7 @@ def numbered(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> N
     if not np.issubdtype(found.dtype, np.integer):
         mask = ": of a mask, take np.flatnonzero" if found.dtype == bool else ""
         raise ParticlesError(
-            f"{name} has the type {found.dtype}; it holds whole numbers of particles{mask}.", code="not-a-whole-number"
+            f"{name} has the type {found.dtype}; it holds integers of particles{mask}.", code="not-a-whole-number"
         )
     wrong = (found < 0) | (found >= n)
     if wrong.any():

@@ -23,6 +23,9 @@ class Elements:
         numbers: (e, p) the numbers of each element, in the order of `kind.numbers`.
         compliance: (e,) C of elastic deformations, the inverse of a stiffness [m/N, rad/(N·m)]; None makes them rigid.
         damping: (e,) B of elastic deformations [N·s/m, N·m·s/rad], or None.
+
+    >>> len(dl.particles.rope(segments=3).elements) > 0
+    True
     """
 
     kind: ElementKind
@@ -35,18 +38,18 @@ class Elements:
         kind = self.kind
         if not isinstance(kind, ElementKind):
             raise ElementError(
-                f"the kind is {kind!r}; it is one of dl.particles.stretch, bend, …, or made by @energy.",
+                f"the kind is {kind!r}; it must be one of dl.particles.stretch, bend, …, or made by @energy.",
                 code="wrong-type",
             )
         points = np.asarray(self.points)
         if points.ndim != 2 or points.shape[1] != kind.points or not np.issubdtype(points.dtype, np.integer):
             raise ElementError(
-                f"the points of {kind.name} have shape {points.shape} and type {points.dtype}; they are whole numbers "
+                f"the points of {kind.name} have shape {points.shape} and type {points.dtype}; they must be integers "
                 f"(elements, {kind.points}).",
                 code="wrong-shape",
             )
         count = len(points)
-        numbers = self._spread("numbers", self.numbers, (count, kind.p))
+        numbers = self._broadcast("numbers", self.numbers, (count, kind.p))
         for name in ("compliance", "damping"):
             value = getattr(self, name)
             if value is not None and not kind.rows:
@@ -55,10 +58,10 @@ class Elements:
                     code="conflicting-arguments",
                 )
             if value is not None:
-                value = self._spread(name, value, (count,))
+                value = self._broadcast(name, value, (count,))
                 if not np.all(value >= 0.0):
                     raise ElementError(
-                        f"{name} of {kind.name} is {np.min(value):g}; it is zero or more.", code="out-of-range"
+                        f"{name} of {kind.name} is {np.min(value):g}; it must be zero or more.", code="out-of-range"
                     )
                 object.__setattr__(self, name, value)
         if self.damping is not None and not np.isfinite(self.damping).all():
@@ -78,14 +81,16 @@ class Elements:
             )
         if not np.isfinite(numbers).all():
             bad = int(np.argmin(np.isfinite(numbers).all(1)))
-            raise ElementError(f"{kind.name} {bad} has the numbers {numbers[bad]}; they are finite.", code="not-finite")
+            raise ElementError(
+                f"{kind.name} {bad} has the numbers {numbers[bad]}; they must be finite.", code="not-finite"
+            )
         object.__setattr__(self, "points", np.ascontiguousarray(points, np.int64))
         object.__setattr__(self, "numbers", numbers)
         for array in (self.points, self.numbers, self.compliance, self.damping):
             if array is not None:
                 array.flags.writeable = False
 
-    def _spread(self, name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    def _broadcast(self, name: str, value: Any, shape: tuple[int, ...]) -> Array:
         try:
             return np.array(np.broadcast_to(np.asarray(value, float), shape))
         except (TypeError, ValueError):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.differentiation.derivatives import jacobian
-from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.differentiation.recorded import RecordedFunction
 from delassus.compiler.graph.program import Program
 from delassus.errors import BadArgument
 
@@ -47,7 +47,7 @@ class ElementKind:
     """
 
     name: str
-    function: Recorded
+    function: RecordedFunction
     points: int
     rows: int
     numbers: tuple[str, ...] = ()
@@ -72,7 +72,9 @@ class ElementKind:
         """The derivatives (rows, points, 3) of a deformation."""
         inputs = {"x": (self.points, 3), "p": (self.p,)}
         shape = (self.rows, self.points, 3)
-        return Recorded.of("rows", lambda x, p: jacobian(lambda y: self.function(y, p)[0])(x), inputs, shape).program
+        return RecordedFunction.of(
+            "rows", lambda x, p: jacobian(lambda y: self.function(y, p)[0])(x), inputs, shape
+        ).program
 
     @property
     def steady(self) -> bool:
@@ -80,7 +82,7 @@ class ElementKind:
         return not self._slopes.depends_on(0, output=0)
 
     @property
-    def reached(self) -> NDArray[np.bool_]:
+    def dependency_pattern(self) -> NDArray[np.bool_]:
         """(rows, points, 3) which coordinates the rows of a deformation depend on."""
         program = self._slopes
         found = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
@@ -110,9 +112,9 @@ def _kind(function: Callable[..., Any], points: int, rows: int, numbers: Sequenc
         )
     names = (numbers,) if isinstance(numbers, str) else tuple(numbers)
 
-    def written(x: Any, p: Any) -> Any:
+    def call_element(x: Any, p: Any) -> Any:
         return function(x, **{key: p[k] for k, key in enumerate(names)})
 
     inputs = {"x": (points, 3), "p": (max(1, len(names)),)}
-    recorded = Recorded.of(name, written, inputs, (rows,) if rows else ())
+    recorded = RecordedFunction.of(name, call_element, inputs, (rows,) if rows else ())
     return ElementKind(name, recorded, points, rows, names)

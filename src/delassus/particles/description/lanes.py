@@ -5,8 +5,8 @@
     rows            Jᵀ E⁻¹ J
 
 Stiffness enters W, which has to be positive definite: of an element whose stiffness has negative eigenvalues, these are
-left out (`clamped`). Whether it has some is seen in the lanes, by the signs of pivots: most have none, or none that is
-positive, and the few others are done one by one.
+dropped (`clamp_eigenvalues`). The signs of the pivots show, in the lanes, whether there are any: most elements have
+none, or none that is positive. The few others are treated one by one.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def turning_stiffness(kind: ElementKind, x: Any, p: Any, force: Any) -> tuple[An
 
 @kernel("(points,3),(p)->(m)")
 def deformation_value(kind: ElementKind, x: Any, p: Any) -> Any:
-    """g alone."""
+    """The deformations g of all elements, without derivatives."""
     return kind.function(x, p)[0]
 
 
 @kernel("(points,3),(p)->()")
 def energy_value(kind: ElementKind, x: Any, p: Any) -> Any:
-    """V alone."""
+    """The energies V of all elements, without derivatives."""
     return kind.function(x, p)[0]
 
 
@@ -89,7 +89,7 @@ def curvature(kind: ElementKind, x: Any, p: Any, force: Any) -> Any:
     return _second(kind, lambda y: force @ kind.function(y, p)[0], x)[2]
 
 
-def clamped(kind: ElementKind, K: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+def clamp_eigenvalues(kind: ElementKind, K: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
     """The stiffness (e, points, points, 3, 3) of matrices (e, k3, k3) without their negative eigenvalues; NaN stays."""
     finite = numpy.isfinite(K).all((1, 2))
     values, vectors = numpy.linalg.eigh(0.5 * (K + K.mT)[finite])

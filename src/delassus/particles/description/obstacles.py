@@ -26,13 +26,17 @@ class ObstacleError(BadArgument):
 class Obstacle(Protocol):
     """Anything that knows how far away it is."""
 
-    def touched(self, x: Array) -> tuple[Array, Array]:
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """The gaps (…) and normals (…, 3) of points (…, 3)."""
 
 
 @dataclass(frozen=True)
 class Plane:
-    """All that is below a plane, n · x < height [m], n the unit vector along its normal."""
+    """All that is below a plane, n · x < height [m], n the unit vector along its normal.
+
+    >>> dl.particles.Plane(height=-1.0).height
+    -1.0
+    """
 
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
     height: float = 0.0
@@ -40,13 +44,13 @@ class Plane:
     def __post_init__(self) -> None:
         _three("the normal of a plane", self.normal)
         if not np.isfinite(self.height):
-            raise ObstacleError(f"the height of a plane is {self.height!r}; it is finite.", code="not-finite")
+            raise ObstacleError(f"the height of a plane is {self.height!r}; it must be finite.", code="not-finite")
         if not np.linalg.norm(self.normal) > 0.0:
             raise ObstacleError(
                 f"the normal of a plane is {self.normal}; it has a direction, such as (0, 0, 1).", code="zero-direction"
             )
 
-    def touched(self, x: Array) -> tuple[Array, Array]:
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals."""
         n = np.asarray(self.normal, float) / np.linalg.norm(self.normal)
         return x @ n - self.height, np.broadcast_to(n, x.shape)
@@ -54,57 +58,65 @@ class Plane:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball."""
+    """A ball as an obstacle: center and radius [m].
+
+    >>> dl.particles.Sphere((0.0, 0.0, 0.0), 0.3).radius
+    0.3
+    """
 
     center: tuple[float, float, float]
     radius: float
 
     def __post_init__(self) -> None:
-        _three("the centre of a sphere", self.center)
+        _three("the center of a sphere", self.center)
         if not 0.0 < self.radius < np.inf:
             raise ObstacleError(
-                f"the radius of a sphere is {self.radius!r}; it is positive, and finite.", code="out-of-range"
+                f"the radius of a sphere is {self.radius!r}; it must be positive, and finite.", code="out-of-range"
             )
 
-    def touched(self, x: Array) -> tuple[Array, Array]:
-        """Gaps and normals; the centre itself is left upwards."""
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
+        """Gaps and normals; the center itself is left upwards."""
         return distances_from("sphere", np.eye(3), self.center, (self.radius,), x)
 
     def as_ball(self) -> tuple[Array, float]:
-        """Its centre (3,) and radius [m]."""
+        """Its center (3,) and radius [m]."""
         return np.asarray(self.center, float), float(self.radius)
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box with its edges along the axes of the world, or turned by a rotation of three rows."""
+    """A box with its edges along the axes of the world, or turned by a rotation of three rows.
+
+    >>> dl.particles.Box((0.0, 0.0, 0.0), (0.5, 0.5, 0.5)).half
+    (0.5, 0.5, 0.5)
+    """
 
     center: tuple[float, float, float]
     half: tuple[float, float, float]
     rotation: tuple[tuple[float, float, float], ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
     def __post_init__(self) -> None:
-        _three("the centre of a box", self.center)
+        _three("the center of a box", self.center)
         _three("half the edges of a box", self.half)
         if not np.all(np.asarray(self.half) > 0.0):
-            raise ObstacleError(f"half the edges of a box are {self.half}; they are positive.", code="out-of-range")
+            raise ObstacleError(f"half the edges of a box are {self.half}; they must be positive.", code="out-of-range")
         R = np.asarray(self.rotation, float)
         if R.shape != (3, 3) or not np.abs(R @ R.T - np.eye(3)).max() <= 1e-6:
             raise ObstacleError(
-                f"the rotation of a box is {self.rotation}; it is three rows of an orthogonal matrix.",
+                f"the rotation of a box is {self.rotation}; it must be three rows of an orthogonal matrix.",
                 code="not-a-rotation",
             )
 
-    def touched(self, x: Array) -> tuple[Array, Array]:
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals: outside, to the nearest point; inside, to the nearest face."""
         return distances_from("box", self.rotation, self.center, 2.0 * np.asarray(self.half, float), x)
 
     def as_box(self) -> tuple[Array, Array, Array]:
-        """Its centre (3,) [m], its axes as columns (3, 3), and half its edges (3,) [m]."""
+        """Its center (3,) [m], its axes as columns (3, 3), and half its edges (3,) [m]."""
         return np.asarray(self.center, float), np.asarray(self.rotation, float), np.asarray(self.half, float)
 
 
 def _three(name: str, value: Any) -> None:
     """Raise unless these are three finite numbers."""
     if np.shape(value) != (3,) or not np.isfinite(np.asarray(value, float)).all():
-        raise ObstacleError(f"{name} is {value!r}; it is three finite numbers.", code="not-finite")
+        raise ObstacleError(f"{name} is {value!r}; it must be three finite numbers.", code="not-finite")

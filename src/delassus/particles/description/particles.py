@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FRICTIONS, Range, number_in_range
-from delassus.common.options import Options, grouped
+from delassus.common.options import Options, accept_groups
 from delassus.errors import short
 from delassus.particles.description.bodies import Bricks
 from delassus.particles.description.checks import (
     ParticlesError,
+    broadcast_to_shape,
     check_degenerate,
     check_elements,
     check_held_once,
+    check_indices,
     check_masses,
     finite,
-    numbered,
-    spread,
 )
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.obstacles import Obstacle
@@ -72,6 +72,9 @@ class Environment(Options):
         gravity: (3,) [m/s²].
         drag: (n,) force against each particle's velocity [N·s/m].
         motions: Particles that move as they are told.
+
+    >>> dl.particles.Environment(friction=0.3).friction
+    0.3
     """
 
     obstacles: Any = None
@@ -86,15 +89,18 @@ class Surface(Options):
     """Where particles touch, and how they are drawn; None for the defaults of `Particles`.
 
     Attributes:
-        radius: (n,) how far from its centre a particle touches obstacles [m].
+        radius: (n,) how far from its center a particle touches obstacles [m].
         faces: (f, 3) triangles that are drawn.
+
+    >>> dl.particles.Surface(radius=0.01).radius
+    0.01
     """
 
     radius: Any = None
     faces: Any = None
 
 
-@grouped("positions masses elements pins * bricks name", environment=Environment(), surface=Surface())
+@accept_groups("positions masses elements pins * bricks name", environment=Environment(), surface=Surface())
 @dataclass(frozen=True, eq=False)
 class Particles:
     """Masses at points, elements between them, bricks, and what they touch.
@@ -107,12 +113,15 @@ class Particles:
         motions: Particles that move as they are told.
         obstacles: `Plane`, `Sphere`, `Box`, or your own.
         friction: The coefficient of friction at obstacles and between bricks.
-        radius: (n,) how far from its centre a particle touches obstacles [m].
+        radius: (n,) how far from its center a particle touches obstacles [m].
         gravity: (3,) [m/s²].
         drag: (n,) force against each particle's velocity [N·s/m].
         bricks: Rigid boxes, or None.
         faces: (f, 3) triangles that are drawn, and nothing else; lines are those of the elements of two points.
         name: What it is called.
+
+    >>> dl.particles.Particles(positions=np.zeros((2, 3)), masses=np.ones(2)).n
+    2
     """
 
     positions: Array
@@ -137,19 +146,21 @@ class Particles:
             if not isinstance(motion, Motion):
                 raise ParticlesError(f"motions has {motion!r}; it holds some `Motion`.", code="wrong-type")
         if not (self.bricks is None or isinstance(self.bricks, Bricks)):
-            raise ParticlesError(f"bricks is {self.bricks!r}; it is some `Bricks`, or None.", code="wrong-type")
+            raise ParticlesError(f"bricks is {self.bricks!r}; it must be some `Bricks`, or None.", code="wrong-type")
         changed: dict[str, Any] = {
             "positions": positions,
-            "masses": spread("masses", self.masses, (n,)),
+            "masses": broadcast_to_shape("masses", self.masses, (n,)),
             "radius": finite("radius", self.radius, (n,), least=0.0),
             "drag": finite("drag", self.drag, (n,), least=0.0),
             "gravity": finite("gravity", self.gravity, (3,)),
             "friction": number_in_range("friction", self.friction, _FRICTIONS),
             "elements": (self.elements,) if isinstance(self.elements, Elements) else tuple(self.elements),
-            "motions": tuple(Motion(numbered(f"motion {k}", m.points, n), m.velocity) for k, m in enumerate(motions)),
+            "motions": tuple(
+                Motion(check_indices(f"motion {k}", m.points, n), m.velocity) for k, m in enumerate(motions)
+            ),
             "obstacles": tuple(self.obstacles) if isinstance(self.obstacles, Sequence) else (self.obstacles,),
-            "pins": np.unique(numbered("pins", self.pins, n)),
-            "faces": numbered("faces", self.faces, n, (-1, 3)),
+            "pins": np.unique(check_indices("pins", self.pins, n)),
+            "faces": check_indices("faces", self.faces, n, (-1, 3)),
         }
         for name, value in changed.items():
             object.__setattr__(self, name, value)
@@ -160,12 +171,13 @@ class Particles:
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
                 raise ParticlesError(
-                    f"an obstacle is {obstacle!r}; it is a Plane, Sphere, Box, or has a `touched`.", code="wrong-type"
+                    f"an obstacle is {obstacle!r}; it must be a Plane, Sphere, Box, or has a `touched`.",
+                    code="wrong-type",
                 )
         check_elements(n, self.elements)
         check_held_once(n, [self.pins, *(motion.points for motion in self.motions)])
-        check_masses(self.masses, self.held)
-        check_degenerate(positions, self.elements, self.held)
+        check_masses(self.masses, self.is_prescribed)
+        check_degenerate(positions, self.elements, self.is_prescribed)
         for value in (*changed.values(),):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
@@ -188,7 +200,7 @@ class Particles:
     @property
     def unknowns(self) -> int:
         """The number of velocities that are not given."""
-        return 3 * (self.nodes - int(self.held.sum()))
+        return 3 * (self.nodes - int(self.is_prescribed.sum()))
 
     @property
     def rows(self) -> int:
@@ -196,7 +208,7 @@ class Particles:
         return sum(group.rows for group in self.elements)
 
     @cached_property
-    def held(self) -> NDArray[np.bool_]:
+    def is_prescribed(self) -> NDArray[np.bool_]:
         """(n,) which particles are pinned, or move as they are told."""
         found = np.zeros(self.n, bool)
         found[self.pins] = True
@@ -205,7 +217,7 @@ class Particles:
         return found
 
     def with_(self, **changes: Any) -> Particles:
-        """The same with other numbers: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
+        """A copy with other values: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
         return replace(self, **changes)
 
     def __repr__(self) -> str:

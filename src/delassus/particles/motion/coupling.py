@@ -37,6 +37,9 @@ class Grip:
     Attributes:
         frame: The frame's name.
         particle: The particle's number.
+
+    >>> dl.particles.Grip("tool", 0).particle
+    0
     """
 
     frame: str
@@ -77,7 +80,7 @@ def coupled_step(
         robot: A model, or a mechanism with its constraints.
         q: (nq,) its configuration.
         v: (nv,) its velocity.
-        tau: (nv,) generalised forces.
+        tau: (nv,) generalized forces.
         stepper: Of the large system.
         state: Of the large system.
         grips: What holds what.
@@ -125,7 +128,7 @@ def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
                 f"a grip of {grip.frame} holds particle {grip.particle!r}; there are {n}, numbered from 0 to {n - 1}.",
                 code="index-out-of-range",
             )
-        if stepper.particles.held[grip.particle]:
+        if stepper.particles.is_prescribed[grip.particle]:
             raise ParticlesError(
                 f"a grip of {grip.frame} holds particle {grip.particle}, which is pinned or told to move: free it.",
                 code="conflicting-arguments",

@@ -13,8 +13,13 @@ from delassus.particles.motion.state import ParticleState
 Array = NDArray[np.float64]
 
 
-def kinetic_energy_of(particles: Particles, state: ParticleState) -> float:
-    """½ vᵀ M v [J]."""
+def total_kinetic_energy(particles: Particles, state: ParticleState) -> float:
+    """½ vᵀ M v [J].
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> dl.particles.total_kinetic_energy(rope, dl.particles.initial_state(rope))
+    0.0
+    """
     n, b, v = particles.n, particles.b, state.v
     total = 0.5 * float(np.sum(particles.masses * np.sum(v[:n] ** 2, 1)))
     if particles.bricks is not None:
@@ -24,8 +29,13 @@ def kinetic_energy_of(particles: Particles, state: ParticleState) -> float:
     return total
 
 
-def elastic_energy_of(particles: Particles, state: ParticleState) -> float:
-    """½ g²/C of elastic elements and V of energies [J]; rigid ones have none."""
+def total_elastic_energy(particles: Particles, state: ParticleState) -> float:
+    """½ g²/C of elastic elements and V of energies [J]; rigid ones have none.
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> isinstance(dl.particles.total_elastic_energy(rope, dl.particles.initial_state(rope)), float)
+    True
+    """
     total = 0.0
     for group in particles.elements:
         x = state.x[group.points]
@@ -38,15 +48,26 @@ def elastic_energy_of(particles: Particles, state: ParticleState) -> float:
     return total
 
 
-def energy_of(particles: Particles, state: ParticleState) -> float:
-    """Kinetic, elastic, and of gravity [J]."""
+def total_energy(particles: Particles, state: ParticleState) -> float:
+    """Kinetic, elastic, and of gravity [J].
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> isinstance(dl.particles.total_energy(rope, dl.particles.initial_state(rope)), float)
+    True
+    """
     masses = [particles.masses] + ([] if particles.bricks is None else [particles.bricks.masses])
     height = -float(np.sum(np.concatenate(masses) * (state.x @ particles.gravity)))
-    return kinetic_energy_of(particles, state) + elastic_energy_of(particles, state) + height
+    return total_kinetic_energy(particles, state) + total_elastic_energy(particles, state) + height
 
 
-def momentum_of(particles: Particles, state: ParticleState) -> tuple[Array, Array]:
-    """Linear momentum (3,) [kg·m/s], and angular momentum (3,) about the origin [kg·m²/s]."""
+def total_momentum(particles: Particles, state: ParticleState) -> tuple[Array, Array]:
+    """Linear momentum (3,) [kg·m/s], and angular momentum (3,) about the origin [kg·m²/s].
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> linear, angular = dl.particles.total_momentum(rope, dl.particles.initial_state(rope))
+    >>> linear
+    array([0., 0., 0.])
+    """
     n, b = particles.n, particles.b
     masses = np.concatenate([particles.masses] + ([] if particles.bricks is None else [particles.bricks.masses]))
     p = masses[:, None] * state.v[: n + b]

@@ -25,6 +25,9 @@ class ParticleScheme(Options):
             "pre" or "post" by a motion of its own before or after.
         geometric_stiffness: Whether forces that turn with their elements are implicit; None where a step would be
             unstable otherwise, unless the method is one that needs W to be block diagonal: "cg" and sweeps.
+
+    >>> dl.particles.ParticleScheme(stabilization="post").stabilization
+    'post'
     """
 
     alpha: float = 1.0
@@ -47,6 +50,9 @@ class RowSolver(Options):
             "auto" is "multigrid" for elastic sheets of 200 000 unknowns or more, "cholesky" for all else.
         tolerance: Of rows and momentum, as a share of the velocities of a step.
         iterations: At most; None for 60 of factorizations, and 2000 of other methods.
+
+    >>> dl.particles.RowSolver(method="cg").method
+    'cg'
     """
 
     main: ClassVar[str] = "method"
@@ -70,6 +76,9 @@ class ContactSolver(Options):
             particles that elements tie together, where guesses may run in circles.
         tolerance: Of contacts, as a share of the velocities of a step.
         iterations: At most.
+
+    >>> dl.particles.ContactSolver(tolerance=1e-6).tolerance
+    1e-06
     """
 
     keywords: ClassVar[Mapping[str, str]] = {

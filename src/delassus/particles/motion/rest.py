@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.constrained.solvers.status import Status
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
-from delassus.particles.motion.state import ParticleState, check_state, start_of
+from delassus.particles.motion.state import ParticleState, check_state, initial_state
 from delassus.particles.motion.step import Stepper
 from delassus.step.scheme.blend import Blend
 
@@ -58,14 +58,14 @@ def at_rest(
         steps: How many are made at most.
         **options: As of `Stepper`.
     """
-    whole_number("steps", steps)
+    check_integer("steps", steps)
     if particles.obstacles or particles.b:
         raise ParticlesError(
             f"{particles!r} has obstacles or bricks, and at_rest knows no contacts: its long steps would pass through. "
             "Leave them out, or simulate with drag until it is slow.",
             code="not-supported",
         )
-    state = start_of(particles) if state is None else state
+    state = initial_state(particles) if state is None else state
     check_state(particles, state)
     size = float(np.ptp(state.x, axis=0).max()) or 1.0
     # Long steps have large velocities: what is small beside these is not small beside the system.

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from delassus.common.outcomes import worst_of
 from delassus.constrained.solvers.status import Status
 from delassus.particles.contact.bricks import Touches
-from delassus.particles.contact.solve import touched
-from delassus.particles.contact.sweeps import swept_together
+from delassus.particles.contact.solve import solve_touches
+from delassus.particles.contact.sweeps import sweep_elements_and_contacts
 from delassus.particles.motion.state import ParticleState
 from delassus.particles.solvers.choice import solve_system
-from delassus.particles.solvers.direct import refined
-from delassus.particles.solvers.system import Solved, System
-from delassus.particles.solvers.tied import TiedSystem
+from delassus.particles.solvers.direct import refine
+from delassus.particles.solvers.system import RowSolution, System
+from delassus.particles.solvers.tied import CoupledSystem
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.row_laws import unilateral
 
@@ -35,10 +35,10 @@ class Ways(NamedTuple):
     contact_iterations: int
 
 
-class Found(NamedTuple):
+class StepSolution(NamedTuple):
     """A solution, the impulses (c, 3) of contacts, and their error, iterations and status."""
 
-    solved: Solved
+    solved: RowSolution
     contact: Array
     error: float
     iterations: int
@@ -66,45 +66,47 @@ class Clock:
 def solution(
     ways: Ways, system: System, v: Array, impulse: Array, groups: list[Touches], wanted: Array, friction: float,
     start: Array, known: dict[str, Any], clock: Clock,
-) -> Found:  # fmt: skip
+) -> StepSolution:  # fmt: skip
     """The solution of a system with contacts, from velocities v (nodes, 3) and impulses (m,).
 
     Contacts ask for the normal velocities `wanted` (c,) [m/s], and start from impulses (c, 3) [N·s]; `known` keeps
     patterns from step to step.
     """
-    flat, tied = v.reshape(-1), isinstance(system, TiedSystem)
+    flat, tied = v.reshape(-1), isinstance(system, CoupledSystem)
     if not system.finite:
-        return Found(Solved(flat, impulse, np.inf, 0, Status.NOT_FINITE), start, np.inf, 0, Status.NOT_FINITE)
+        return StepSolution(
+            RowSolution(flat, impulse, np.inf, 0, Status.NOT_FINITE), start, np.inf, 0, Status.NOT_FINITE
+        )
     if not groups and not tied and ways.method != "cholesky":
         found = solve_system(system, ways.method, flat, impulse, ways.tolerance, ways.iterations)
         clock("solve")
-        return _untouched(found)
+        return _without_contacts(found)
     asked = np.zeros((len(wanted), 3))
     asked[:, 2] = wanted
     if groups and not tied and ways.method in ("pgs", "sequential_impulses"):
-        found, pushed = swept_together(
+        found, pushed = sweep_elements_and_contacts(
             system, groups, asked.reshape(-1), friction, start.reshape(-1), flat, impulse, ways.tolerance,
             ways.iterations,
         )  # fmt: skip
         clock("contact")
-        return Found(found, pushed.reshape(-1, 3), found.error, found.iterations, found.status)
+        return StepSolution(found, pushed.reshape(-1, 3), found.error, found.iterations, found.status)
     lower = system.lower
     clock("assembly")
-    factor = system.completed(system.structure.factor.take(lower))
-    free = refined(system, factor, flat, impulse, ways.tolerance, ways.iterations)
+    factor = system.complete_factor(system.structure.factor.take(lower))
+    free = refine(system, factor, flat, impulse, ways.tolerance, ways.iterations)
     clock("solve")
     if not groups:
-        return _untouched(free)
-    made = touched(
+        return _without_contacts(free)
+    made = solve_touches(
         system, factor, free, groups, asked.reshape(-1), friction, start.reshape(-1), ways.contact_method,
         ways.contact_tolerance, ways.contact_iterations, known,
     )  # fmt: skip
     clock("contact")
-    return Found(*made)
+    return StepSolution(*made)
 
 
-def _untouched(found: Solved) -> Found:
-    return Found(found, np.zeros((0, 3)), 0.0, 0, Status.CONVERGED)
+def _without_contacts(found: RowSolution) -> StepSolution:
+    return StepSolution(found, np.zeros((0, 3)), 0.0, 0, Status.CONVERGED)
 
 
 def gaps(groups: list[Touches]) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
-from delassus.particles.description.checks import ParticlesError, spread
+from delassus.particles.description.checks import ParticlesError, broadcast_to_shape
 from delassus.particles.description.particles import Particles
 
 Array = NDArray[np.float64]
@@ -24,12 +24,15 @@ class ParticleState:
 
     Attributes:
         time: [s].
-        x: (n + b, 3) positions of particles, then of the centres of bricks [m].
+        x: (n + b, 3) positions of particles, then of the centers of bricks [m].
         v: (n + 2 b, 3) velocities of particles, of bricks [m/s], angular velocities of bricks in the world [rad/s].
         orientations: (b, 4) quaternions of bricks.
         impulse: (rows,) of the elements' rows [N·s].
         touched: (c,) what touched what, as numbers; warm starts are found by them.
         contact: (c, 3) impulses t1, t2, n of contacts [N·s].
+
+    >>> dl.particles.initial_state(dl.particles.rope(segments=3)).v.shape
+    (4, 3)
     """
 
     time: float
@@ -41,18 +44,22 @@ class ParticleState:
     contact: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     def at(self, **changes: Any) -> ParticleState:
-        """The same with other numbers."""
+        """A copy with other values."""
         return replace(self, **changes)
 
 
-def start_of(
+def initial_state(
     particles: Particles, x: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0
 ) -> ParticleState:
-    """A state: where the system was built, at rest, unless said otherwise; as of `ParticleState`."""
+    """A state: where the system was built, at rest, unless said otherwise; as of `ParticleState`.
+
+    >>> dl.particles.initial_state(dl.particles.rope(segments=3)).x.shape
+    (4, 3)
+    """
     n, b = particles.n, particles.b
     built = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])
-    x = np.concatenate(built) if x is None else spread("x", x, (n + b, 3))
-    v = np.zeros((particles.nodes, 3)) if v is None else spread("v", v, (particles.nodes, 3))
+    x = np.concatenate(built) if x is None else broadcast_to_shape("x", x, (n + b, 3))
+    v = np.zeros((particles.nodes, 3)) if v is None else broadcast_to_shape("v", v, (particles.nodes, 3))
     for name, value in (("x", x), ("v", v)):
         if not np.isfinite(value).all():
             raise ParticlesError(f"{name} of the state has numbers that are not finite.", code="not-finite")
@@ -62,7 +69,7 @@ def start_of(
 
 def check_state(particles: Particles, state: ParticleState) -> None:
     """Raise unless a state is one of this system."""
-    expect("the state", state, ParticleState, "dl.particles.start_of(rope)")
+    expect("the state", state, ParticleState, "dl.particles.initial_state(rope)")
     n, b, c = particles.n, particles.b, len(state.touched)
     shapes = {"x": (n + b, 3), "v": (particles.nodes, 3), "orientations": (b, 4), "impulse": (particles.rows,)}
     for name, shape in (shapes | {"contact": (c, 3)}).items():
@@ -88,6 +95,11 @@ class ParticleStep:
         status: How it ended; the state is the best that was found.
         seconds: How long elements, assembly, solve and contact took [s].
         tied: (k, 3) mean forces on what holds particles besides elements [N], in the world.
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> step = dl.particles.particle_step(rope, dl.particles.initial_state(rope), time_step=1e-2)
+    >>> step.time_step
+    0.01
     """
 
     state: ParticleState

@@ -19,14 +19,14 @@ from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
 from delassus.particles.contact.bricks import Touches
-from delassus.particles.contact.touches import find_touches, missed_touches
-from delassus.particles.description.bodies import coasted, turned
-from delassus.particles.description.checks import spread
+from delassus.particles.contact.touches import find_missing_touches, find_touches
+from delassus.particles.description.bodies import coast, rotate_quaternion
+from delassus.particles.description.checks import broadcast_to_shape
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.options import ContactSolver, ParticleScheme, RowSolver
 from delassus.particles.motion.solution import (
     Clock,
-    Found,
+    StepSolution,
     Ways,
     closing,
     gaps,
@@ -39,7 +39,7 @@ from delassus.particles.solvers.assembly import Assembly
 from delassus.particles.solvers.choice import BY_BLOCKS
 from delassus.particles.solvers.rows import PROXIMAL
 from delassus.particles.solvers.system import System
-from delassus.particles.solvers.tied import Tie, TiedSystem
+from delassus.particles.solvers.tied import CoupledSystem, Tie
 from delassus.step.compliant.arguments import StepError
 from delassus.step.scheme.blend import Blend
 
@@ -64,6 +64,11 @@ class Stepper:
         contact: A `ContactSolver`, or a method.
         **shortcuts: alpha, beta, stabilization, geometric_stiffness (scheme); method, tolerance, iterations (rows);
             contact_method, contact_tolerance, contact_iterations (contact).
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> stepper = dl.particles.Stepper(rope, 1e-2)
+    >>> stepper.step(dl.particles.initial_state(rope)).state.x.shape
+    (4, 3)
     """
 
     def __init__(
@@ -116,28 +121,28 @@ class Stepper:
         p, h = self.particles, self.h
         corrected = Status.CONVERGED
         if self.stabilization == "pre":
-            state, corrected = self.corrected(state, clock)
+            state, corrected = self.correct_positions(state, clock)
         v = np.array(state.v)
         for motion in p.motions:
             v[motion.points] = motion.at(state.time + h)
         v[p.pins] = 0.0
-        forces = spread("applied", 0.0 if applied is None else applied, (p.nodes, 3))
+        forces = broadcast_to_shape("applied", 0.0 if applied is None else applied, (p.nodes, 3))
         M = self.assembly.masses(state.orientations)
         if p.bricks is not None:
             forces = forces + _gyroscopic(p, state, M, v, self.blend)
         system = self._system(state, v, M, forces, tie)
         clock("elements")
-        found, groups, mean = self._solved(system, state, v, clock)
+        found, groups, mean = self._solve(system, state, v, clock)
         impulse, tied = found.solved.impulse, np.zeros((0, 3))
-        if isinstance(system, TiedSystem):
+        if isinstance(system, CoupledSystem):
             impulse, tied = system.split(impulse)
         after = replace(
             state, time=state.time + h, x=state.x + h * mean[: p.n + p.b], v=found.solved.v.reshape(-1, 3),
-            orientations=_turned(p, state.orientations, h * mean), impulse=impulse, touched=keys(groups),
+            orientations=_rotate_bodies(p, state.orientations, h * mean), impulse=impulse, touched=keys(groups),
             contact=found.contact,
         )  # fmt: skip
         if self.stabilization == "post":
-            after, corrected = self.corrected(after, clock)
+            after, corrected = self.correct_positions(after, clock)
         finite = np.isfinite(after.x).all() and np.isfinite(after.v).all()
         return ParticleStep(
             after, h, found.solved.error, found.error, found.solved.iterations, found.iterations,
@@ -148,12 +153,12 @@ class Stepper:
         x = state.x[: self.particles.n]
         turning = -state.impulse / self.h if self._turns(state.impulse) else None
         system = self.assembly.system(x, v, M, self.blend, turning, forces, self.stabilization != "none")
-        self.system = system if tie is None else TiedSystem(system, tie, x, v, self.blend, PROXIMAL)
+        self.system = system if tie is None else CoupledSystem(system, tie, x, v, self.blend, PROXIMAL)
         return self.system
 
-    def _solved(
+    def _solve(
         self, system: System, state: ParticleState, v: Array, clock: Clock
-    ) -> tuple[Found, list[Touches], Array]:
+    ) -> tuple[StepSolution, list[Touches], Array]:
         """The solution, its contacts, and the velocities (nodes, 3) that positions move with."""
         p, x, turned_by = self.particles, state.x, state.orientations
         impulse = np.concatenate([state.impulse, np.zeros(len(system.R) - self.assembly.rows.m)])
@@ -165,8 +170,8 @@ class Stepper:
             after = found.solved.v.reshape(-1, 3)
             mean = self.blend.velocity(state.v, after)
             if mean is not after:
-                mean[: p.n][p.held] = after[: p.n][p.held]
-            missed = missed_touches(p, x, v, mean, turned_by, self.h, groups)
+                mean[: p.n][p.is_prescribed] = after[: p.n][p.is_prescribed]
+            missed = find_missing_touches(p, x, v, mean, turned_by, self.h, groups)
             if not missed:
                 break
             groups = groups + missed
@@ -178,7 +183,7 @@ class Stepper:
             return False
         return self.assembly.turning.unstable(impulse, self.blend) if self.geometric is None else bool(self.geometric)
 
-    def corrected(self, state: ParticleState, clock: Clock) -> tuple[ParticleState, Status]:
+    def correct_positions(self, state: ParticleState, clock: Clock) -> tuple[ParticleState, Status]:
         """A state whose errors of rigid rows, and penetrations, are taken off by a motion that is not kept."""
         p, h = self.particles, self.h
         rest = np.zeros((p.nodes, 3))
@@ -195,12 +200,19 @@ class Stepper:
         start = np.zeros((len(wanted), 3))
         found = solution(self.ways, system, rest, none, groups, wanted, 0.0, start, self.known, clock)
         u = found.solved.v.reshape(-1, 3)
-        moved = replace(state, x=state.x + h * u[: p.n + p.b], orientations=_turned(p, state.orientations, h * u))
+        moved = replace(
+            state, x=state.x + h * u[: p.n + p.b], orientations=_rotate_bodies(p, state.orientations, h * u)
+        )
         return (moved if np.isfinite(moved.x).all() else state), found.worst()
 
 
 def particle_step(particles: Particles, state: ParticleState, *, time_step: float, **options: Any) -> ParticleStep:
-    """One step of time of a large system; options as of `Stepper`, which is what many steps are made with."""
+    """One step of time of a large system; options as of `Stepper`, which is what many steps are made with.
+
+    >>> rope = dl.particles.rope(segments=3)
+    >>> dl.particles.particle_step(rope, dl.particles.initial_state(rope), time_step=1e-2).state.x.shape
+    (4, 3)
+    """
     return Stepper(particles, time_step, **options).step(state)
 
 
@@ -209,10 +221,10 @@ def _gyroscopic(p: Particles, state: ParticleState, M: Array, v: Array, blend: B
     f = np.zeros((p.nodes, 3))
     if p.bricks is not None:
         spin = v[p.n + p.b :]
-        change = coasted(p.bricks, state.orientations, spin, blend.h, blend.beta) - spin
+        change = coast(p.bricks, state.orientations, spin, blend.h, blend.beta) - spin
         f[p.n + p.b :] = (M[p.n + p.b :] @ change[..., None])[..., 0] / blend.h
     return f
 
 
-def _turned(p: Particles, orientations: Array, motion: Array) -> Array:
-    return np.asarray(turned(None, orientations, motion[p.n + p.b :])) if p.b else orientations
+def _rotate_bodies(p: Particles, orientations: Array, motion: Array) -> Array:
+    return np.asarray(rotate_quaternion(None, orientations, motion[p.n + p.b :])) if p.b else orientations

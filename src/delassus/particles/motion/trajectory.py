@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
-from delassus.common.checks import whole_number
+from delassus.common.checks import check_integer
 from delassus.common.outcomes import worst_of
 from delassus.constrained.solvers.status import Status
 from delassus.errors import short
@@ -20,9 +20,9 @@ from delassus.particles.algebra.memory import check_bytes
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
-from delassus.particles.motion.energy import energy_of
+from delassus.particles.motion.energy import total_energy
 from delassus.particles.motion.film import Places, save_film
-from delassus.particles.motion.state import ParticleState, check_state, start_of
+from delassus.particles.motion.state import ParticleState, check_state, initial_state
 from delassus.particles.motion.step import Stepper
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ class ParticleTrajectory:
         residual: (times,) the largest residual of these steps.
         contacts: (times,) how many contacts there were.
         end: The last state, to go on from.
+
+    >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).x.shape
+    (3, 4, 3)
     """
 
     particles: Particles
@@ -75,7 +78,7 @@ class ParticleTrajectory:
     @property
     def energy(self) -> Array:
         """(times,) kinetic, elastic and of gravity [J]."""
-        return np.array([energy_of(self.particles, self[k]) for k in range(len(self))])
+        return np.array([total_energy(self.particles, self[k]) for k in range(len(self))])
 
     @property
     def speed(self) -> Array:
@@ -164,14 +167,17 @@ def simulate_particles(
         every: Each how many steps a state is kept.
         until: A function of a state that ends the motion where it is true.
         **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
+
+    >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).time.shape
+    (3,)
     """
-    steps, every = whole_number("steps", steps), whole_number("every", every)
+    steps, every = check_integer("steps", steps), check_integer("every", every)
     stepper = Stepper(particles, time_step, **options)
-    state = start_of(particles) if state is None else state
+    state = initial_state(particles) if state is None else state
     check_state(particles, state)
     if until is not None and not callable(until):
         raise ParticlesError(
-            f"until is {short(repr(until))}; it is a function of a state, such as lambda s: s.time > 1.",
+            f"until is {short(repr(until))}; it must be a function of a state, such as lambda s: s.time > 1.",
             code="wrong-type",
         )
     each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))

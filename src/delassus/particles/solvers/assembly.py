@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.particles.description.bodies import inertias
 from delassus.particles.description.lanes import (
-    clamped,
+    clamp_eigenvalues,
     curvature,
     energy_parts,
     turning_stiffness,
@@ -35,7 +35,7 @@ class Assembly(Structure):
         for number, group in self.energies:
             at = x[group.points]
             parts = energy_parts(group.kind, at, group.numbers)
-            K = _repaired(group, at, parts.stiffness, parts.mixed, None)
+            K = _remove_negative_eigenvalues(group, at, parts.stiffness, parts.mixed, None)
             flat = group.points.reshape(-1)
             for axis in range(3):
                 f[:, axis] -= np.bincount(flat, parts.gradient[..., axis].reshape(-1), len(f))
@@ -44,7 +44,7 @@ class Assembly(Structure):
         for number, group, rows in self.rows.groups if force is not None else ():
             at, own = x[group.points], np.asarray(force)[rows].reshape(-1, group.kind.rows)
             K, mixed = turning_stiffness(group.kind, at, group.numbers, own)
-            blocks.append((number, _repaired(group, at, K, mixed, own)))
+            blocks.append((number, _remove_negative_eigenvalues(group, at, K, mixed, own)))
         return f, blocks, total
 
     def masses(self, orientations: Array) -> Array:
@@ -88,7 +88,7 @@ class Assembly(Structure):
         f[: p.n] += p.masses[:, None] * v[: p.n]
         f[p.n :] += (M[p.n :] @ v[p.n :, :, None])[..., 0]
         c = f
-        K = self.pattern.summed(stiff) if stiff else None
+        K = self.pattern.sum_blocks(stiff) if stiff else None
         W = None
         if K is not None:
             if beta != 1.0:
@@ -105,11 +105,11 @@ class Assembly(Structure):
         return M
 
 
-def _repaired(group: Any, x: Array, K: Array, mixed: Array, force: Array | None) -> Array:
+def _remove_negative_eigenvalues(group: Any, x: Array, K: Array, mixed: Array, force: Array | None) -> Array:
     """Stiffness whose indefinite matrices are without their negative eigenvalues."""
     at = np.flatnonzero(mixed)
     if len(at):
         kind = group.kind
         own = np.zeros((len(at), kind.m)) if force is None else force[at]
-        K[at] = clamped(kind, np.asarray(curvature(kind, x[at], group.numbers[at], own)))
+        K[at] = clamp_eigenvalues(kind, np.asarray(curvature(kind, x[at], group.numbers[at], own)))
     return K

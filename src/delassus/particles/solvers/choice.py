@@ -5,9 +5,9 @@ multigrid             conjugate gradients on the same matrix, with two grids: fo
 superlu               SciPy's sparse LU of the whole indefinite matrix: to compare with
 cg                    conjugate gradients on the Schur complement J W⁻¹ Jᵀ + R, which is not formed
 minres                minimal residuals on the whole indefinite matrix
-gauss_seidel          rows of the Schur complement, formed, colour by colour
+gauss_seidel          rows of the Schur complement, formed, color by color
 pgs                   the same; contacts are projected in the same sweeps, as by the next
-sequential_impulses   the same on velocities, without the Schur complement, colour by colour in lanes
+sequential_impulses   the same on velocities, without the Schur complement, color by color in lanes
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from delassus.particles.solvers.krylov import by_cg, by_minres
 from delassus.particles.solvers.multigrid import by_multigrid
 from delassus.particles.solvers.superlu import by_superlu
 from delassus.particles.solvers.sweeps import by_gauss_seidel, by_impulses
-from delassus.particles.solvers.system import Solved, System
+from delassus.particles.solvers.system import RowSolution, System
 
 _WAYS: Final = {
     "cholesky": by_cholesky,
@@ -43,7 +43,7 @@ BY_BLOCKS: Final = ("cg", "gauss_seidel", "pgs", "sequential_impulses")
 
 def solve_system(
     system: System, method: str, v: NDArray[np.float64], impulse: NDArray[np.float64], tolerance: float, iterations: int
-) -> Solved:
+) -> RowSolution:
     """The solution by a method, from velocities (3 nodes,), those given included, and impulses (m,)."""
     way = by_cholesky if method == "multigrid" and not system.structure.free.any() else _WAYS[method]
     return way(system, v, impulse, tolerance, iterations)

@@ -1,4 +1,4 @@
-"""The coarse grid of multigrid: some ten nodes that are neighbours at rest move as one."""
+"""The coarse grid of multigrid: some ten nodes that are neighbors at rest move as one."""
 
 from __future__ import annotations
 

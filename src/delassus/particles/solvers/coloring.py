@@ -1,4 +1,4 @@
-"""Colours: elements of one colour share no node, so that they can be done at once, in lanes, in any order."""
+"""Colors: elements of one color share no node, so that they can be done at once, in lanes, in any order."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def colors(nodes: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
-    """The numbers of the elements of each colour, of elements with nodes (e, k) among `count`.
+    """The numbers of the elements of each color, of elements with nodes (e, k) among `count`.
 
-    In rounds, an element takes the round's colour if it has the least number among all that are left at each of its
+    In rounds, an element takes the round's color if it has the least number among all that are left at each of its
     nodes. Numbers are drawn, so that a chain takes a few rounds, not as many as it has links.
     """
     left = np.arange(len(nodes))

@@ -13,18 +13,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.particles.solvers.system import Solved, System, ended
+from delassus.particles.solvers.system import RowSolution, System, solve_status
 
 Array = NDArray[np.float64]
 
 
-def by_cholesky(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+def by_cholesky(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """The solution, from velocities (3 nodes,), those given included, and impulses (m,) to start with."""
     factor = system.structure.factor.take(system.lower)
-    return refined(system, factor, v, impulse, tolerance, iterations)
+    return refine(system, factor, v, impulse, tolerance, iterations)
 
 
-def refined(
+def refine(
     system: System,
     factor: object,
     v: Array,
@@ -32,7 +32,7 @@ def refined(
     tolerance: float,
     iterations: int,
     push: Array | None = None,
-) -> Solved:
+) -> RowSolution:
     """Proximal iterations with a factor; `push` (3 nodes,) are impulses of contacts [N·s]."""
     best, least, made = (v, impulse), np.inf, 0
     pushed = 0.0 if push is None else system.kept(push)
@@ -43,9 +43,9 @@ def refined(
             asked, least = system.imbalance(v, impulse + s / system.E) + pushed, error
         else:
             r = system.imbalance(v, impulse) + pushed
-            error = max(error, system.unbalanced(r))
+            error = max(error, system.momentum_error(r))
             if made == 1 and error >= least:  # then the momentum of the first has to be looked at, too
-                least = max(least, system.unbalanced(system.imbalance(*best) + pushed))
+                least = max(least, system.momentum_error(system.imbalance(*best) + pushed))
             if error < least:
                 best, least = (v, impulse), error
             if error <= tolerance or made == iterations or not np.isfinite(error):
@@ -54,4 +54,4 @@ def refined(
         change = factor.solve(asked)  # type: ignore[attr-defined]
         impulse = impulse + (s - system.J @ change) / system.E
         v = v + change
-    return Solved(*best, float(least), made, ended(least, tolerance))
+    return RowSolution(*best, float(least), made, solve_status(least, tolerance))

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from delassus.linalg.krylov import conjugate_gradients, minimal_residuals
 from delassus.particles.solvers.response import Response
-from delassus.particles.solvers.system import Solved, System, ended
+from delassus.particles.solvers.system import RowSolution, System, solve_status
 
 Array = NDArray[np.float64]
 
 
-def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """(J W⁻¹ Jᵀ + R) λ = -(b + J v), v without impulses, in units of its diagonal with W's blocks."""
     response = Response(system)
     free = response.free(v)
@@ -30,10 +30,10 @@ def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations
     pulled = unit * found.x
     after = free + response.solve(system.JT @ pulled)
     left = system.error(after, pulled)
-    return Solved(after, pulled, left, int(found.count), ended(left, tolerance))
+    return RowSolution(after, pulled, left, int(found.count), solve_status(left, tolerance))
 
 
-def by_minres(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+def by_minres(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """The whole matrix, in units of the diagonal of W and of what that leaves of the Schur complement."""
     response = Response(system, factored=False)
     heavy = np.where(system.free, 1.0 / np.sqrt(np.repeat(response.masses, 3)), 0.0)
@@ -51,4 +51,4 @@ def by_minres(system: System, v: Array, impulse: Array, tolerance: float, iterat
     found = minimal_residuals(apply, right, 0.1 * tolerance, iterations, start)
     after, pulled = given + heavy * found.x[:n], unit * found.x[n:]
     error = system.error(after, pulled)
-    return Solved(after, pulled, error, int(found.count), ended(error, tolerance))
+    return RowSolution(after, pulled, error, int(found.count), solve_status(error, tolerance))

@@ -13,7 +13,7 @@ from delassus.particles.solvers.rows import Rows
 Array = NDArray[np.float64]
 
 
-class _Kept(NamedTuple):
+class _ConstantPart(NamedTuple):
     """What rows that never change and W's diagonal add to A, for an E."""
 
     E: Array
@@ -29,7 +29,7 @@ class Lower:
         self.sums = {number: pattern.sums[number][source] for number, _, _ in rows.groups}
         order = np.argsort(source)
         self.diagonal = order[np.searchsorted(source[order], pattern.diagonal[free])]
-        self.kept: _Kept | None = None
+        self.kept: _ConstantPart | None = None
 
     def blocks(self, diagonal: Array, stiff: Array | None, J: Any, E: Array) -> Array:
         """(source, 9) of a step: its W by the blocks on the diagonal, or all of them, and its rows."""
@@ -37,7 +37,7 @@ class Lower:
         if kept is None or not (np.array_equal(kept.E, yields) and np.array_equal(kept.diagonal, diagonal)):
             total = self._sum(J, E, steady=True)
             total[self.diagonal] += diagonal[self.free].reshape(-1, 9)
-            self.kept = kept = _Kept(yields, diagonal, total)
+            self.kept = kept = _ConstantPart(yields, diagonal, total)
         result = self._sum(J, E, steady=False)
         result += kept.total
         if stiff is not None:

@@ -1,7 +1,7 @@
 """Conjugate gradients on A = W + Jᵀ E⁻¹ J with two grids as preconditioner: time grows as the system does.
 
 The smoother is Jacobi's with 3 × 3 blocks D, twice before and after, x ← x + ω D⁻¹ (r - A x). The coarse grid has one
-node for some ten that are neighbours at rest, and moves them alike, A_c = Pᵀ A P; it is factored. For a sheet, factors
+node for some ten that are neighbors at rest, and moves them alike, A_c = Pᵀ A P; it is factored. For a sheet, factors
 grow as n^1.5, and those of A_c take some 30 times less than those of A.
 
 Cycles are of single precision, which halves the memory that is read; conjugate gradients are not. An element of k
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from delassus.particles.solvers.direct import refined
-from delassus.particles.solvers.system import Solved, System
+from delassus.particles.solvers.direct import refine
+from delassus.particles.solvers.system import RowSolution, System
 
 Array = NDArray[np.float64]
 
@@ -28,13 +28,13 @@ INNER: Final = 500
 """Conjugate gradients, at most; then the outer iterations begin anew with what is left."""
 
 
-def by_multigrid(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+def by_multigrid(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """The solution, from velocities (3 nodes,), those given included, and impulses (m,) to start with."""
-    return refined(system, TwoGrids(system, 0.3 * tolerance), v, impulse, tolerance, iterations)
+    return refine(system, TwoGrids(system, 0.3 * tolerance), v, impulse, tolerance, iterations)
 
 
 class TwoGrids:
-    """A⁻¹ b by conjugate gradients; `least` is what is left, as `System.unbalanced` has it."""
+    """A⁻¹ b by conjugate gradients; `least` is what is left, as `System.momentum_error` has it."""
 
     def __init__(self, system: System, least: float) -> None:
         self.system, self.least = system, least
@@ -55,7 +55,7 @@ class TwoGrids:
     def apply(self, x: Array) -> Array:
         """A x (3 nodes,), 0 for velocities that are given."""
         found = self.matrix @ x
-        found[self.system.structure.held] = 0.0
+        found[self.system.structure.is_prescribed] = 0.0
         return np.asarray(found)
 
     def cycle(self, r: Array) -> Array:
@@ -77,7 +77,7 @@ class TwoGrids:
         z = self.cycle(r)
         p, rz = z, float(r @ z)
         for _ in range(INNER):
-            if not rz > 0.0 or self.system.unbalanced(r) <= self.least:
+            if not rz > 0.0 or self.system.momentum_error(r) <= self.least:
                 break
             Ap = self.apply(p)
             step = rz / float(p @ Ap)

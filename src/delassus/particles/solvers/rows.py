@@ -110,7 +110,7 @@ class Rows:
     def response(self) -> Array:
         """(m,) how much each row gives way to an impulse at first, J M⁻¹ Jᵀ [1/kg]: a scale."""
         inverse = np.zeros(self.particles.nodes)
-        held = self.particles.held
+        held = self.particles.is_prescribed
         inverse[: self.particles.n][~held] = 1.0 / self.particles.masses[~held]
         J = self.at(self.particles.positions)[1]
         found = np.asarray((J.multiply(J)) @ np.repeat(inverse, 3))
@@ -154,4 +154,4 @@ class Compliances(NamedTuple):
 
 def _entries(kind: ElementKind) -> NDArray[np.bool_]:
     """(rows, points, 3) which entries of J an element has: all, or those that are not zero if they never change."""
-    return kind.reached if kind.steady else np.ones((kind.rows, kind.points, 3), bool)
+    return kind.dependency_pattern if kind.steady else np.ones((kind.rows, kind.points, 3), bool)

@@ -39,8 +39,8 @@ class Structure:
     def __init__(self, particles: Particles) -> None:
         check_memory(particles)
         self.particles = particles
-        self.free = np.concatenate([~particles.held, np.ones(2 * particles.b, bool)])
-        self.held = (3 * np.flatnonzero(~self.free)[:, None] + np.arange(3)).reshape(-1)
+        self.free = np.concatenate([~particles.is_prescribed, np.ones(2 * particles.b, bool)])
+        self.is_prescribed = (3 * np.flatnonzero(~self.free)[:, None] + np.arange(3)).reshape(-1)
         self.pattern = Pattern(particles.nodes, [group.points for group in particles.elements])
         self.rows = Rows(particles)
         numbered = enumerate(particles.elements)

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from delassus.errors import DelassusError
-from delassus.particles.solvers.system import Solved, System, ended
+from delassus.particles.solvers.system import RowSolution, System, solve_status
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ class SingularMatrix(DelassusError, ArithmeticError):
     code = "singular-matrix"
 
 
-def whole_matrix(system: System) -> sparse.csc_matrix:
+def kkt_matrix(system: System) -> sparse.csc_matrix:
     """[W, -Jᵀ; -J, -R] of the free velocities, sparse."""
     free = np.flatnonzero(system.free)
     W = system.W.tocsr()[free][:, free]
@@ -27,13 +27,13 @@ def whole_matrix(system: System) -> sparse.csc_matrix:
     return sparse.bmat([[W, -J.T], [-J, -sparse.diags(system.R)]], format="csc")
 
 
-def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """The solution by LU."""
     free = np.flatnonzero(system.free)
     given = np.where(system.free, 0.0, v)
     right = np.concatenate([(system.c - system.W @ given)[free], system.b + system.J @ given])
     try:
-        x = splu(whole_matrix(system)).solve(right)
+        x = splu(kkt_matrix(system)).solve(right)
     except RuntimeError as singular:
         raise SingularMatrix(
             "SuperLU finds the matrix of the step singular: rigid rows are redundant, or contradict each other. Take "
@@ -42,4 +42,4 @@ def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, itera
     after = np.array(given)
     after[free] = x[: len(free)]
     error = system.error(after, x[len(free) :])
-    return Solved(after, x[len(free) :], error, 1, ended(error, tolerance))
+    return RowSolution(after, x[len(free) :], error, 1, solve_status(error, tolerance))

@@ -1,6 +1,6 @@
-"""Gauss-Seidel on rows: on the Schur complement, or on velocities, colour by colour.
+"""Gauss-Seidel on rows: on the Schur complement, or on velocities, color by color.
 
-Elements of one colour share no particle, so that their rows do not see each other: all of a colour are done at once, in
+Elements of one color share no particle, so that their rows do not see each other: all of a color are done at once, in
 lanes. A sweep costs what a product with J does; convergence is that of Gauss-Seidel, good for contacts and short
 chains, slow for long ones.
 """
@@ -18,7 +18,7 @@ from delassus.errors import BadArgument
 from delassus.particles.description.kinds import ElementKind
 from delassus.particles.solvers.coloring import colors
 from delassus.particles.solvers.response import Response
-from delassus.particles.solvers.system import Solved, System, ended
+from delassus.particles.solvers.system import RowSolution, System, solve_status
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def element_sweep(
     return v + change @ towards, impulse + change
 
 
-def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """Sequential impulses: velocities are kept up to date, the Schur complement is not formed."""
     response = by_blocks(system)
     v = response.free(v) + response.solve(system.JT @ impulse)
@@ -51,11 +51,11 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
                 best, least = (v.reshape(-1).copy(), impulse.copy()), error
             if error <= tolerance or not np.isfinite(error):
                 break
-    return Solved(*best, least, made, ended(least, tolerance))
+    return RowSolution(*best, least, made, solve_status(least, tolerance))
 
 
 def element_work(system: System, response: Response) -> list[Any]:
-    """What a sweep does, colour by colour: the kind, the points, its numbers, and where its impulses are."""
+    """What a sweep does, color by color: the kind, the points, its numbers, and where its impulses are."""
     work = []
     for (_, group, at), rows in zip(system.structure.rows.groups, system.structure.rows.blocks(system.J), strict=True):
         kind = group.kind
@@ -83,8 +83,8 @@ def sweep_elements(work: list[Any], v: Array, impulse: Array) -> None:
         v[points] = after.reshape(len(points), -1, 3)
 
 
-def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
-    """Row by row on the Schur complement, formed; rows of one colour do not meet in it."""
+def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
+    """Row by row on the Schur complement, formed; rows of one color do not meet in it."""
     response = by_blocks(system)
     free = response.free(v)
     n = len(response.inverse)
@@ -108,11 +108,11 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
                 break
     after = free + response.solve(system.JT @ best)
     error = system.error(after, best)
-    return Solved(after, best, error, made, ended(error, tolerance))
+    return RowSolution(after, best, error, made, solve_status(error, tolerance))
 
 
 def _row_colors(system: System) -> list[NDArray[np.int64]]:
-    """Rows that do not share a particle, colour by colour; those of one element have colours of their own."""
+    """Rows that do not share a particle, color by color; those of one element have colors of their own."""
     found = []
     for _, group, at in system.structure.rows.groups:
         for chosen in colors(group.points, system.structure.particles.nodes):

@@ -63,7 +63,7 @@ class System:
     def A(self) -> Array:
         """(blocks, 3, 3) of W + Jᵀ E⁻¹ J in the pattern."""
         pattern = self.structure.pattern
-        total = pattern.summed(self.structure.rows.squares(self.J, self.E))
+        total = pattern.sum_blocks(self.structure.rows.squares(self.J, self.E))
         if self.stiff is None:
             total[pattern.diagonal] += self.diagonal
         else:
@@ -75,16 +75,16 @@ class System:
         """The blocks (…, 9) of W + Jᵀ E⁻¹ J that a factor reads, in its order."""
         return self.structure.lower.blocks(self.diagonal, self.stiff, self.J, self.E)
 
-    def completed(self, factor: Any) -> Any:
+    def complete_factor(self, factor: Any) -> Any:
         """A factor of A with what the pattern has no room for: here, nothing."""
         return factor
 
     @cached_property
     def JT(self) -> Any:
-        """Jᵀ, sparse."""
+        """The transposed Jacobian Jᵀ as a sparse matrix."""
         return self.J.T
 
-    def pushed(self, v: Array) -> Array:
+    def apply_inertia(self, v: Array) -> Array:
         """W v (3 nodes,)."""
         if self.stiff is not None:
             return np.asarray(self.W @ v)
@@ -108,15 +108,15 @@ class System:
     def kept(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
         kept = np.array(x)
-        kept[self.structure.held] = 0.0
+        kept[self.structure.is_prescribed] = 0.0
         return kept
 
     def imbalance(self, v: Array, impulse: Array) -> Array:
         """c - W v + Jᵀ λ (3 nodes,) of free velocities [N·s]."""
         found = self.JT @ impulse
         found += self.c
-        found -= self.pushed(v)
-        found[self.structure.held] = 0.0
+        found -= self.apply_inertia(v)
+        found[self.structure.is_prescribed] = 0.0
         return np.asarray(found)
 
     def left(self, v: Array, impulse: Array) -> Array:
@@ -143,9 +143,9 @@ class System:
 
     def error(self, v: Array, impulse: Array) -> float:
         """The larger share of what is left of rows and of the balance of momentum."""
-        return float(max(self.unmet(self.left(v, impulse)), self.unbalanced(self.imbalance(v, impulse))))
+        return float(max(self.unmet(self.left(v, impulse)), self.momentum_error(self.imbalance(v, impulse))))
 
-    def unbalanced(self, r: Array) -> float:
+    def momentum_error(self, r: Array) -> float:
         """A momentum (3 nodes,) as velocities, by their scale."""
         share = _largest(r)[self.structure.free] / self.heavy
         return float(np.max(share, initial=0.0) / self.speed)
@@ -157,8 +157,8 @@ def _largest(x: Array) -> Array:
     return np.maximum(np.maximum(a[:, 0], a[:, 1]), a[:, 2])
 
 
-class Solved(NamedTuple):
-    """v⁺ (3 nodes,), impulses (m,), the error that is left, iterations, `Status`."""
+class RowSolution(NamedTuple):
+    """The solution of a step: v⁺ (3 nodes,), impulses (m,), remaining error, iterations, `Status`."""
 
     v: Array
     impulse: Array
@@ -167,8 +167,8 @@ class Solved(NamedTuple):
     status: Status
 
 
-def ended(error: float, tolerance: float) -> Status:
-    """How a solve ended."""
+def solve_status(error: float, tolerance: float) -> Status:
+    """The status of a solve with this error and tolerance."""
     if not np.isfinite(error):
         return Status.NOT_FINITE
     return Status.CONVERGED if error <= tolerance else Status.ITERATIONS

@@ -42,7 +42,7 @@ class Tie(NamedTuple):
     response: Array
 
 
-class TiedSystem(System):
+class CoupledSystem(System):
     """A system with the rows of a tie below its own."""
 
     def __init__(self, system: System, tie: Tie, x: Array, v: Array, blend: Blend, yields: float) -> None:
@@ -66,16 +66,16 @@ class TiedSystem(System):
         """As of systems; rows of the tie are those of velocities."""
         return np.concatenate([self.structure.rows.length, np.ones(self.k)])
 
-    def completed(self, factor: Any) -> Any:
+    def complete_factor(self, factor: Any) -> Any:
         """A factor of A with the rows of the tie, from one without them."""
-        return TiedFactor(factor, self.tied, self.E[-self.k :])
+        return CoupledFactor(factor, self.tied, self.E[-self.k :])
 
     def split(self, impulse: Array) -> tuple[Array, Array]:
         """The impulses (m,) of elements, and those (k, 3) of the tie on what holds the particles, in the world."""
         return impulse[: -self.k], (self.axes @ impulse[-self.k :]).reshape(-1, 3)
 
 
-class TiedFactor:
+class CoupledFactor:
     """(A + Jᵀ E⁻¹ J)⁻¹ of a few rows J, by a factor of A."""
 
     def __init__(self, factor: Any, J: Any, E: Array) -> None:

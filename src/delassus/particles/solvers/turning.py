@@ -53,7 +53,7 @@ class Turning:
                 rows.append(np.broadcast_to(row, shape).reshape(-1))
                 sizes.append(_sizes(group, p.positions).reshape(-1))
         light = np.zeros(p.nodes)
-        light[: p.n][~p.held] = 1.0 / p.masses[~p.held]
+        light[: p.n][~p.is_prescribed] = 1.0 / p.masses[~p.is_prescribed]
         node = np.concatenate(nodes)
         shares = np.concatenate(sizes) * light[node]
         self.bounds = sparse.csr_matrix((shares, (node, np.concatenate(rows))), shape=(p.nodes, deformations.m))

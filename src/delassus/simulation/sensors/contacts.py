@@ -8,8 +8,13 @@ import numpy
 
 import delassus.numpy as np
 from delassus.contact.cones.tangents import contact_axes
-from delassus.dynamics.kinematics.kinematics import frame_in_world
+from delassus.dynamics.forces.rnea import link_forces
+from delassus.dynamics.kinematics.kinematics import frame_in_world, world_poses
+from delassus.geometry.broad_phase import pair_tables
+from delassus.geometry.travel import link_travel
+from delassus.model.links import links_of
 from delassus.model.parts import WORLD
+from delassus.model.placement import HERE
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import find_candidates, ground_surface
@@ -57,18 +62,75 @@ def touch(now: Readout, sensor: Sensor) -> Any:
 @register_sensor("force", "shape", 3)
 def contact_force(now: Readout, sensor: Sensor) -> Any:
     """The force of all contacts on a shape or body, in the world's axes [N]."""
-    scene, rows = now.scene, now.scene.contact_rows
-    signs = np.take(candidate_signs(scene, sensor.target), now.contact)
-    common = contact_axes(now.ground.normal) if scene.field is None and not scene.collisions else None
-    normals = None
-    if common is None:
-        found = find_candidates(scene, compute_kinematics(scene, now.q), now.ground)
-        normals = np.take(found.normal, now.contact, axis=0)
+    signs = candidate_signs(now.scene, sensor.target)
     total = np.zeros(3)
-    for k in range(scene.slots):
-        axes = common if normals is None else contact_axes(normals[k])
-        total = total + signs[k] * (axes @ now.force[rows * k : rows * k + 3])
+    for force, sign, _ in _slot_forces(now, signs):
+        total = total + sign * force
     return total
+
+
+@register_sensor("jointforce", "frame", 3, "acceleration")
+def joint_force(now: Readout, sensor: Sensor) -> Any:
+    """What the parent of the frame's body pushes it with, and all that it carries, in the frame's axes [N].
+
+    MuJoCo's `force`. Forces of closed loops and wrenches from outside are not counted.
+    """
+    return _joint_wrench(now, sensor.target)[0]
+
+
+@register_sensor("jointtorque", "frame", 3, "acceleration")
+def joint_torque(now: Readout, sensor: Sensor) -> Any:
+    """The moment of `jointforce` about the frame's origin, in its axes [N·m]: MuJoCo's `torque`."""
+    return _joint_wrench(now, sensor.target)[1]
+
+
+def _joint_wrench(now: Readout, name: str) -> tuple[Any, Any]:
+    """f = Σ (m a - m g) - Σ contact forces over all that the frame's body carries, and the moment about the frame."""
+    tree, frame = links_of(now.model), now.model.frame(name)
+    R, p = frame_in_world(now.model, now.q, name)
+    if frame.joint == WORLD:
+        return np.zeros(3), np.zeros(3)
+    i, _ = tree.place(frame.joint, frame.placement)
+    (R_i, p_i), (f, n) = world_poses(tree, now.q)[i], link_forces(tree, now.q, now.v, now.a)[i]
+    force = R_i @ f
+    moment = R_i @ n + np.cross(p_i - p, force)
+    inside = {j for j in range(len(now.model.joints)) if i in tree.path(tree.place(j, HERE)[0])}
+    signs = [
+        float(shape.geometry.joint in inside) - float(other is not None and other.geometry.joint in inside)
+        for shape, other, _ in now.scene.candidate_shapes
+    ]
+    for push, sign, point in _slot_forces(now, numpy.array(signs), points=True):
+        force = force - sign * push
+        moment = moment - sign * np.cross(point - p, push)
+    return R.T @ force, R.T @ moment
+
+
+def _slot_forces(now: Readout, signs: numpy.ndarray[Any, Any], points: bool = False) -> list[tuple[Any, Any, Any]]:
+    """Of each slot, force in the world [N], sign, and point [m]; the sign is zero where a candidate has none.
+
+    Where all that counts is a plane below, its normal is that of all; else contacts are looked for again, as they are
+    for their `points`.
+    """
+    scene, rows = now.scene, now.scene.contact_rows
+    if not scene.slots or not signs.any():
+        return []
+    own = np.take(signs, now.contact)
+    is_level = scene.field is None and not signs[scene.ground_candidates :].any()
+    forces = [now.force[rows * k : rows * k + 3] for k in range(scene.slots)]
+    if is_level and not points:
+        axes = contact_axes(now.ground.normal)
+        return [(axes @ force, own[k], None) for k, force in enumerate(forces)]
+    kinematics = compute_kinematics(scene, now.q)
+    travel: Any = None
+    if scene.pair_classes:
+        travel = link_travel(kinematics.tree, pair_tables(scene.pair_classes).shapes, now.v, now.time_step)
+    found, slots = find_candidates(scene, kinematics, now.ground, travel), []
+    for k, force in enumerate(forces):
+        here = np.where(found.number == now.contact[k], 1.0, 0.0)
+        is_near = np.sum(here) > 0.0
+        normal = now.ground.normal if is_level else np.where(is_near, here @ found.normal, now.ground.normal)
+        slots.append((contact_axes(normal) @ force, np.where(is_near, own[k], 0.0), here @ found.point))
+    return slots
 
 
 @register_sensor("heightscan", "frame", None)

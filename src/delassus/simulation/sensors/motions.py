@@ -5,44 +5,94 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
+from delassus.dynamics.forces.passive import passive_forces, spring_energy
+from delassus.dynamics.forces.tendons import rate_of, tendon_line, tendon_named
 from delassus.dynamics.kinematics.kinematics import frame_acceleration, frame_in_world, frame_velocity, world_poses
+from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
 from delassus.dynamics.tree.poses import poses_of
 from delassus.dynamics.tree.recursion import joint_motions, link_velocities, momentum
 from delassus.model.links import links_of
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
 from delassus.spatial.quaternions import quaternion_from_rotation
+from delassus.step.actuators.drive import drive
 from delassus.step.actuators.force_law import clipped_force
 from delassus.step.actuators.transmissions import transmission
 
 _WORLD_AXES = "LOCAL_WORLD_ALIGNED"
+_MAGNETIC_FLUX = (0.0, -0.5, 0.0)
+
+
+def _pose(now: Readout, sensor: Sensor) -> tuple[Any, Any]:
+    """Rotation and origin of the frame in the world, or in its reference."""
+    R, p = frame_in_world(now.model, now.q, sensor.target)
+    if not sensor.reference:
+        return R, p
+    R0, p0 = frame_in_world(now.model, now.q, sensor.reference)
+    return R0.T @ R, R0.T @ (p - p0)
 
 
 @register_sensor("framepos", "frame", 3)
 def frame_position(now: Readout, sensor: Sensor) -> Any:
-    """The origin in the world [m]."""
-    return frame_in_world(now.model, now.q, sensor.target)[1]
+    """The origin in the world, or in the reference [m]."""
+    return _pose(now, sensor)[1]
 
 
 @register_sensor("framequat", "frame", 4)
 def frame_orientation(now: Readout, sensor: Sensor) -> Any:
-    """The unit quaternion (x, y, z, w) of the axes in the world, w not negative."""
-    return quaternion_from_rotation(frame_in_world(now.model, now.q, sensor.target)[0])
+    """The unit quaternion (x, y, z, w) of the axes in the world, or in the reference, w not negative."""
+    return quaternion_from_rotation(_pose(now, sensor)[0])
+
+
+@register_sensor("framexaxis", "frame", 3)
+def frame_x_axis(now: Readout, sensor: Sensor) -> Any:
+    """The x axis in the world, or in the reference."""
+    return _pose(now, sensor)[0][:, 0]
+
+
+@register_sensor("frameyaxis", "frame", 3)
+def frame_y_axis(now: Readout, sensor: Sensor) -> Any:
+    """The y axis in the world, or in the reference."""
+    return _pose(now, sensor)[0][:, 1]
+
+
+@register_sensor("framezaxis", "frame", 3)
+def frame_z_axis(now: Readout, sensor: Sensor) -> Any:
+    """The z axis in the world, or in the reference."""
+    return _pose(now, sensor)[0][:, 2]
+
+
+@register_sensor("magnetometer", "frame", 3)
+def magnetometer(now: Readout, sensor: Sensor) -> Any:
+    """The magnetic flux of the world in the frame's axes; MuJoCo's default unless the sensor has `numbers`."""
+    flux = sensor.numbers or _MAGNETIC_FLUX
+    return frame_in_world(now.model, now.q, sensor.target)[0].T @ np.array(flux)
 
 
 def _velocity(now: Readout, sensor: Sensor, reference: str) -> Any:
     return frame_velocity.function(now.model, now.q, now.v, frame=sensor.target, reference=reference)
 
 
+def _relative_velocity(now: Readout, sensor: Sensor) -> tuple[Any, Any]:
+    """v and ω of a frame; with a reference v - v₀ - ω₀ × (p - p₀) and ω - ω₀ in its axes."""
+    motion = _velocity(now, sensor, _WORLD_AXES)
+    if not sensor.reference:
+        return motion[:3], motion[3:]
+    base = frame_velocity.function(now.model, now.q, now.v, frame=sensor.reference, reference=_WORLD_AXES)
+    p = frame_in_world(now.model, now.q, sensor.target)[1]
+    R0, p0 = frame_in_world(now.model, now.q, sensor.reference)
+    return R0.T @ (motion[:3] - base[:3] - np.cross(base[3:], p - p0)), R0.T @ (motion[3:] - base[3:])
+
+
 @register_sensor("framelinvel", "frame", 3)
 def frame_linear_velocity(now: Readout, sensor: Sensor) -> Any:
-    """Of the origin, in the world's axes [m/s]."""
-    return _velocity(now, sensor, _WORLD_AXES)[:3]
+    """Of the origin, in the world's axes, or as seen from the reference and in its axes [m/s]."""
+    return _relative_velocity(now, sensor)[0]
 
 
 @register_sensor("frameangvel", "frame", 3)
 def frame_angular_velocity(now: Readout, sensor: Sensor) -> Any:
-    """In the world's axes [rad/s]."""
-    return _velocity(now, sensor, _WORLD_AXES)[3:]
+    """In the world's axes, or against the reference and in its axes [rad/s]."""
+    return _relative_velocity(now, sensor)[1]
 
 
 @register_sensor("velocimeter", "frame", 3)
@@ -121,6 +171,57 @@ def actuator_force(now: Readout, sensor: Sensor) -> Any:
     if actuator.control_range:
         control = np.clip(control, *actuator.control_range)
     return np.stack([clipped_force(actuator, control, length, rate)])
+
+
+@register_sensor("jointactfrc", "joint", 1, "control")
+def joint_actuation(now: Readout, sensor: Sensor) -> Any:
+    """The force of all actuators on a joint, within their limits and its own [N·m, N]."""
+    control = np.stack(
+        [
+            np.clip(now.control[k], *one.control_range) if one.control_range else now.control[k]
+            for k, one in enumerate(now.scene.actuators)
+        ]
+    )
+    forces = drive(now.model, now.scene.actuators, now.q, now.v, control, 0.0).force
+    return (forces - passive_forces.function(now.model, now.q, now.v))[now.model.v_slice(sensor.target)]
+
+
+def _tendon(now: Readout, sensor: Sensor) -> tuple[Any, Any]:
+    """The length of a tendon, and its rate."""
+    tendon = tendon_named(now.model, sensor.target)
+    assert tendon is not None
+    line = tendon_line(now.model, tendon, now.q)
+    return np.array(line.length), np.array(rate_of(line.moment_arms, line.dofs, now.v))
+
+
+@register_sensor("tendonpos", "tendon", 1)
+def tendon_length(now: Readout, sensor: Sensor) -> Any:
+    """[m]; of a tendon over joints in their units."""
+    return np.stack([_tendon(now, sensor)[0]])
+
+
+@register_sensor("tendonvel", "tendon", 1)
+def tendon_rate(now: Readout, sensor: Sensor) -> Any:
+    """[m/s]."""
+    return np.stack([_tendon(now, sensor)[1]])
+
+
+@register_sensor("e_potential", "", 1)
+def potential(now: Readout, sensor: Sensor) -> Any:
+    """Of gravity and springs [J]."""
+    return np.stack([potential_energy.function(now.model, now.q) + spring_energy.function(now.model, now.q)])
+
+
+@register_sensor("e_kinetic", "", 1)
+def kinetic(now: Readout, sensor: Sensor) -> Any:
+    """[J]."""
+    return np.stack([np.array(kinetic_energy.function(now.model, now.q, now.v))])
+
+
+@register_sensor("clock", "", 1)
+def clock(now: Readout, sensor: Sensor) -> Any:
+    """The item's time [s]."""
+    return np.stack([np.array(now.time)])
 
 
 def _subtree(now: Readout, sensor: Sensor) -> tuple[Any, Any, Any, Any]:

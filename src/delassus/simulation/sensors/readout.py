@@ -22,6 +22,8 @@ class Readout(NamedTuple):
         contact: (slots,) candidates of the slots.
         control: (nu,).
         ground: Where it is.
+        time: [s].
+        time_step: [s].
     """
 
     scene: Scene
@@ -32,6 +34,8 @@ class Readout(NamedTuple):
     contact: Any
     control: Any
     ground: GroundShape
+    time: Any
+    time_step: Any
 
     @property
     def model(self) -> Any:
@@ -45,15 +49,21 @@ class Sensor:
 
     Attributes:
         kind: See `docs/simulation.md`.
-        target: The name of a frame, joint, actuator, body or shape; for contacts also "shape|other".
+        target: The name of a frame, joint, tendon, actuator, body or shape; for contacts also "shape|other".
         points: Of a height scan, (x, y) [m] about the frame's origin, turned with its heading.
         name: By which it is read; "" for kind and target.
+        reference: A frame, with respect to which and in whose axes position and velocity of another one are measured.
+        numbers: Of a magnetometer, the magnetic flux (3,) in the world.
+        cutoff: The largest magnitude of a reading; zero for no end.
     """
 
     kind: str
     target: str = ""
     points: tuple[tuple[float, float], ...] = ()
     name: str = ""
+    reference: str = ""
+    numbers: tuple[float, ...] = ()
+    cutoff: float = 0.0
 
     @property
     def label(self) -> str:
@@ -65,7 +75,7 @@ class SensorKind(NamedTuple):
     """How a kind of sensor reads a state.
 
     Attributes:
-        on: What it is on: "frame", "joint", "actuator", "body", "shape".
+        on: What it is on: "frame", "joint", "tendon", "actuator", "body", "shape", or "" for the robot.
         size: How many numbers it gives; None for as many as the sensor has points.
         read: Of a state and a sensor, (size,).
         needs: What it needs besides the state: "acceleration", "control".

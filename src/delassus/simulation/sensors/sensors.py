@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -17,8 +17,9 @@ from delassus.common.checks import array_of_shape
 from delassus.common.names import UnknownName
 from delassus.compiler.graph.parameters import PARAMETERS, ParametricComposite
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.forces.strings import wraps
 from delassus.errors import short
-from delassus.model.of_model import OfModel
+from delassus.model.parts import FileSensor
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.runner import some
@@ -26,6 +27,7 @@ from delassus.simulation.sensors.contacts import GROUND, candidate_signs, names_
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
+from delassus.step.of_scene import OfScene
 from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.kernels import GROUND as GROUND_INPUTS
 from delassus.step.stages.types import GroundShape
@@ -37,7 +39,7 @@ AIR_TIME: Final = "airtime"
 
 
 @dataclass(frozen=True)
-class Panel(OfModel):
+class Panel(OfScene):
     """A scene and the sensors that are read in it: what the kernel is compiled for."""
 
     scene: Scene
@@ -48,39 +50,9 @@ class Panel(OfModel):
         return object.__new__(ParametricPanel if isinstance(scene, ParametricScene) else cls)
 
     @property
-    def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
-        return self.scene.model
-
-    @property
     def readings(self) -> int:
         """Numbers that all sensors give together."""
         return sum(size_of(self.scene, sensor) for sensor in self.sensors)
-
-    @property
-    def impulse_size(self) -> int:
-        """Elements of arrays of rows."""
-        return self.scene.impulse_size
-
-    @property
-    def slot_size(self) -> int:
-        """Elements of arrays of contacts."""
-        return self.scene.slot_size
-
-    @property
-    def control_size(self) -> int:
-        """Elements of arrays of controls."""
-        return self.scene.control_size
-
-    @property
-    def field_rows(self) -> int:
-        """Of the height field's grid."""
-        return self.scene.field_rows
-
-    @property
-    def field_columns(self) -> int:
-        """Of the height field's grid."""
-        return self.scene.field_columns
 
 
 @dataclass(frozen=True)
@@ -107,7 +79,7 @@ def size_of(scene: Scene, sensor: Sensor) -> int:
 
 
 @kernel(
-    "(nq),(nv),(nv),(impulse_size),(slot_size),(control_size),()->(readings)",
+    "(nq),(nv),(nv),(impulse_size),(slot_size),(control_size),(),()->(readings)",
     inputs={"ground": GROUND_INPUTS},
 )
 def read_sensors(
@@ -118,15 +90,19 @@ def read_sensors(
     impulse: Any,
     contact: Any,
     control: Any,
+    time: Any,
     time_step: Any,
     *,
     ground: GroundShape,
 ) -> Floats:
     """The readings of all sensors in a state, one after the other."""
     scene, level = panel.scene, ground._replace(normal=np.array(ground.normal))
-    now = Readout(scene, q, v, a, impulse[: scene.m] / time_step, contact[: scene.slots], control[: scene.nu], level)
+    force, slots, signals = impulse[: scene.m] / time_step, contact[: scene.slots], control[: scene.nu]
+    now = Readout(scene, q, v, a, force, slots, signals, level, time, time_step)
     kinds = ["touch" if sensor.kind == AIR_TIME else sensor.kind for sensor in panel.sensors]
-    return np.concatenate([KINDS[kind].read(now, one) for kind, one in zip(kinds, panel.sensors, strict=True)])
+    readings = [KINDS[kind].read(now, one) for kind, one in zip(kinds, panel.sensors, strict=True)]
+    ends = [one.cutoff for one in panel.sensors]
+    return np.concatenate([np.clip(x, -c, c) if c else x for x, c in zip(readings, ends, strict=True)])
 
 
 class Sensors:
@@ -145,13 +121,21 @@ class Sensors:
         self.sim = sim
         self.sensors = tuple(one for given in sensors for one in _expanded(sim, given))
         if not self.sensors:
-            raise SimulationError('name one sensor or more, such as "gyro:trunk".', code="missing-argument")
+            raise SimulationError(
+                f'name one sensor or more, such as "gyro:trunk": the file of {sim.model.name!r} has none.',
+                code="missing-argument",
+            )
         self.names = tuple(one.label for one in self.sensors)
         twice = [name for name in self.names if self.names.count(name) > 1]
         if twice:
             raise SimulationError(f"the sensor {twice[0]!r} is named twice.", code="duplicate-name")
         self._panel = Panel(sim.scene, self.sensors)
         self._needs = {KINDS[one.kind].needs for one in self.sensors if one.kind in KINDS}
+
+    @classmethod
+    def of_file(cls, sim: Setup) -> Sensors:
+        """All sensors of the model's file, in its order."""
+        return cls(sim, tuple(one.name for one in sim.model.sensors))
 
     def __repr__(self) -> str:
         return f"Sensors({', '.join(self.names)})"
@@ -184,7 +168,8 @@ class Sensors:
                     code="missing-argument",
                 )
             a = _mean_acceleration(state.v - since.v, numpy.asarray(state.time - since.time))
-        return self._read(state.q, state.v, a, (state.impulse, state.contact), control, state.parameters)
+        contacts = (state.impulse, state.contact)
+        return self._read(state.q, state.v, a, contacts, control, state.parameters, state.time)
 
     def _of_log(self, log: Trajectory, control: Any) -> dict[str, Array]:
         if log.contacts is None or log.contacts.impulse.shape[-1] != self.sim.scene.m:
@@ -196,13 +181,16 @@ class Sensors:
         a[1:] = _mean_acceleration(numpy.diff(log.v, axis=0), numpy.broadcast_to(duration, log.v[1:].shape[:-1]))
         contacts = (log.contacts.impulse, log.contacts.contact)
         parameters = numpy.zeros(0) if log.parameters is None else log.of_items(log.parameters)
-        readings = self._read(log.q, log.v, a, contacts, control, parameters)
+        clock = numpy.asarray(times).reshape(numpy.shape(times) + (1,) * (log.q.ndim - 1 - numpy.ndim(times)))
+        readings = self._read(log.q, log.v, a, contacts, control, parameters, clock)
         for one in self.sensors:
             if one.kind == AIR_TIME:
                 readings[one.label] = _air_time(readings[one.label], numpy.diff(log.time))
         return readings
 
-    def _read(self, q: Any, v: Any, a: Any, contacts: Any, control: Any, parameters: Any) -> dict[str, Array]:
+    def _read(
+        self, q: Any, v: Any, a: Any, contacts: Any, control: Any, parameters: Any, time: Any
+    ) -> dict[str, Array]:
         if control is None and "control" in self._needs:
             raise SimulationError(
                 "forces of actuators need the control: sensors(state, control=u).", code="missing-argument"
@@ -219,7 +207,9 @@ class Sensors:
             pad = numpy.zeros((*impulse.shape[:-1], sim.scene.impulse_size - impulse.shape[-1]))
             impulse = numpy.concatenate([impulse, pad], -1)
         ground = sim.ground.shape
-        values = read_sensors(self._panel, q, v, a, impulse, contact, some(u), sim.time_step, ground=ground, **given)
+        values = read_sensors(
+            self._panel, q, v, a, impulse, contact, some(u), time, sim.time_step, ground=ground, **given
+        )
         ends = numpy.cumsum([size_of(sim.scene, one) for one in self.sensors])[:-1]
         return dict(zip(self.names, numpy.split(numpy.asarray(values), ends, -1), strict=True))
 
@@ -247,7 +237,7 @@ def _expanded(sim: Setup, given: Any) -> list[Sensor]:
         sensor = given
     elif isinstance(given, str):
         kind, _, target = given.partition(":")
-        own = {one.name: Sensor(one.kind, one.target, name=one.name) for one in sim.model.sensors}
+        own = {one.name: _of_file(one) for one in sim.model.sensors}
         sensor = own.get(given, Sensor(kind, target))
     else:
         raise SimulationError(
@@ -268,10 +258,20 @@ def _expanded(sim: Setup, given: Any) -> list[Sensor]:
         found = [sensor.target] if _is_target(sim, on, sensor.target, known) else []
     if not found:
         raise UnknownName(f"{on} for {sensor.kind!r} named", sensor.target, known, code="unknown-sensor")
-    return [Sensor(sensor.kind, name, sensor.points, sensor.name) for name in found]
+    if sensor.reference:
+        sim.model.frame(sensor.reference)
+    return [replace(sensor, target=name) for name in found]
+
+
+def _of_file(one: FileSensor) -> Sensor:
+    """A sensor of the model's file."""
+    own = Sensor(one.kind, one.target, (), one.name, one.reference, one.numbers, one.cutoff)
+    return replace(own, name="") if own.name == replace(own, name="").label else own
 
 
 def _is_target(sim: Setup, on: str, target: str, known: list[str]) -> bool:
+    if not on:
+        return not target
     if on != "shape":
         return target in known
     one, bar, other = target.partition("|")
@@ -293,6 +293,8 @@ def _targets(sim: Setup, on: str) -> list[str]:
         return [frame.name for frame in model.frame_list]
     if on == "joint":
         return [joint.name for joint in model.joints if joint.mimic is None]
+    if on == "tendon":
+        return [tendon.name for tendon in model.tendons if not wraps(tendon)]
     if on == "actuator":
         return [actuator.name for actuator in sim.scene.actuators]
     if on == "body":

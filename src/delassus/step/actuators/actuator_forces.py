@@ -20,6 +20,12 @@ def actuator_forces(model: Model, q: Traced, v: Traced, signal: Traced) -> Float
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
         signal: Control (nu,) of each actuator, or its activation if it has one.
+
+    >>> from dataclasses import replace
+    >>> robot = dl.load("pendulum")
+    >>> driven = replace(robot, actuators=dl.simulation.motors(robot))
+    >>> dl.simulation.actuator_forces(driven, [0.0], [0.0], [2.0])
+    array([2.])
     """
     check_actuators(model, model.actuators)
     actuators = limited_by_joints(model, model.actuators)

@@ -15,7 +15,7 @@ import delassus.numpy as np
 from delassus.constrained.elimination.tree_factor import RankOne
 from delassus.dynamics.forces.passive import PassiveElements
 from delassus.model.model import Model
-from delassus.model.traced import array_of, has_any
+from delassus.model.traced import array_of, has_nonzero
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.step.actuators.force_law import LAWS
 from delassus.step.actuators.forces import Forces, LimitedServos, force_mode
@@ -30,7 +30,7 @@ def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
         for k, one in enumerate(actuators)
         if not (one.drives == "site" and not one.reference)
         and one.force_range
-        and has_any((*one.gain[1:], *one.bias[1:]))
+        and has_nonzero((*one.gain[1:], *one.bias[1:]))
     ]
 
 
@@ -46,7 +46,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
     rank_ones = [RankOne(t.moment_arms, h * t.damping + h * h * t.stiffness, tuple(t.dofs)) for t in passive.tendons]
     clipped = np.array(0.0)
     if not actuators:
-        for k, i in enumerate(model.driven_velocities):
+        for k, i in enumerate(model.actuated_velocities):
             most = model.effort_limit[i]
             taken = np.clip(u[k], -most, most)
             clipped = clipped + np.where(taken != u[k], 1.0, 0.0)
@@ -82,7 +82,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             clipped = clipped + np.where(at_limit, 1.0, 0.0)
             pull = np.where(mode > 0.0, upper, np.where(mode < 0.0, lower, pull))
             slope = np.where(at_limit, 0.0, slope)
-        resists = actuator.law != "affine" or has_any((*actuator.gain[1:], *actuator.bias[1:]))
+        resists = actuator.law != "affine" or has_nonzero((*actuator.gain[1:], *actuator.bias[1:]))
         pulls.append(_Pull(line, pull, slope if resists else None))
     saturated = _saturated_joints(model, actuators, pulls)
     for _, is_beyond in saturated.values():

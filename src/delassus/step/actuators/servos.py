@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from delassus.common.checks import POSITIVE, Range, number_in_range
-from delassus.common.names import found_by_pattern, name_patterns
+from delassus.common.names import find_by_pattern, name_patterns
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import BadArgument, expect
 from delassus.model.model import Model
@@ -28,6 +28,9 @@ def position_servos(
         stiffness: [N·m/rad, N/m].
         damping: [N·m·s/rad, N·s/m].
         joints: Names or patterns of joints, such as "*_knee".
+
+    >>> len(dl.simulation.position_servos(dl.load("quadruped"), stiffness=200.0, damping=10.0))
+    12
     """
     _check_gains(stiffness=stiffness, damping=damping)
     return tuple(
@@ -38,13 +41,21 @@ def position_servos(
 def velocity_servos(
     model: Model | Mechanism, damping: float, joints: str | Iterable[str] = "*"
 ) -> tuple[Actuator, ...]:
-    """An actuator for each joint of one coordinate: f = damping (u - v), within the joint's effort limit."""
+    """An actuator for each joint of one coordinate: f = damping (u - v), within the joint's effort limit.
+
+    >>> len(dl.simulation.velocity_servos(dl.load("cart_pole"), damping=10.0, joints="cart*"))
+    1
+    """
     _check_gains(damping=damping)
     return tuple(_servo(joint, (damping, 0.0, 0.0), (0.0, 0.0, -damping)) for joint in _servo_joints(model, joints))
 
 
 def motors(model: Model | Mechanism, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
-    """An actuator for each joint of one coordinate: f = u, within the joint's effort limit."""
+    """An actuator for each joint of one coordinate: f = u, within the joint's effort limit.
+
+    >>> len(dl.simulation.motors(dl.load("quadruped")))
+    12
+    """
     return tuple(_servo(joint, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for joint in _servo_joints(model, joints))
 
 
@@ -56,6 +67,9 @@ def with_lag(actuators: Iterable[Actuator], time_constant: float) -> tuple[Actua
     Args:
         actuators: Such as those of `position_servos`, without a state of their own.
         time_constant: T [s], at which 63 % of a step of the control have arrived.
+
+    >>> len(dl.simulation.with_lag(dl.simulation.motors(dl.load("pendulum")), time_constant=0.05))
+    1
     """
     T = number_in_range("the time constant of a lag", time_constant, POSITIVE)
     every = tuple(actuators)
@@ -79,7 +93,7 @@ def _servo_joints(model: Model | Mechanism, patterns: str | Iterable[str]) -> li
     every = [joint for joint in robot.joints if joint.mimic is None and joint.kind.nv == 1]
     found: list[Joint] = []
     for pattern in name_patterns("joints", patterns):
-        chosen = found_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
+        chosen = find_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
         found += [joint for joint in chosen if joint not in found]
     return found
 

@@ -1,6 +1,6 @@
 """Contacts of many bodies: broad phase, narrow phase, and the few candidates that are solved for.
 
-    broad phase     of all pairs of a class those whose bounding boxes and balls come near within the step
+    broad phase     of all pairs of a class those whose rounded boxes in the world's axes come near within the step
     narrow phase    the functions of the table of pairs, on shapes that are gathered by their numbers
     slots           of all points those that may touch within the step, in the order of their candidates
 
@@ -57,16 +57,16 @@ class Slots(NamedTuple):
 
 
 class PlacedShapes(NamedTuple):
-    """All shapes in the world: rotations, how far (shapes,) [m] their points may move in the step, their numbers,
-    centres (shapes, 3), and around these halves (shapes, 3) of boxes in the world's axes and radii (shapes,) of balls,
-    with that distance."""
+    """All shapes in the world: rotations, how far (shapes,) [m] their points may move in the step, their numbers, and
+    centres and halves (shapes, 3) of boxes in the world's axes, whose points are less than `radius` (shapes,) from all
+    that the shapes may reach."""
 
     R: Any
     reach: Any
     number: Any
     p: Any
     half: Any
-    bound: Any
+    radius: Any
 
 
 class Points(NamedTuple):
@@ -85,8 +85,8 @@ def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
     def placed(k: Any) -> tuple[Any, ...]:
         R, p = place_shape(shapes, poses, k)
         near = np.take(reach, np.take(shapes.body, k))
-        core, further = np.take(shapes.core, k, axis=0), np.take(shapes.radius, k) + near
-        return R, near, k, p, np.abs(R) @ core + further, np.sqrt(core @ core) + further
+        half = np.abs(R) @ np.take(shapes.core, k, axis=0)
+        return R, near, k, p, half, np.take(shapes.radius, k) + near
 
     return PlacedShapes(*map_items(placed, numbers_to(shapes.n | 1)))
 
@@ -232,7 +232,7 @@ def pair_touches(some: PairClass, first: Any, second: Any) -> list[Touch]:
 
 
 def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[Any, Any, Any]:
-    """The numbers (pair slots,) of pairs whose boxes meet, how many, and whether there are more than slots.
+    """The numbers (pair slots,) of pairs whose rounded boxes meet, how many, and whether there are more than slots.
 
     Each shape meets all others side by side in the lanes. Which of them are near are the bits of whole numbers, `_BITS`
     shapes each, from which pairs are taken one after the other.
@@ -246,16 +246,16 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
 
     def meet(row: Any, _: Any) -> tuple[Any, Any]:
         own = np.take(owners, row)
-        c, e, r = np.take(shapes.p, own, axis=0), np.take(shapes.half, own, axis=0), np.take(shapes.bound, own)
+        c, e = np.take(shapes.p, own, axis=0), np.take(shapes.half, own, axis=0)
+        within = np.take(shapes.radius, own) + tables.margin
 
         def test(k: Any, p: Any, half: Any, radius: Any) -> Any:
-            way = c - p
-            bounds = r + radius + tables.margin
-            near = (np.max(np.abs(way) - e - half) <= tables.margin) & (way @ way <= bounds * bounds)
+            apart, most = np.maximum(np.abs(c - p) - e - half, 0.0), within + radius
+            near = apart @ apart <= most * most
             known = np.take(number.reshape(-1), row * float(columns) + k) > -0.5
             return np.where(near & known, np.take(weight, k), 0.0)
 
-        bits = map_items(test, shapes.number, shapes.p, shapes.half, shapes.bound)
+        bits = map_items(test, shapes.number, shapes.p, shapes.half, shapes.radius)
         return row + 1.0, np.stack([np.sum(bits[k : k + _BITS]) for k in range(0, columns, _BITS)])
 
     _, masks = scan(meet, np.array(0.0), length=len(owners))

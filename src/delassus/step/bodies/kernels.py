@@ -11,49 +11,21 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import map as map_items
-from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.bodies.collide import ground_touches, pair_touches, place_shape, stack_touches
 from delassus.step.bodies.motion import numbers_to, poses_of
 from delassus.step.bodies.step import step_bodies
 from delassus.step.bodies.tables import tables_of
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import ground_surface
-from delassus.step.stages.kernels import (
-    GROUND,
-    INPUTS,
-    SIGNATURE,
-    candidate_geometry,
-    simulate,
-    simulate_with,
-    step_inputs,
-)
-from delassus.step.stages.pipeline import take_period
-from delassus.step.stages.types import GroundShape, SolverLimits
+from delassus.step.stages.kernels import GROUND, candidate_geometry, simulate, simulate_by, simulate_with
+from delassus.step.stages.types import GroundShape
+
+simulate_bodies: Final = simulate_by(step_bodies)
+"""As `simulate`, by loops over bodies, pairs and contacts."""
+
 
 PART: Final = 4000
 """Candidates of one call: a kernel holds the inputs and outputs of a state in its frame."""
-
-
-@kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS)
-def simulate_bodies(
-    scene: Scene,
-    q: Any,
-    v: Any,
-    impulse: Any,
-    contact: Any,
-    time: Any,
-    alive: Any,
-    control: Any,
-    time_step: Any,
-    *,
-    material: ContactParameters,
-    ground: GroundShape,
-    limits: SolverLimits,
-    wrench: Any = None,
-) -> tuple[Floats, ...]:
-    """As `simulate`, by loops over bodies, pairs and contacts."""
-    inputs = step_inputs(control, time_step, material, ground, limits)._replace(wrench=wrench)
-    return take_period(scene, q, v, impulse, contact, time, alive, inputs, step_bodies)
 
 
 @lru_cache(maxsize=64)

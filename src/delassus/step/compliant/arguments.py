@@ -19,7 +19,7 @@ from delassus.common.checks import (
 )
 from delassus.common.names import UnknownName
 from delassus.constrained.rows.locked import locked_velocities
-from delassus.constraints.basis.constraint import chosen_rows
+from delassus.constraints.basis.constraint import row_indices
 from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.options import SolverInputs, SolverOptions
@@ -150,7 +150,7 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
             parts.append((_not_negative(what, own, at.stop - at.start), at))
             rows += range(at.start, at.stop)
             continue
-        chosen = chosen_rows(key, tuple(own), _row_names(mechanism, key))
+        chosen = row_indices(key, tuple(own), _row_names(mechanism, key))
         for k, (row, x) in zip(chosen, own.items(), strict=True):
             numbers = np.asarray(x)[..., None] if np.ndim(x) else x
             parts.append((_not_negative(f"{what}, row {row!r},", numbers, 1), [at.start + k]))

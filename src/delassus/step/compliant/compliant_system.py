@@ -42,6 +42,10 @@ class CompliantSystem:
         b: (…, m) the constraint values: J x + R λ + b = 0, or complementary to λ.
         contact: Coefficients of friction.
         coupling: (…, m, m) what R has besides its diagonal, None if no compliance is a matrix.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> dl.stepping.compliant_system(loop, loop.model.posture("home"), zero, zero, time_step=1e-3).W.shape
+    (3, 3)
     """
 
     scene: Scene
@@ -120,6 +124,11 @@ def compliant_system(
         options: A `SystemOptions`: scheme, elements, contact, planes, rows, time, parameters. With the stabilization
             "pre" or "post", errors are the correction phase's business; midpoint and impacts have no meaning here.
         **shortcuts: form, phase (system), and fields of the options as for `compliant_step`.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> system = dl.stepping.compliant_system(loop, loop.model.posture("home"), zero, zero, time_step=1e-3)
+    >>> system.solve("ldl").x.shape
+    (3,)
     """
     system, options = _SYSTEM.fill(shortcuts, system=system, options=options)
     scheme = options.scheme

@@ -18,7 +18,7 @@ from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.forces.tendons import TendonState
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.model.model import Model
-from delassus.model.traced import has_any
+from delassus.model.traced import has_nonzero
 from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.geometric import geometric_stiffness, not_negative
 from delassus.step.scheme.blend import Blend
@@ -44,7 +44,7 @@ class Elements(NamedTuple):
     def of(cls, model: Model, q: Any, v: Any, servo: Servo) -> Elements:
         """Those of a state."""
         passive = PassiveElements.of(model, q, v)
-        K, D = (gains if has_any(gains) else None for gains in (passive.stiffness, passive.damping))
+        K, D = (gains if has_nonzero(gains) else None for gains in (passive.stiffness, passive.damping))
         acts = K is not None or D is not None or passive.tendons or is_compensated(model)
         force = passive.force if acts else None
         if servo.stiffness is not None:
@@ -65,7 +65,7 @@ class Elements(NamedTuple):
         tau = tau if self.force is None else tau + self.force
         tau = tau if self.stiffness is None else tau - blend.alpha * blend.h * self.stiffness * v
         for tendon in self.tendons:
-            tau = tendon.pulled(tau, -blend.alpha * blend.h * tendon.stiffness * tendon.rate_at(v))
+            tau = tendon.add_force(tau, -blend.alpha * blend.h * tendon.stiffness * tendon.rate_at(v))
         return tau
 
 

@@ -34,6 +34,9 @@ class SchemeOptions(Options):
             neither rigid rows, driven joints, contacts, limits nor dry friction, with which it is off and β = 1.
         impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, as far as that
             adds no energy, or "reflections", in the order in which a blow travels (see `reflections`).
+
+    >>> dl.stepping.SchemeOptions(alpha=0.5, beta=0.5).alpha
+    0.5
     """
 
     alpha: Any = None
@@ -62,6 +65,9 @@ class ServoOptions(Options):
         stiffness: (…, nv) [N·m/rad, N/m].
         damping: (…, nv) [N·m·s/rad, N·s/m].
         target: (…, nq) where servos pull to [rad, m].
+
+    >>> dl.stepping.ServoOptions(stiffness=200.0, damping=10.0).stiffness
+    200.0
     """
 
     keywords: ClassVar[Mapping[str, str]] = {
@@ -87,6 +93,9 @@ class ElementOptions(Options):
         servos: In the joints.
         driven: Velocities after the step of joints that no force changes, by name: {"crank": 2.0}; 0 locks a joint.
         geometric_stiffness: (…, m) impulses of the step before [N·s], whose forces turn with the robot; implicit, then.
+
+    >>> dl.stepping.ElementOptions(driven={"crank": 2.0}).driven
+    {'crank': 2.0}
     """
 
     compliance: Any = None
@@ -109,6 +118,9 @@ class SystemOptions(Options):
         rows: Whether joints have limits and friction.
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, nparameters) those of a mechanism whose model has some.
+
+    >>> dl.stepping.SystemOptions().scheme.stabilization
+    'none'
     """
 
     keywords: ClassVar[Mapping[str, str]] = {"contact.compliance": "contact_compliance"}
@@ -129,6 +141,9 @@ class CompliantOptions(SystemOptions):
         solver: How impulses are solved for. Its method is "auto" for sweeps over the tree; one of the system that is
             formed, "ldl", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" (see `compliant_system`); or one
             of `ContactProblem.solve`.
+
+    >>> dl.stepping.CompliantOptions().solver.method
+    'auto'
     """
 
     solver: SolverOptions = field(default=SolverOptions())
@@ -141,6 +156,9 @@ class SystemForm(Options):
     Attributes:
         form: "velocity", x = v⁺; "variation", x = v⁺ - v; "acceleration", x = (v⁺ - v)/h, and λ are forces.
         phase: "dynamics", or "correction", whose x is a motion that takes errors off, for positions alone.
+
+    >>> dl.stepping.SystemForm(form="acceleration").form
+    'acceleration'
     """
 
     form: str = "velocity"

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.constrained.elimination.elimination import Loads, eliminated
+from delassus.constrained.elimination.elimination import Loads, eliminate_joints
 from delassus.constrained.rows.jacobian import jacobian_in
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import Rows
@@ -65,7 +65,7 @@ def free_response(
     if motions.tree.mimics or forces.coupling is not None:
         return _by_factors(motions, rows, v, forces, h, driven, given, turned)
     motions, links = _carried_by(motions, driven, given, turned)
-    body, push = eliminated(motions, rows, None, Loads(forces.force, None), forces.added, links)
+    body, push = eliminate_joints(motions, rows, None, Loads(forces.force, None), forces.added, links)
     a = body.accelerations(push, body.order, world_acceleration(motions.tree), motions.product)[1]
     return v + h * (a if given is None else a + given), ArticulatedResponse(body, rows, motions)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delassus.common.checks import one_of
 from delassus.common.options import Shortcuts
 from delassus.common.outcomes import Outcome, worst_of
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.solvers.status import Status
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.registry import solver_names
@@ -52,6 +52,11 @@ class CompliantStep(Outcome):
             have added energy. Residuals are those of the rows with this share.
         system_velocity: (…, nv) the velocities that solve the system of the step, W v⁺ = c + Jᵀ λ, in the axes and
             inertias of its beginning, or of its middle; `v` where nothing turns.
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> step = dl.stepping.compliant_step(loop, loop.model.posture("home"), zero, zero, time_step=1e-3)
+    >>> isinstance(step, dl.stepping.CompliantStep)
+    True
     """
 
     status_type: ClassVar = Status
@@ -131,6 +136,10 @@ def compliant_step(
             servo_target, driven, geometric_stiffness (elements); friction, torsional, rolling, restitution,
             contact_compliance (contact); normal, height (planes); limits, joint_friction (rows); method, tolerance,
             iterations, start (solver).
+
+    >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
+    >>> dl.stepping.compliant_step(loop, loop.model.posture("home"), zero, zero, time_step=1e-3).q.shape
+    (3,)
     """
     (options,) = _STEP.fill(shortcuts, options=options)
     asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
@@ -147,5 +156,5 @@ def compliant_step(
     found = compliant_kernel(
         scene, q, v, tau, asked.step, numbers=numbers, options=compiled, parameters=options.parameters
     )
-    ended = whole(found.iterations), whole(found.status), found.restitution_share, found.system_velocity
+    ended = as_integer(found.iterations), as_integer(found.status), found.restitution_share, found.system_velocity
     return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)

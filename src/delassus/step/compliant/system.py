@@ -27,7 +27,7 @@ from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.errors import BadArgument
-from delassus.linalg.krylov import Iterated, conjugate_gradients, minimal_residuals
+from delassus.linalg.krylov import KrylovSolution, conjugate_gradients, minimal_residuals
 from delassus.linalg.ldl import ldl
 from delassus.step.compliant.solve import solve_bilateral
 from delassus.step.compliant.types import ConeInputs, RowAccuracy, RowSolution
@@ -189,11 +189,11 @@ def _left(layout: RowsOnVelocities, sigma: Any) -> Any:
     return left
 
 
-def _status(found: Iterated, tolerance: Any) -> Any:
+def _status(found: KrylovSolution, tolerance: Any) -> Any:
     return np.where(found.residual <= tolerance, float(Status.CONVERGED), _unmet(found))
 
 
-def _unmet(found: Iterated) -> Any:
+def _unmet(found: KrylovSolution) -> Any:
     """The status of a system that is not solved."""
     status = np.where(found.stalled, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
     return np.where(np.isfinite(np.sum(found.x)), status, float(Status.NOT_FINITE))

@@ -59,8 +59,15 @@ def contact_dynamics(
             softness. Of the options: their own fields; friction, torsional, rolling, restitution, compliance (contact);
             normal, height (planes); limits, joint_friction (rows); method, tolerance, iterations, start (solver);
             rest_gap, rest_speed (rest).
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> contact = dl.Contact("center", radius=0.1)
+    >>> zero = np.zeros(3)
+    >>> dl.contact_dynamics(ball, [0.0, 0.0, 0.1], zero, zero, contacts=[contact], time_step=1e-2).impulse
+    array([0.   , 0.   , 0.098])
     """
-    named = _STEP.renamed(shortcuts, "law", law, "ncp")
+    named = _STEP.resolve_renamed(shortcuts, "law", law, "ncp")
     chosen, options = _STEP.fill(shortcuts, law=named, options=options)
     asked = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, chosen, options)
     solver = options.solver
@@ -97,6 +104,14 @@ def contact_problem(
         time_step: (…) h [s].
         options: A `ProblemOptions`: contact, planes, rows, stabilization, time, parameters.
         **shortcuts: Fields of the options and of the objects that they hold, as for `contact_dynamics`.
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(2.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> zero = np.zeros(3)
+    >>> dl.contact_problem(ball, zero, zero, zero, contacts=[dl.Contact("center")], time_step=1e-2).G
+    array([[0.5, 0. , 0. ],
+           [0. , 0.5, 0. ],
+           [0. , 0. , 0.5]])
     """
     if time_step is None:
         raise ContactProblemError(

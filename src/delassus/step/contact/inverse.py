@@ -79,8 +79,13 @@ def contact_inverse_dynamics(
         options: A `ContactInverseOptions`: contact, planes, rows, stabilization, solver, explanation, time, parameters.
         **shortcuts: Fields of these objects by their names: those of `contact_dynamics`, restitution, start and rests
             left out, and yielding, passive, tau, rest_speed (explanation).
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> zero = np.zeros(3)
+    >>> at_rest = dl.contact_inverse_dynamics(ball, zero, zero, zero, contacts=[dl.Contact("center")], time_step=1e-2)
     """
-    named = _INVERSE.renamed(shortcuts, "law", law, "ncp")
+    named = _INVERSE.resolve_renamed(shortcuts, "law", law, "ncp")
     chosen, options = _INVERSE.fill(shortcuts, law=named, options=options)
     if time_step is None and not isinstance(chosen, Relaxed):
         raise ContactProblemError(

@@ -20,6 +20,9 @@ class RestThresholds(Options):
     Attributes:
         rest_gap: [m] points that are nearer to their plane touch it.
         rest_speed: [m/s] points that are slower rest.
+
+    >>> dl.contact.RestThresholds(rest_gap=1e-4).rest_gap
+    0.0001
     """
 
     rest_gap: float = 1e-6
@@ -44,6 +47,9 @@ class ProblemOptions(Options):
             back, from 0 to 1.
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, nparameters) those of a mechanism whose model has some.
+
+    >>> dl.contact.ProblemOptions(stabilization=0.2).stabilization
+    0.2
     """
 
     contact: ContactParameters = field(default=ContactParameters())
@@ -61,6 +67,9 @@ class ContactOptions(ProblemOptions):
     Attributes:
         solver: How impulses are solved for.
         rest: What touches and rests (without a step of time).
+
+    >>> dl.contact.ContactOptions(solver=dl.contact.SolverOptions(tolerance=1e-10)).solver.tolerance
+    1e-10
     """
 
     solver: SolverOptions = field(default=SolverOptions())
@@ -77,6 +86,9 @@ class ExplanationOptions(Options):
         tau: (…, nv) generalised forces of passive velocities, where they are known [N·m, N], such as `passive_forces`;
             by default none.
         rest_speed: [m/s] contacts that open more slowly push, and those that slide more slowly stick.
+
+    >>> dl.contact.ExplanationOptions(rest_speed=1e-4).rest_speed
+    0.0001
     """
 
     yielding: Any = None
@@ -95,6 +107,9 @@ class ContactInverseOptions(ProblemOptions):
     Attributes:
         solver: How forces are solved for; it starts from none.
         explanation: What the motors can do.
+
+    >>> dl.contact.ContactInverseOptions().solver.method
+    'auto'
     """
 
     solver: SolverOptions = field(default=SolverOptions())

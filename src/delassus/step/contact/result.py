@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
-from delassus.common.outcomes import Outcome, name_of_row, summary, worst_of
+from delassus.common.outcomes import Outcome, name_of_row, summary_of_worst
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
@@ -70,11 +70,8 @@ class InContact(Outcome):
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""
         status = np.asarray(self.status)
-        if not status.size:
-            return "There is no state."
-        worst = worst_of(Status, status)
-        text = summary(worst, status, "states")
-        if worst is Status.NOT_FINITE or not self.scene.m:
+        worst, text = summary_of_worst(Status, status, "state")
+        if worst in (None, Status.NOT_FINITE) or not self.scene.m:
             return text
         size = np.where((status == worst)[..., None], np.abs(self.residuals), -1.0)
         at = np.unravel_index(int(np.argmax(size)), size.shape)

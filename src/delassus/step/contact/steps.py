@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.common.checks import POSITIVE, numbers_in_range
-from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.solvers.laws import Ccp, Lcp, Ncp
@@ -195,8 +195,8 @@ def outcome_of(
         "law": law.name,
         "gap": gap,
         "residuals": residual,
-        "iterations": whole(made),
-        "status": whole(status),
+        "iterations": as_integer(made),
+        "status": as_integer(status),
         "origin": origin,
     }
 

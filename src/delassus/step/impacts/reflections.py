@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.common.checks import real_array, whole_number
+from delassus.common.checks import check_integer, real_array
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.delassus_methods import lower_delassus
@@ -85,7 +85,7 @@ def reflections(
     scene, given = scene_for(mechanism, contacts_of(contacts), False, False)
     if not scene.points:
         raise ContactProblemError("contacts is empty: nothing strikes.", code="nothing-to-do")
-    whole_number("rounds", rounds, 1, MOST)
+    check_integer("rounds", rounds, 1, MOST)
     own = contact_parameters(scene, given, ContactParameters(restitution=restitution)).restitution
     on = None if touching is None else real_array("touching", touching)
     return reflections_kernel(scene, q, v, rounds=float(rounds), restitution=own, touching=on)

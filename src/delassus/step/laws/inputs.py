@@ -11,7 +11,11 @@ from delassus.contact.solvers.options import SolverInputs
 
 
 class ContactPlanes(NamedTuple):
-    """The planes that points touch: normals (points, 3) and heights (points,) [m]; None for what contacts say."""
+    """The planes that points touch: normals (points, 3) and heights (points,) [m]; None for what contacts say.
+
+    >>> dl.contact.ContactPlanes(height=np.array([0.1])).height
+    array([0.1])
+    """
 
     normal: Any = None
     height: Any = None

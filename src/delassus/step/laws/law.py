@@ -24,6 +24,9 @@ class Relaxed(Options):
         relaxation: Of rows that have none of their own; None for `Relaxation()`.
         impratio: (…) by how much friction gives way less than the normal does.
         cone: "elliptic" or "pyramidal".
+
+    >>> dl.contact.Relaxed(cone="pyramidal").name
+    'relaxed'
     """
 
     name: ClassVar[str] = "relaxed"
@@ -45,6 +48,9 @@ class Soft(Options):
 
     Attributes:
         softness: Of contacts that have none of their own; None for `Softness()`.
+
+    >>> dl.contact.Soft().name
+    'soft'
     """
 
     name: ClassVar[str] = "soft"

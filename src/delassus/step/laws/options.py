@@ -14,6 +14,9 @@ class RowOptions(Options):
     Attributes:
         limits: Whether joints end at their limits.
         joint_friction: Whether joints have the dry friction of the model.
+
+    >>> dl.contact.RowOptions(limits=True).limits
+    True
     """
 
     limits: bool = False

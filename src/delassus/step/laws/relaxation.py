@@ -25,6 +25,9 @@ class Relaxation:
             at no violation to d_width at a violation of `width`.
         weight: Â [1/kg] of a contact, MuJoCo's `body_invweight0` of both bodies together; None computes it from the
             model, in which bodies that are fixed to each other are one.
+
+    >>> dl.contact.Relaxation(solref=(0.01, 1.0)).solref
+    (0.01, 1.0)
     """
 
     solref: Any = (0.02, 1.0)

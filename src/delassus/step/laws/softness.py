@@ -19,6 +19,9 @@ class Softness:
         damping: d [N·s/m].
         slip_speed: v_s [m/s; rad/s for turning]: friction grows with the sliding speed up to about this one, and is
             hardly more beyond. A body on a slope creeps at a fraction of it.
+
+    >>> dl.contact.Softness(stiffness=2e4).stiffness
+    20000.0
     """
 
     stiffness: float = 1e4

@@ -28,7 +28,13 @@ class ContactKinematics(NamedTuple):
 def contact_kinematics(
     mechanism: Any, q: Any, *, contacts: Any, normal: Any = None, height: Any = None, parameters: Any = None
 ) -> ContactKinematics:
-    """Gaps, Jacobians, directions and places of contacts in configurations q (…, nq); planes as in a step of time."""
+    """Gaps, Jacobians, directions and places of contacts in configurations q (…, nq); planes as in a step of time.
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> dl.contact.contact_kinematics(ball, [0.0, 0.0, 0.5], contacts=[dl.Contact("center", radius=0.1)]).gap
+    array([0.4])
+    """
     scene, _ = scene_for(mechanism, contacts, False, False)
     if not scene.points:
         raise ContactProblemError(

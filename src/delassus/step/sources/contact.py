@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FINITE, FRICTIONS, RESTITUTIONS, Range, elements, number_in_range, real_array
-from delassus.common.options import Options, grouped
+from delassus.common.options import Options, accept_groups
 from delassus.common.types import ArrayLike
 from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
 from delassus.constraints.basis.on_frame import WORLD_FRAME
@@ -44,6 +44,9 @@ class ContactPoints(Options):
     Attributes:
         corners: The points in the frame [m], such as the corners of a foot.
         radius: Of balls around the points [m].
+
+    >>> dl.contact.ContactPoints(radius=0.02).radius
+    0.02
     """
 
     corners: Any = None
@@ -58,6 +61,9 @@ class ContactPlane(Options):
         normal: Its direction, of any length.
         height: Its distance from the origin [m].
         tangent: A direction that t1 is nearest to.
+
+    >>> dl.contact.ContactPlane(height=0.1).height
+    0.1
     """
 
     normal: Any = None
@@ -65,7 +71,7 @@ class ContactPlane(Options):
     tangent: Any = None
 
 
-@grouped(
+@accept_groups(
     "frame against * relaxation softness name",
     points=ContactPoints(),
     plane=ContactPlane(),
@@ -95,6 +101,9 @@ class Contact:
         relaxation: How the contact gives way in the model "relaxed", a `Relaxation`; None for that of the call.
         softness: How it does in the model "soft", a `Softness`; None for that of the call.
         name: What the contact is called; the frame's name if empty.
+
+    >>> dl.Contact("foot", friction=0.7, radius=0.02).friction
+    0.7
     """
 
     frame: Any

@@ -94,12 +94,12 @@ class Spot(OnFrame):
         found, none = [], np.zeros((3, 3))
         if first.link != WORLD:
             arm = A @ skew(np.array(first.placement.p)) + skew(offset) @ A
-            found.append(BodyRows(first.link, self.selected(np.block([[A, -arm], [none, A]]))))
+            found.append(BodyRows(first.link, self.select_rows(np.block([[A, -arm], [none, A]]))))
         if second.link != WORLD:
             P, o = self._plane(motions.model)
             at = o + P @ (center + offset)
             K = np.block([[P.T, -P.T @ skew(at)], [none, np.array(P.T)]])
-            found.append(BodyRows(second.link, -self.selected(K)))
+            found.append(BodyRows(second.link, -self.select_rows(K)))
         return tuple(found)
 
     def velocity_product(self, motions: LinkMotions) -> Any:
@@ -117,7 +117,7 @@ class Spot(OnFrame):
         slip = c_1 - c_2
         linear = np.cross(w_1, c_1) - np.cross(w_2, c_2) - 2.0 * np.cross(w_2, slip)
         angular = -np.cross(w_2, w_1 - w_2)
-        return self.selected(np.concatenate([linear + np.cross(angular, offset), angular]))
+        return self.select_rows(np.concatenate([linear + np.cross(angular, offset), angular]))
 
     def _plane(self, model: Model) -> tuple[Any, Any]:
         """Axes and origin of the plane, in the second link."""

@@ -165,13 +165,14 @@ def assemble(
 
     acting = accelerating_forces(v + 0.5 * change)
     free = v + h * _solve(factor, acting)
-    if scene.bounces:  # a second estimate of the middle: what never comes to rest accumulates the error of one
+    rebounds = scene.bounces and scene.m > 0
+    if rebounds:  # a second estimate of the middle: what never comes to rest accumulates the error of one
         bounces = inputs.contact.restitution > 0.0
         middle = 0.5 * (v + free + np.where(persists, response, 0.0))
         acting = np.where(bounces, accelerating_forces(middle), acting)
         free = np.where(bounces, v + h * _solve(factor, acting), free)
     before, after = rows.velocities(v), rows.velocities(free)
-    if scene.bounces:
+    if rebounds:
         # The energy of an impact is that of velocities that bodies have turned with already, but that gravity and
         # motors have not changed: with those of the beginning, h ω of it would be gained or lost.
         before = np.where(bounces, after - rows.velocities(kick), before)

@@ -10,12 +10,14 @@ for the change y of the motions: two feet on four corners each have 12 of them, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.newton import Proximal
+from delassus.contact.systems.of_rows import OfRows
 from delassus.contact.systems.protocol import NEWTON, SWEEP, TRACED, Update
 from delassus.contact.systems.scaled import Scaled
 from delassus.contact.systems.sweep import ContactSteps, coulomb_move, row_step, steps_of
@@ -36,7 +38,8 @@ class Contact(NamedTuple):
     steps: ContactSteps
 
 
-class Carried(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Carried(OfRows):
     """A problem with its rows in their own units, S (motions, motions) and P (m, motions) in them, and the contacts of
     each body.
 
@@ -70,45 +73,9 @@ class Carried(NamedTuple):
         return cls(rows, S, P, tuple(tuple(contact(k, body) for k in some) for body, some in sharing.bodies))
 
     @property
-    def layout(self) -> Layout:
-        """Which rows belong to which cone."""
-        return self.rows.layout
-
-    @property
-    def convex(self) -> bool:
-        """Steps obey Coulomb's law."""
-        return False
-
-    @property
-    def g(self) -> Any:
-        """(m,) velocities without impulses."""
-        return self.rows.g
-
-    @property
-    def limit(self) -> Any:
-        """(m,) the residual that a row may have at a tolerance of one."""
-        return self.rows.limit
-
-    @property
     def capabilities(self) -> frozenset[str]:
         """Sweeps and Newton's method, and all of a dense matrix where rows are motions."""
         return self.rows.capabilities if self.P is None else frozenset({TRACED, SWEEP, NEWTON})
-
-    def corrected(self, velocity: Any) -> Any:
-        """σ + Γ(σ) (m,)."""
-        return self.rows.corrected(velocity)
-
-    def project(self, x: Any) -> Any:
-        """The nearest impulses (m,)."""
-        return self.rows.project(x)
-
-    def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
-        """The smooth projection (m,) and its slopes."""
-        return self.rows.smooth(x, e)
-
-    def error(self, impulse: Any, velocity: Any) -> Any:
-        """The largest residual of a row as a share of its limit."""
-        return self.rows.error(impulse, velocity)
 
     def velocity(self, impulse: Any) -> Any:
         """σ (m,)."""

@@ -25,7 +25,7 @@ from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
-from delassus.constraints.basis.some_rows import SomeRows
+from delassus.constraints.basis.some_rows import RowSelection
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
@@ -156,7 +156,7 @@ def _rigid_mechanism(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
     for constraint, at in zip(own.constraints, own.row_ranges(), strict=True):
         count = at.stop - at.start
         rigid = tuple(k for k in range(count) if start + at.start + k not in elastic)
-        kept += [SomeRows.within(constraint, rigid, count)] if rigid else []
+        kept += [RowSelection.within(constraint, rigid, count)] if rigid else []
     return Mechanism(own.model, tuple(kept), model_constraints=False)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, turning_dofs
 from delassus.step.scheme.energy import Kick
@@ -61,6 +62,9 @@ def integrate(
     shift = correct_penetration(scene, contacts, system, v, h)
     kicked = _kicked_velocity(scene, system, state, impulses)
     kick = Kick(state.v, v, h * system.products, kicked)
+    if scene.method == ARTICULATED:  # v solves the equation of motion to a tolerance; momentum is kept to rounding
+        force = h * (system.forces.force + system.weight)
+        kick = kick._replace(impulse=force + system.rows.joint_impulses(impulse) if scene.m else force)
     allowances = _allowances(scene, state, kinematics, contacts, system, kick, impulse, shift, h)
     for part, allowance in allowances:
         dofs = list(part.dofs)

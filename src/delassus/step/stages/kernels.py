@@ -16,6 +16,7 @@ from delassus.step.stages.assemble import assemble
 from delassus.step.stages.collide import collide, find_candidates
 from delassus.step.stages.kinematics import compute_kinematics
 from delassus.step.stages.pipeline import (
+    PeriodStart,
     Step,
     initial_result,
     solve_contacts_without_gain,
@@ -50,26 +51,34 @@ SIGNATURE: Final = (
 """Without rows, contacts or controls their arrays have one element, which means nothing: kernels need some."""
 
 
-@kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS)
-def simulate(
-    scene: Scene,
-    q: Any,
-    v: Any,
-    impulse: Any,
-    contact: Any,
-    time: Any,
-    alive: Any,
-    control: Any,
-    time_step: Any,
-    *,
-    material: ContactParameters,
-    ground: GroundShape,
-    limits: SolverLimits,
-    wrench: Any = None,
-) -> tuple[Floats, ...]:
-    """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
-    inputs = step_inputs(control, time_step, material, ground, limits)._replace(wrench=wrench)
-    return take_period(scene, q, v, impulse, contact, time, alive, inputs)
+def simulate_by(step: Step) -> Kernel[..., Any]:
+    """The kernel of a control period, by a function that makes a step of time."""
+
+    @kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS)
+    def simulate(
+        scene: Scene,
+        q: Any,
+        v: Any,
+        impulse: Any,
+        contact: Any,
+        time: Any,
+        alive: Any,
+        control: Any,
+        time_step: Any,
+        *,
+        material: ContactParameters,
+        ground: GroundShape,
+        limits: SolverLimits,
+        wrench: Any = None,
+    ) -> tuple[Floats, ...]:
+        """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
+        inputs = step_inputs(control, time_step, material, ground, limits)._replace(wrench=wrench)
+        return take_period(scene, PeriodStart(q, v, impulse, contact, time, alive), inputs, step)
+
+    return simulate
+
+
+simulate: Final = simulate_by(take_activated_step)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_activated_step) -> Kernel[..., Any]:
@@ -94,7 +103,7 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_acti
         """As `simulate`."""
         inputs = step_inputs(np.array(policy(time, q, v)), time_step, material, ground, limits)
         inputs = inputs._replace(wrench=wrench)
-        return take_period(scene, q, v, impulse, contact, time, alive, inputs, step)
+        return take_period(scene, PeriodStart(q, v, impulse, contact, time, alive), inputs, step)
 
     return simulate_policy
 

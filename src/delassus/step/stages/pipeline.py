@@ -309,16 +309,19 @@ class _Period(NamedTuple):
     done: Any
 
 
+class PeriodStart(NamedTuple):
+    """What a control period begins with: a state as arrays, its time [s], and whether it is alive (1)."""
+
+    q: Any
+    v: Any
+    impulse: Any
+    contact: Any
+    time: Any
+    alive: Any
+
+
 def take_period(
-    scene: Scene,
-    q: Any,
-    v: Any,
-    impulse: Any,
-    contact: Any,
-    time: Any,
-    alive: Any,
-    inputs: StepInputs,
-    step: Step = take_activated_step,
+    scene: Scene, start: PeriodStart, inputs: StepInputs, step: Step = take_activated_step
 ) -> tuple[Any, ...]:
     """All steps of a control period: q, v, impulse, contact, residual, iterations, flags (see `Mark`).
 
@@ -326,6 +329,7 @@ def take_period(
     be solved again.
     """
     check_inertias(scene.model)
+    q, v, impulse, contact, time, alive = start
     padding = impulse[scene.full.m + scene.na :], contact[scene.full_slots :]
     control = inputs.control[: scene.nu]
     first = initial_result(scene, q, v, impulse, contact, time)

@@ -10,6 +10,7 @@ iteration is the residual that the next one starts from.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -20,7 +21,7 @@ from delassus.contact.solvers.newton import ATTEMPTS, Attempt, NewtonRules, Newt
 from delassus.contact.solvers.progress import Best, Budget, started
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.linalg.ldl import ldl_regularized
-from delassus.linalg.schur import Eliminated, eliminate_rows
+from delassus.linalg.schur import ReducedSystem, eliminate_rows
 from delassus.step.stages.carried import Carried
 from delassus.step.stages.sharing import Sharing
 from delassus.step.stages.types import SolverLimits
@@ -130,7 +131,7 @@ def solve_impulses(
     return found._replace(impulse=impulse)
 
 
-def _without_loops(S: Any, g: Any) -> Eliminated:
+def _without_loops(S: Any, g: Any) -> ReducedSystem:
     """The response of motions without those of closed loops, which come first and have the velocities g (loops,).
 
     Made once in a step, so that iterations have fewer rows. Redundant rows share their impulses by the ε in their
@@ -144,7 +145,7 @@ def _solved(
 ) -> Solved:
     """The same, without loops."""
     layout = problem.layout
-    problem = problem._replace(rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
+    problem = replace(problem, rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
     rows, rules, zero = problem.rows, newton_rules(layout.m), np.array(0.0)
     factors = shape_of(layout, *(numbers.get(name) for name in ("friction", "torsional", "rolling")))
 

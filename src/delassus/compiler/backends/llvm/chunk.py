@@ -39,7 +39,7 @@ _ZERO: Final = "$($E 0.0$)"
 _ONE: Final = "$($E 1.0$)"
 
 _WHOLE: Final = {"floor": "floor", "ceil": "ceil", "rint": "roundeven", "trunc": "trunc"}
-"""LLVM's names of the ways to round to a whole number."""
+"""LLVM's names of the ways to round to an integer."""
 
 DECLARATIONS: Final = """
 declare $T @llvm.fma.$N($T, $T, $T)
@@ -94,11 +94,15 @@ class ChunkText:
             node = nodes[value]
             template = _OPERATIONS.get(node[0])
             if template is not None:
-                self.names[value] = self.emit(template.format(*[self.names.get(a) or self.known(a) for a in node[1:]]))
+                self.names[value] = self.emit(
+                    template.format(*[self.names.get(a) or self.operand_name(a) for a in node[1:]])
+                )
             elif node[0] in ("gather", "lookup"):
-                self.names[value] = self.found(value)
+                self.names[value] = self.emit_lookup(value)
             else:
-                self.names[value] = _COMPOSITES[node[0]](self, [self.names.get(a) or self.known(a) for a in node[1:]])
+                self.names[value] = _COMPOSITES[node[0]](
+                    self, [self.names.get(a) or self.operand_name(a) for a in node[1:]]
+                )
             if value in self.chunk.stores or value in self.chunk.keeps:
                 self.store(value)
         return "".join(self.lines)
@@ -110,7 +114,7 @@ class ChunkText:
         self.count += 1
         return name
 
-    def fused(self, args: list[str], negated: int) -> str:
+    def emit_fused(self, args: list[str], negated: int) -> str:
         """a·b + c, one of the three with the other sign."""
         args[negated] = self.emit(f"fneg $T {args[negated]}")
         return self.emit(_OPERATIONS["fma"].format(*args))
@@ -120,7 +124,7 @@ class ChunkText:
         return self.emit(f"bitcast $T {x} to $I")
 
     def bit(self, x: str, position: int) -> str:
-        """One of the bits that hold a float, as a truth value."""
+        """One of the bits that hold a float, as a boolean."""
         masked = self.emit(f"and $I {self.bits(x)}, $($W {1 << position}$)")
         return self.emit(f"icmp ne $I {masked}, $($W 0$)")
 
@@ -130,11 +134,11 @@ class ChunkText:
             self.ciphers[tuple(args)] = emit_words(self.emit, args, self.precision)
         return self.ciphers[tuple(args)][number]
 
-    def found(self, value: int) -> str:
+    def emit_lookup(self, value: int) -> str:
         """A value of a row of slots, or a number of a table, at an index that is not outside."""
         node = self.schedule.program.nodes[value]
         index = node[1] if node[0] == "gather" else node[2]
-        place = self.emit(f"fptosi $T {self.names.get(index) or self.known(index)} to $J")
+        place = self.emit(f"fptosi $T {self.names.get(index) or self.operand_name(index)} to $J")
         if node[0] == "gather":
             row = self.schedule.rows[value]
             steps = self.emit(f"mul $J {self.emit(f'mul $J {place}, $(i32 $X$)')}, $(i32 {row.per_value}$)")
@@ -145,9 +149,9 @@ class ChunkText:
             start = f"getelementptr $E, ptr {table}, i64 {source.first}"
             place = self.emit(f"mul $J {place}, $(i32 {source.step}$)")
         found = self.emit(f"$[{self.emit(f'getelementptr $E, ptr {self.emit(start)}, $J {place}')}$]")
-        return self.flushed(value, found) if node[0] == "lookup" and shared else found
+        return self.emit_flush(value, found) if node[0] == "lookup" and shared else found
 
-    def whole(self, kind: str, x: str) -> str:
+    def emit_rounding(self, kind: str, x: str) -> str:
         """A number rounded to a whole one, by an instruction if there is one: LLVM would else call the C library.
 
         Without, the sum with 2⁵² (float32: 2²³) rounds to the nearest, and a comparison tells which way that was.
@@ -185,15 +189,15 @@ class ChunkText:
         total = self.emit(f"add $I {bits}, {shifted}")
         return self.emit(f"bitcast $I {total} to $T")
 
-    def known(self, value: int) -> str:
+    def operand_name(self, value: int) -> str:
         """The name of a constant, or of a value of an earlier step, which is taken from its slot.
 
-        Truth values are 1.0 and 0.0 in slots.
+        Booleans are 1.0 and 0.0 in slots.
         """
         if value <= 0:
             name = constant(self.schedule.program.constants[-value])
         else:
-            name = self.loaded(value)
+            name = self.emit_load(value)
             if self.schedule.program.nodes[value][0] in LOGICAL:
                 name = self.emit(f"fcmp une $T {name}, {_ZERO}")
         self.names[value] = name
@@ -206,25 +210,25 @@ class ChunkText:
             self.addresses[cursor] = self.emit(f"load ptr, ptr {place}, align $S")
         return self.addresses[cursor]
 
-    def flushed(self, value: int, name: str) -> str:
+    def emit_flush(self, value: int, name: str) -> str:
         """A number of a shared array: zero for a subnormal one, where that is not arithmetic's own doing."""
-        if value not in self.schedule.program.exposed:
+        if value not in self.schedule.program.bit_exact_values:
             return name
-        self.one = self.one or self.spread(self.emit("load $E, ptr @one, align $S"))
+        self.one = self.one or self.emit_broadcast(self.emit("load $E, ptr @one, align $S"))
         return self.emit(f"fmul $T {name}, {self.one}")
 
-    def spread(self, name: str) -> str:
+    def emit_broadcast(self, name: str) -> str:
         """A number in all lanes."""
         return self.emit(f"$>{self.emit(f'$<{name}$;')}$:")
 
-    def loaded(self, value: int) -> str:
+    def emit_load(self, value: int) -> str:
         """A value from the item or from a slot. Executions that are side by side share what is not their own."""
         if value in self.schedule.shared:
             cursor, offset = self.schedule.shared[value]
             place = self.emit(f"getelementptr $E, ptr {self.address(cursor)}, i64 {offset}")
             if self.wide and self.inside and any(cursor == own for _, _, own in self.inside.cursors):
-                return self.flushed(value, self.emit(f"load $T, ptr {place}, align $S"))
-            return self.flushed(value, self.spread(self.emit(f"load $E, ptr {place}, align $S")))
+                return self.emit_flush(value, self.emit(f"load $T, ptr {place}, align $S"))
+            return self.emit_flush(value, self.emit_broadcast(self.emit(f"load $E, ptr {place}, align $S")))
         if value in self.schedule.direct and self.inside:
             source = f"%item, i64 {self.schedule.direct[value] * self.inside.items.per_value}"
             own = True
@@ -236,22 +240,22 @@ class ChunkText:
         place = self.emit(f"getelementptr $E, ptr {source}")
         if own:
             return self.emit(f"load $T, ptr {place}, align $S")
-        return self.spread(self.emit(f"load $E, ptr {place}, align $S"))
+        return self.emit_broadcast(self.emit(f"load $E, ptr {place}, align $S"))
 
     def store(self, value: int) -> None:
         """Put a value into its places."""
-        name = self.names.get(value) or self.known(value)
+        name = self.names.get(value) or self.operand_name(value)
         if self.schedule.program.is_logical(value):
             name = self.emit(f"select $B {name}, $T {_ONE}, $T {_ZERO}")
         slots = self.chunk.stores.get(value, ())
         places = [f"%out, i64 {self.wide.scratch[slot] if self.wide else slot}" for slot in slots]
-        self.put(name, "$T", places, "$A")
+        self.emit_stores(name, "$T", places, "$A")
         if self.inside:
             step = self.inside.kept.per_value
             places = [f"%keep, i64 {k * step}" for k in self.chunk.keeps.get(value, ())]
-            self.put(name, *(("$E", places, "$S") if self.wide else ("$T", places, "$A")))
+            self.emit_stores(name, *(("$E", places, "$S") if self.wide else ("$T", places, "$A")))
 
-    def put(self, name: str, unit: str, places: list[str], alignment: str) -> None:
+    def emit_stores(self, name: str, unit: str, places: list[str], alignment: str) -> None:
         """Stores of a value; places are counted in a unit."""
         for target in places:
             place = self.emit(f"getelementptr {unit}, ptr {target}")
@@ -259,7 +263,7 @@ class ChunkText:
 
 
 def _rounding(kind: str) -> _Composite:
-    return lambda chunk, args: chunk.whole(kind, args[0])
+    return lambda chunk, args: chunk.emit_rounding(kind, args[0])
 
 
 def _word_operation(kind: str) -> _Composite:
@@ -271,8 +275,8 @@ def _random_word(number: int) -> _Composite:
 
 
 _COMPOSITES: Final[dict[str, _Composite]] = {
-    "fms": lambda chunk, args: chunk.fused(args, 2),
-    "fnma": lambda chunk, args: chunk.fused(args, 0),
+    "fms": lambda chunk, args: chunk.emit_fused(args, 2),
+    "fnma": lambda chunk, args: chunk.emit_fused(args, 0),
     "bit0": lambda chunk, args: chunk.bit(args[0], 0),
     "bit1": lambda chunk, args: chunk.bit(args[0], 1),
     "exponent": lambda chunk, args: chunk.exponent(args[0]),

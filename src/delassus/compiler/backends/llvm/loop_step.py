@@ -23,12 +23,12 @@ class Wide:
     width: int
     scratch: dict[int, int]
 
-    def named(self, chunk: str) -> str:
+    def chunk_name(self, chunk: str) -> str:
         """The name of a chunk in this form."""
         return chunk.replace("@chunk", "@wide").replace("$X", str(self.width))
 
 
-def widened(step: LoopStep, target: Target) -> Wide | None:
+def loop_widths(step: LoopStep, target: Target) -> Wide | None:
     """How a loop runs for a single state, if not one execution after the other."""
     loop, width = step.loop, 1
     beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not step.length)
@@ -59,9 +59,9 @@ head:
             f"  %{place}.slot = add i64 %at, {table.first}\n"
             f"  %{place} = getelementptr $E, ptr %frame, i64 %{place}.slot\n"
         )
-    text += _set_cursors(step)
+    text += _emit_cursors(step)
     for call in calls:
-        text += f"  call void {wide.named(call)}(ptr %frame, ptr %scratch, ptr %item, ptr %keep, ptr %scratch)\n"
+        text += f"  call void {wide.chunk_name(call)}(ptr %frame, ptr %scratch, ptr %item, ptr %keep, ptr %scratch)\n"
     return (
         text
         + f"  %step = add i64 %at, {wide.width}\n"
@@ -90,7 +90,7 @@ head:
             f"  %{place}.slot = add i64 %{place}.offset, {table.first}\n"
             f"  %{place} = getelementptr $T, ptr %frame, i64 %{place}.slot\n"
         )
-    text += _set_cursors(step) + _take(step)
+    text += _emit_cursors(step) + _take(step)
     for call in calls:
         own = ", ptr %item, ptr %keep" if call.startswith("@chunk") else ""
         text += f"  call void {call}(ptr %frame, ptr %frame{own})\n"
@@ -115,7 +115,7 @@ def _still(label: str, carried: int) -> str:
     )
 
 
-def _set_cursors(step: LoopStep) -> str:
+def _emit_cursors(step: LoopStep) -> str:
     """Addresses in shared arrays that go with the loop."""
     text = ""
     for source, way, own in step.cursors:

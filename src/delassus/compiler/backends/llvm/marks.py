@@ -4,7 +4,7 @@ import struct
 
 from delassus.compiler.graph.precision import Precision
 
-# Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
+# Marks: $T type of a value, $B of a boolean, $I of an integer as wide as a value, $E and $W the types of a value
 # and of such an integer in one lane, $J and $Q types of integers of 32 and 64 bits, $N suffix of intrinsics, $A
 # alignment of a slot, $S bytes of a value in one lane, $X lanes, $L the numbers of the lanes; $ANY and $? enclose what
 # holds in any lane; $( and $) a constant that goes into every lane, its type in front; $[ and $] addresses that values

@@ -18,7 +18,7 @@ import numpy as np
 
 from delassus.compiler.backends.frame import LARGEST_FRAME
 from delassus.compiler.backends.llvm.chunk import DECLARATIONS, GATHER, ONE_IN_MEMORY, ChunkText
-from delassus.compiler.backends.llvm.loop_step import emit_loop_step, emit_wide_step, widened
+from delassus.compiler.backends.llvm.loop_step import emit_loop_step, emit_wide_step, loop_widths
 from delassus.compiler.backends.llvm.marks import fill_in
 from delassus.compiler.backends.llvm.scatter_step import SCATTER, emit_scatter_step
 from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, Step, count_operations
@@ -117,14 +117,14 @@ class Template:
 
     def modules(self, lanes: int) -> list[str]:
         """A module for each part: for a single state, or for as many as the target has lanes."""
-        filled = self._alone if lanes == 1 else self._wide
-        return [self._declared([part], lanes) + filled(part) + self.target.attributes for part in self.parts]
+        filled = self._single_state_code if lanes == 1 else self._wide
+        return [self._declarations([part], lanes) + filled(part) + self.target.attributes for part in self.parts]
 
     def everything(self) -> str:
         """One module of all parts for all numbers of lanes."""
-        text = self._declared(self.parts, 1) + "".join(map(self._alone, self.parts))
+        text = self._declarations(self.parts, 1) + "".join(map(self._single_state_code, self.parts))
         if self.target.lanes > 1:
-            text += self._declared(self.parts, self.target.lanes, but=self._widths(self.parts))
+            text += self._declarations(self.parts, self.target.lanes, but=self._widths(self.parts))
             text += "".join(map(self._wide, self.parts))
         return text + self.target.attributes
 
@@ -132,20 +132,20 @@ class Template:
         """The numbers of lanes in the code for a single state."""
         return {1, *(f.width for part in parts for f in part.functions)}
 
-    def _declared(self, parts: Iterable[Part], lanes: int, but: Iterable[int] = ()) -> str:
+    def _declarations(self, parts: Iterable[Part], lanes: int, but: Iterable[int] = ()) -> str:
         widths = self._widths(parts) if lanes == 1 else {lanes} - set(but)
-        once = () if but else (*self._read(parts), *([ONE_IN_MEMORY] if self.shares else []))
+        once = () if but else (*self._tables_of(parts), *([ONE_IN_MEMORY] if self.shares else []))
         text = "".join(fill_in(own, 1, self.target.precision) for own in once)
         for width in sorted(widths):
             text += fill_in(DECLARATIONS + (GATHER + SCATTER if width > 1 else ""), width, self.target.precision)
         return text + (fill_in(_REDUCTION, lanes, self.target.precision) if lanes > 1 else "")
 
-    def _read(self, parts: Iterable[Part]) -> list[str]:
+    def _tables_of(self, parts: Iterable[Part]) -> list[str]:
         """The tables that some parts read."""
         code = "".join(f.text + f.alone for part in parts for f in part.functions) if self.tables else ""
         return [text for name, text in self.tables.items() if name in code]
 
-    def _alone(self, part: Part) -> str:
+    def _single_state_code(self, part: Part) -> str:
         text = "".join(fill_in(f.alone, f.width, self.target.precision) for f in part.functions)
         return text + fill_in(part.body1, 1, self.target.precision)
 
@@ -168,7 +168,7 @@ def _emit_steps(
     the addresses of its item and of what is kept.
     """
     names = []
-    wide = None if inside is None else widened(inside, target)
+    wide = None if inside is None else loop_widths(inside, target)
     for step in steps:
         if isinstance(step, Chunk):
             name = f"@chunk{len(functions)}_x$X"
@@ -178,7 +178,7 @@ def _emit_steps(
             text = alone = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
             if wide:
                 lines = ChunkText(schedule, step, target, inside, wide).text()
-                alone = f"define internal void {wide.named(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
+                alone = f"define internal void {wide.chunk_name(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
                 alone += f"entry:\n{lines}  ret void\n}}\n"
             functions.append(Function(text, alone, wide.width if wide else 1))
         elif isinstance(step, ScatterStep):
@@ -188,7 +188,7 @@ def _emit_steps(
         else:
             calls = _emit_steps(step.body.steps, step.body, functions, target, step)
             name = f"@loop{len(functions)}_x$X"
-            text, inner = emit_loop_step(step, name, calls), widened(step, target)
+            text, inner = emit_loop_step(step, name, calls), loop_widths(step, target)
             functions.append(Function(text, emit_wide_step(step, name, calls, inner) if inner else text))
         names.append(name)
     return names

@@ -3,6 +3,7 @@
 from delassus.compiler.backends.llvm import transpose
 from delassus.compiler.backends.llvm.marks import fill_in
 from delassus.compiler.backends.llvm.shared import CHECK_AXIS
+from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.llvm.streaming import SMALLEST_ROW
 from delassus.compiler.backends.target import Target
 
@@ -18,27 +19,22 @@ def emit_move(target: Target, lanes: int) -> str:
 
 # From the arrays to a frame, or back. An array is contiguous if every core stride is what C order makes it. Shared
 # ones, of size 0 here, are not moved.
-_MOVE = """
+_MOVE = expand_ir("""
 define internal void @move_x$X(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %states, i1 %inwards,
                               i1 %far) #0 {
 entry:
   %n = load i64, ptr %kernel, align 8
-  %inputs.at = getelementptr i64, ptr %kernel, i64 1
-  %inputs = load i64, ptr %inputs.at, align 8
-  %table.at = getelementptr i64, ptr %kernel, i64 4
-  %table = load ptr, ptr %table.at, align 8
+  %inputs <- i64 %kernel[1]
+  %table <- ptr %kernel[4]
   br label %operand
 operand:
   %k = phi i64 [ 0, %entry ], [ %k1, %next ]
   %core = phi i64 [ %n, %entry ], [ %core1, %next ]
   %row = getelementptr { i64, i64, i64, ptr, i64 }, ptr %table, i64 %k
   %size = load i64, ptr %row, align 8
-  %slot.at = getelementptr i64, ptr %row, i64 1
-  %slot = load i64, ptr %slot.at, align 8
-  %axes.at = getelementptr i64, ptr %row, i64 2
-  %axes = load i64, ptr %axes.at, align 8
-  %shape.at = getelementptr i64, ptr %row, i64 3
-  %shape = load ptr, ptr %shape.at, align 8
+  %slot <- i64 %row[1]
+  %axes <- i64 %row[2]
+  %shape <- ptr %row[3]
   %core1 = add i64 %core, %axes
   %is.input = icmp slt i64 %k, %inputs
   %right.way = icmp eq i1 %is.input, %inwards
@@ -46,10 +42,8 @@ operand:
   %mine = and i1 %right.way, %is.moved
   br i1 %mine, label %move, label %next
 move:
-  %base.at = getelementptr ptr, ptr %args, i64 %k
-  %base = load ptr, ptr %base.at, align 8
-  %stride.at = getelementptr i64, ptr %strides, i64 %k
-  %stride = load i64, ptr %stride.at, align 8
+  %base <- ptr %args[%k]
+  %stride <- i64 %strides[%k]
   %start = mul i64 %i, %stride
   %array = getelementptr i8, ptr %base, i64 %start
   %place = getelementptr $T, ptr %frame, i64 %slot
@@ -70,13 +64,11 @@ scattered:
                       i64 %states, i1 %inwards)
   br label %next
 next:
-  %k1 = add i64 %k, 1
-  %more = icmp slt i64 %k1, %n
-  br i1 %more, label %operand, label %exit
+  count %k below %n: %operand, then %exit
 exit:
   ret void
 }
-"""
+""")
 
 _COPY_ONE = """  br i1 %inwards, label %take, label %give
 take:

@@ -12,6 +12,7 @@ from delassus.compiler.backends.llvm import transpose
 from delassus.compiler.backends.llvm.float_environment import float_environment
 from delassus.compiler.backends.llvm.marks import fill_in
 from delassus.compiler.backends.llvm.shared import WITH_SHARED
+from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.llvm.states import DECLARATIONS
 from delassus.compiler.backends.target import Target
 
@@ -32,7 +33,7 @@ def emit_loop(target: Target) -> str:
 # change, with Python's lock, and not if an exception is on its way already. Making code computes, too, so that flags of
 # arithmetic are restored, which NumPy looks at in the end. Without code in the end, an exception is set, which NumPy
 # raises. False if the code ran out of memory.
-_RUN = """
+_RUN = expand_ir("""
 define internal i1 @run(ptr %kernel, i64 %width, ptr %args, ptr %strides, i64 %n) #0 {
 entry:
   %place = add i64 %width, 5
@@ -42,19 +43,13 @@ entry:
   br i1 %missing, label %ask, label %ready
 ask:
 $KEEP  %maker.place = add i64 %width, 7
-  %maker.at = getelementptr ptr, ptr %kernel, i64 %maker.place
-  %maker = load ptr, ptr %maker.at, align 8
-  %python.at = getelementptr ptr, ptr %kernel, i64 9
-  %python = load ptr, ptr %python.at, align 8
+  %maker <- ptr %kernel[%maker.place]
+  %python <- ptr %kernel[9]
   %lock = load ptr, ptr %python, align 8
-  %occurred.at = getelementptr ptr, ptr %python, i64 1
-  %occurred = load ptr, ptr %occurred.at, align 8
-  %call.at = getelementptr ptr, ptr %python, i64 2
-  %call = load ptr, ptr %call.at, align 8
-  %drop.at = getelementptr ptr, ptr %python, i64 3
-  %drop = load ptr, ptr %drop.at, align 8
-  %unlock.at = getelementptr ptr, ptr %python, i64 4
-  %unlock = load ptr, ptr %unlock.at, align 8
+  %occurred <- ptr %python[1]
+  %call <- ptr %python[2]
+  %drop <- ptr %python[3]
+  %unlock <- ptr %python[4]
   %state = call i32 %lock()
   %error = call ptr %occurred()
   %fine = icmp eq ptr %error, null
@@ -80,17 +75,16 @@ define internal i1 @within(ptr %states, ptr %kernel, ptr %code, ptr %args, ptr %
 $SAVE  %done = call i1 %states(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n)
 $RESTORE  ret i1 %done
 }
-"""
+""")
 
-_LOOP = f"""
+_LOOP = expand_ir(f"""
 define void @{LOOP}(ptr %args, ptr %dimensions, ptr %strides, ptr %kernel) #0 {{
 entry:
   %n = load i64, ptr %dimensions, align 8
   %any = icmp sgt i64 %n, 0
   br i1 %any, label %start, label %exit
 start:
-  %shared.at = getelementptr i64, ptr %kernel, i64 11
-  %shared = load i64, ptr %shared.at, align 8
+  %shared <- i64 %kernel[11]
   %any.shared = icmp ne i64 %shared, 0
   br i1 %any.shared, label %with.shared, label %without
 with.shared:
@@ -108,4 +102,4 @@ one:
 exit:
   ret void
 }}
-"""
+""")

@@ -5,54 +5,48 @@ other in memory is copied for the call. If the states of a batch come with diffe
 its own: right, and as slow as single states are.
 """
 
-SHARE = """
+from delassus.compiler.backends.llvm.shorthand import expand_ir
+
+SHARE = expand_ir("""
 define internal void @share_x$X(ptr %frame, ptr %kernel, ptr %args) #0 {
 entry:
-  %count.at = getelementptr i64, ptr %kernel, i64 11
-  %count = load i64, ptr %count.at, align 8
+  %count <- i64 %kernel[11]
   %n = load i64, ptr %kernel, align 8
-  %table.at = getelementptr i64, ptr %kernel, i64 4
-  %table = load ptr, ptr %table.at, align 8
+  %table <- ptr %kernel[4]
   %any = icmp ne i64 %count, 0
   br i1 %any, label %operand, label %exit
 operand:
   %k = phi i64 [ 0, %entry ], [ %k1, %next ]
   %row = getelementptr { i64, i64, i64, ptr, i64 }, ptr %table, i64 %k
-  %length.at = getelementptr i64, ptr %row, i64 4
-  %length = load i64, ptr %length.at, align 8
+  %length <- i64 %row[4]
   %is.shared = icmp ne i64 %length, 0
   br i1 %is.shared, label %put, label %next
 put:
-  %slot.at = getelementptr i64, ptr %row, i64 1
-  %slot = load i64, ptr %slot.at, align 8
+  %slot <- i64 %row[1]
   %place = getelementptr $T, ptr %frame, i64 %slot
   %from = getelementptr ptr, ptr %args, i64 %k
   %address = load ptr, ptr %from, align 8
   store ptr %address, ptr %place, align $S
   br label %next
 next:
-  %k1 = add i64 %k, 1
-  %more = icmp slt i64 %k1, %n
-  br i1 %more, label %operand, label %exit
+  count %k below %n: %operand, then %exit
 exit:
   ret void
 }
-"""
+""")
 """`share`: puts the addresses of shared operands into a frame."""
 
-CHECK_AXIS = """\
+CHECK_AXIS = expand_ir("""\
   %a = sub i64 %left, 1
-  %step.at = getelementptr i64, ptr %cores, i64 %a
-  %step = load i64, ptr %step.at, align 8
-  %length.at = getelementptr i64, ptr %shape, i64 %a
-  %length = load i64, ptr %length.at, align 8
+  %step <- i64 %cores[%a]
+  %length <- i64 %shape[%a]
   %expected1 = mul i64 %expected, %length
   %as.expected = icmp eq i64 %step, %expected
   %trivial = icmp eq i64 %length, 1
-  %same = or i1 %as.expected, %trivial"""
+  %same = or i1 %as.expected, %trivial""")
 """`same`: whether core axis `left` - 1 of an array has the stride that C order gives it."""
 
-WITH_SHARED = """
+WITH_SHARED = expand_ir("""
 declare void @llvm.trap()
 
 define internal i1 @is_row(ptr %cores, ptr %shape, i64 %axes) #0 {
@@ -75,25 +69,20 @@ no:
 define internal void @with_shared(ptr %kernel, ptr %args, ptr %strides, i64 %n) #0 {
 entry:
   %m = load i64, ptr %kernel, align 8
-  %table.at = getelementptr i64, ptr %kernel, i64 4
-  %table = load ptr, ptr %table.at, align 8
+  %table <- ptr %kernel[4]
   %given = alloca ptr, i64 %m, align 8
   br label %look
 look:
   %j = phi i64 [ 0, %entry ], [ %j1, %look ]
   %apart = phi i1 [ false, %entry ], [ %apart1, %look ]
   %look.row = getelementptr { i64, i64, i64, ptr, i64 }, ptr %table, i64 %j
-  %look.length.at = getelementptr i64, ptr %look.row, i64 4
-  %look.length = load i64, ptr %look.length.at, align 8
+  %look.length <- i64 %look.row[4]
   %look.shared = icmp ne i64 %look.length, 0
-  %look.stride.at = getelementptr i64, ptr %strides, i64 %j
-  %look.stride = load i64, ptr %look.stride.at, align 8
+  %look.stride <- i64 %strides[%j]
   %differs = icmp ne i64 %look.stride, 0
   %own = and i1 %look.shared, %differs
   %apart1 = or i1 %apart, %own
-  %j1 = add i64 %j, 1
-  %look.more = icmp slt i64 %j1, %m
-  br i1 %look.more, label %look, label %looked
+  count %j below %m: %look, then %looked
 looked:
   %group = select i1 %apart1, i64 1, i64 %n
   br label %call
@@ -104,17 +93,12 @@ operand:
   %k = phi i64 [ 0, %call ], [ %k1, %give ]
   %core = phi i64 [ %m, %call ], [ %core1, %give ]
   %row = getelementptr { i64, i64, i64, ptr, i64 }, ptr %table, i64 %k
-  %axes.at = getelementptr i64, ptr %row, i64 2
-  %axes = load i64, ptr %axes.at, align 8
-  %shape.at = getelementptr i64, ptr %row, i64 3
-  %shape = load ptr, ptr %shape.at, align 8
-  %length.at = getelementptr i64, ptr %row, i64 4
-  %length = load i64, ptr %length.at, align 8
+  %axes <- i64 %row[2]
+  %shape <- ptr %row[3]
+  %length <- i64 %row[4]
   %core1 = add i64 %core, %axes
-  %from.at = getelementptr ptr, ptr %args, i64 %k
-  %from = load ptr, ptr %from.at, align 8
-  %stride.at = getelementptr i64, ptr %strides, i64 %k
-  %stride = load i64, ptr %stride.at, align 8
+  %from <- ptr %args[%k]
+  %stride <- i64 %strides[%k]
   %bytes = mul i64 %i, %stride
   %base = getelementptr i8, ptr %from, i64 %bytes
   %is.shared = icmp ne i64 %length, 0
@@ -139,9 +123,7 @@ give:
   %address = phi ptr [ %base, %operand ], [ %base, %check ], [ %buffer, %copied ]
   %to = getelementptr ptr, ptr %given, i64 %k
   store ptr %address, ptr %to, align 8
-  %k1 = add i64 %k, 1
-  %more = icmp slt i64 %k1, %m
-  br i1 %more, label %operand, label %ready
+  count %k below %m: %operand, then %ready
 ready:
   %alone = icmp eq i64 %group, 1
   br i1 %alone, label %one, label %many
@@ -153,10 +135,8 @@ many:
   br i1 %done, label %free, label %one
 free:
   %f = phi i64 [ 0, %one ], [ 0, %many ], [ %f1, %next ]
-  %f.from.at = getelementptr ptr, ptr %args, i64 %f
-  %f.from = load ptr, ptr %f.from.at, align 8
-  %f.stride.at = getelementptr i64, ptr %strides, i64 %f
-  %f.stride = load i64, ptr %f.stride.at, align 8
+  %f.from <- ptr %args[%f]
+  %f.stride <- i64 %strides[%f]
   %f.bytes = mul i64 %i, %f.stride
   %f.base = getelementptr i8, ptr %f.from, i64 %f.bytes
   %f.at = getelementptr ptr, ptr %given, i64 %f
@@ -167,9 +147,7 @@ release:
   call void @free(ptr %f.given)
   br label %next
 next:
-  %f1 = add i64 %f, 1
-  %f.more = icmp slt i64 %f1, %m
-  br i1 %f.more, label %free, label %freed
+  count %f below %m: %free, then %freed
 freed:
   %i1 = add i64 %i, %group
   %again = icmp slt i64 %i1, %n
@@ -177,5 +155,5 @@ freed:
 exit:
   ret void
 }
-""".replace("$AXIS", CHECK_AXIS)
+""").replace("$AXIS", CHECK_AXIS)
 """`with_shared`: states around whose shared arrays something has to be done first."""

@@ -8,6 +8,7 @@ from delassus.compiler.backends.llvm import transpose
 from delassus.compiler.backends.llvm.marks import fill_in
 from delassus.compiler.backends.llvm.moves import emit_move
 from delassus.compiler.backends.llvm.shared import SHARE
+from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.llvm.streaming import emit_stream
 from delassus.compiler.backends.target import Target
 
@@ -39,15 +40,12 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 # Code (see `runtime`): the function below, start, number of parts, their body1, their body2, bytes of the largest pair.
 # One state after the other. Without heap the frame of a single state still fits on the stack.
-_STATES_ONE = f"""
+_STATES_ONE = expand_ir(f"""
 define i1 @{STATES}(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n) #0 {{
 entry:
-  %slots.at = getelementptr i64, ptr %kernel, i64 2
-  %slots = load i64, ptr %slots.at, align 8
-  %parts.at = getelementptr i64, ptr %code, i64 2
-  %parts = load i64, ptr %parts.at, align 8
-  %bodies.at = getelementptr i64, ptr %code, i64 3
-  %bodies = load ptr, ptr %bodies.at, align 8
+  %slots <- i64 %kernel[2]
+  %parts <- i64 %code[2]
+  %bodies <- ptr %code[3]
   %bytes = mul i64 %slots, $S
   %small = icmp ule i64 %bytes, {STACK_BYTES}
   br i1 %small, label %stack, label %heap
@@ -61,8 +59,7 @@ stack:
 ready:
   %frame = phi ptr [ %reserved, %stack ], [ %allocated, %heap ]
   %release = phi ptr [ null, %stack ], [ %allocated, %heap ]
-  %start.at = getelementptr i64, ptr %code, i64 1
-  %start = load ptr, ptr %start.at, align 8
+  %start <- ptr %code[1]
   call void %start(ptr %frame)
   call void @share_x1(ptr %frame, ptr %kernel, ptr %args)
   br label %loop
@@ -72,12 +69,9 @@ loop:
   br label %part
 part:
   %p = phi i64 [ 0, %loop ], [ %p1, %part ]
-  %body.at = getelementptr ptr, ptr %bodies, i64 %p
-  %body = load ptr, ptr %body.at, align 8
+  %body <- ptr %bodies[%p]
   call void %body(ptr %frame)
-  %p1 = add i64 %p, 1
-  %more.parts = icmp slt i64 %p1, %parts
-  br i1 %more.parts, label %part, label %done
+  count %p below %parts: %part, then %done
 done:
   call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 false, i1 false)
   %next = add i64 %i, 1
@@ -87,22 +81,17 @@ exit:
   call void @free(ptr %release)
   ret i1 true
 }}
-"""
+""")
 
 # False if there is no memory for frames of all lanes.
-_STATES_MANY = f"""
+_STATES_MANY = expand_ir(f"""
 define i1 @{STATES}(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n) #0 {{
 entry:
-  %slots.at = getelementptr i64, ptr %kernel, i64 2
-  %slots = load i64, ptr %slots.at, align 8
-  %near.at = getelementptr i64, ptr %kernel, i64 3
-  %near = load i64, ptr %near.at, align 8
-  %parts.at = getelementptr i64, ptr %code, i64 2
-  %parts = load i64, ptr %parts.at, align 8
-  %bodies1.at = getelementptr i64, ptr %code, i64 3
-  %bodies1 = load ptr, ptr %bodies1.at, align 8
-  %bodies2.at = getelementptr i64, ptr %code, i64 4
-  %bodies2 = load ptr, ptr %bodies2.at, align 8
+  %slots <- i64 %kernel[2]
+  %near <- i64 %kernel[3]
+  %parts <- i64 %code[2]
+  %bodies1 <- ptr %code[3]
+  %bodies2 <- ptr %code[4]
   %context = alloca [ 3 x ptr ], align 8
   store ptr %kernel, ptr %context, align 8
   %context.args = getelementptr ptr, ptr %context, i64 1
@@ -115,8 +104,7 @@ entry:
   %far = icmp sgt i64 %n, %far.states
   %fetch = select i1 %is.near, ptr @fetch_nothing, ptr @fetch
   %bytes = mul i64 %slots, $F
-  %most.at = getelementptr i64, ptr %code, i64 5
-  %most = load i64, ptr %most.at, align 8
+  %most <- i64 %code[5]
   %paired = icmp ule i64 %bytes, %most
   %small = icmp ule i64 %bytes, {STACK_BYTES}
   br i1 %small, label %stack, label %heap
@@ -140,8 +128,7 @@ ready:
   %a = phi ptr [ %reserved, %stack ], [ %on.heap, %align ]
   %release = phi ptr [ null, %stack ], [ %allocated, %align ]
   %b = getelementptr $T, ptr %a, i64 %slots
-  %start.at = getelementptr i64, ptr %code, i64 1
-  %start = load ptr, ptr %start.at, align 8
+  %start <- ptr %code[1]
   call void %start(ptr %a)
   call void %start(ptr %b)
   call void @share_x$X(ptr %a, ptr %kernel, ptr %args)
@@ -167,24 +154,18 @@ pair:
   br label %pair.part
 pair.part:
   %p = phi i64 [ 0, %pair ], [ %p1, %pair.part ]
-  %body2.at = getelementptr ptr, ptr %bodies2, i64 %p
-  %body2 = load ptr, ptr %body2.at, align 8
+  %body2 <- ptr %bodies2[%p]
   call void %body2(ptr %a, ptr %b, ptr %fetch, ptr %context, i64 %ahead)
-  %p1 = add i64 %p, 1
-  %more.pairs = icmp slt i64 %p1, %parts
-  br i1 %more.pairs, label %pair.part, label %pair.done
+  count %p below %parts: %pair.part, then %pair.done
 pair.done:
   call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false, i1 %far)
   call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 false, i1 %far)
   br label %done
 single:
   %s = phi i64 [ 0, %loop ], [ %s1, %single ]
-  %body1.at = getelementptr ptr, ptr %bodies1, i64 %s
-  %body1 = load ptr, ptr %body1.at, align 8
+  %body1 <- ptr %bodies1[%s]
   call void %body1(ptr %a)
-  %s1 = add i64 %s, 1
-  %more.parts = icmp slt i64 %s1, %parts
-  br i1 %more.parts, label %single, label %single.done
+  count %s below %parts: %single, then %single.done
 single.done:
   call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false, i1 %far)
   br label %done
@@ -196,25 +177,22 @@ exit:
   call void @free(ptr %release)
   ret i1 true
 }}
-"""
+""")
 
 # The memory of `count` states from `first` on, asked for while others are computed: rows of several arrays are too
 # many streams for the processor to foresee. An address beyond the end of an array does no harm. Operands of more than
 # 4 KB are streams that it does foresee.
-_FETCH = """
+_FETCH = expand_ir("""
 define internal void @fetch_nothing(ptr %context, i64 %first, i64 %count) #0 {
   ret void
 }
 define internal void @fetch(ptr %context, i64 %first, i64 %count) #0 {
 entry:
   %kernel = load ptr, ptr %context, align 8
-  %args.at = getelementptr ptr, ptr %context, i64 1
-  %args = load ptr, ptr %args.at, align 8
-  %strides.at = getelementptr ptr, ptr %context, i64 2
-  %strides = load ptr, ptr %strides.at, align 8
+  %args <- ptr %context[1]
+  %strides <- ptr %context[2]
   %n = load i64, ptr %kernel, align 8
-  %table.at = getelementptr i64, ptr %kernel, i64 4
-  %table = load ptr, ptr %table.at, align 8
+  %table <- ptr %kernel[4]
   %end = add i64 %first, %count
   br label %operand
 operand:
@@ -224,10 +202,8 @@ operand:
   %row.bytes = mul i64 %size, $S
   %is.large = icmp sgt i64 %row.bytes, 4096
   %bytes = select i1 %is.large, i64 1, i64 %row.bytes
-  %base.at = getelementptr ptr, ptr %args, i64 %k
-  %base = load ptr, ptr %base.at, align 8
-  %stride.at = getelementptr i64, ptr %strides, i64 %k
-  %stride = load i64, ptr %stride.at, align 8
+  %base <- ptr %args[%k]
+  %stride <- i64 %strides[%k]
   br label %state
 state:
   %i = phi i64 [ %first, %operand ], [ %i1, %state.done ]
@@ -242,14 +218,10 @@ line:
   %more.lines = icmp slt i64 %offset1, %bytes
   br i1 %more.lines, label %line, label %state.done
 state.done:
-  %i1 = add i64 %i, 1
-  %more.states = icmp slt i64 %i1, %end
-  br i1 %more.states, label %state, label %operand.done
+  count %i below %end: %state, then %operand.done
 operand.done:
-  %k1 = add i64 %k, 1
-  %more = icmp slt i64 %k1, %n
-  br i1 %more, label %operand, label %exit
+  count %k below %n: %operand, then %exit
 exit:
   ret void
 }
-"""
+""")

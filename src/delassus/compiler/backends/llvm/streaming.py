@@ -9,6 +9,7 @@ For results that do not stay in a cache anyhow: the threshold is `STREAM_BYTES` 
 """
 
 from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.target import Target
 
 STREAM_BYTES = 16 * 1024 * 1024
@@ -26,7 +27,7 @@ def emit_stream(target: Target) -> str:
 
 # The buffer holds $LENGTH values of each row, $PIECE of which are streamed: those from the row's first boundary of
 # vectors on. A piece is the last one if the buffer reaches the end of the row.
-_STREAM = """
+_STREAM = expand_ir("""
 define internal void @stream_x$X(ptr %frame, ptr %array, i64 %stride, i64 %size, i64 %states) #0 {
 entry:
   %buffer = alloca [ $ALL x $E ], align 64
@@ -70,9 +71,7 @@ vectors.done:
   call void @some(ptr %to, ptr %from, i64 %v1, i64 %end)
   br label %row.done
 row.done:
-  %r1 = add i64 %r, 1
-  %more.rows = icmp slt i64 %r1, %states
-  br i1 %more.rows, label %row, label %piece.done
+  count %r below %states: %row, then %piece.done
 piece.done:
   %a1 = add i64 %a, $PIECE
   br i1 %is.last, label %exit, label %piece
@@ -89,13 +88,11 @@ loop:
   %x = load $E, ptr %k.from, align $S
   %k.to = getelementptr $E, ptr %to, i64 %k
   store $E %x, ptr %k.to, align $S
-  %k1 = add i64 %k, 1
-  %more = icmp slt i64 %k1, %end
-  br i1 %more, label %loop, label %exit
+  count %k below %end: %loop, then %exit
 exit:
   ret void
 }
-"""
+""")
 
 # Streamed stores may be seen by other threads in another order than they were made, up to here.
 _FINISH = """

@@ -12,9 +12,10 @@ sign or a choice, would let them pass. LLVM must not see that factor, so it is a
 from collections.abc import Iterable
 
 from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.graph.precision import Precision
 
-ELEMENTS = """
+ELEMENTS = expand_ir("""
 @one = internal global <16 x $E> splat ($E 1.0), align 64
 
 define internal void @take(ptr %frame, ptr %array, i64 %size) #0 {
@@ -43,9 +44,7 @@ element:
   %value = load $E, ptr %from1, align $S
   %flushed1 = fmul $E %value, %one
   store $E %flushed1, ptr %to1, align $S
-  %k1 = add i64 %k, 1
-  %more1 = icmp slt i64 %k1, %size
-  br i1 %more1, label %element, label %exit
+  count %k below %size: %element, then %exit
 exit:
   ret void
 }
@@ -64,10 +63,8 @@ axis:
   %rest = phi i64 [ %at, %element ], [ %quotient, %axis ]
   %offset = phi i64 [ 0, %element ], [ %offset1, %axis ]
   %k = sub i64 %left, 1
-  %n.at = getelementptr i64, ptr %shape, i64 %k
-  %n = load i64, ptr %n.at, align 8
-  %step.at = getelementptr i64, ptr %core, i64 %k
-  %step = load i64, ptr %step.at, align 8
+  %n <- i64 %shape[%k]
+  %step <- i64 %core[%k]
   %index = urem i64 %rest, %n
   %quotient = udiv i64 %rest, %n
   %part = mul i64 %index, %step
@@ -93,17 +90,13 @@ lane:
   store $E %flushed, ptr %target, align $S
   br label %lane.done
 lane.done:
-  %i1 = add i64 %i, 1
-  %more.lanes = icmp slt i64 %i1, %lanes
-  br i1 %more.lanes, label %lane, label %element.done
+  count %i below %lanes: %lane, then %element.done
 element.done:
-  %at1 = add i64 %at, 1
-  %more = icmp slt i64 %at1, %size
-  br i1 %more, label %element, label %exit
+  count %at below %size: %element, then %exit
 exit:
   ret void
 }
-"""
+""")
 """`take`, one state that is contiguous, inwards; and the slow way, for any number of lanes and any strides in both
 directions: `core` are the strides and `shape` the lengths of the axes. $E is the type of a value, $S its bytes."""
 

@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from delassus.compiler.backends import native
+from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.program import Operand
 
@@ -33,26 +34,21 @@ declare void @Py_IncRef(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 """ + "".join(
-    f"""
+    expand_ir(f"""
 define ptr @{name}(ptr %self, ptr %unused) nounwind {{
   %item = call ptr @PyTuple_GetItem(ptr %self, i64 0)
   %call = call ptr @PyLong_AsVoidPtr(ptr %item)
   %code = load ptr, ptr %call, align 8
-  %args.at = getelementptr ptr, ptr %call, i64 1
-  %args = load ptr, ptr %args.at, align 8
-  %dimensions.at = getelementptr ptr, ptr %call, i64 2
-  %dimensions = load ptr, ptr %dimensions.at, align 8
-  %strides.at = getelementptr ptr, ptr %call, i64 3
-  %strides = load ptr, ptr %strides.at, align 8
-  %data.at = getelementptr ptr, ptr %call, i64 4
-  %data = load ptr, ptr %data.at, align 8
-  %none.at = getelementptr ptr, ptr %call, i64 5
-  %none = load ptr, ptr %none.at, align 8
+  %args <- ptr %call[1]
+  %dimensions <- ptr %call[2]
+  %strides <- ptr %call[3]
+  %data <- ptr %call[4]
+  %none <- ptr %call[5]
 {before}  call void %code(ptr %args, ptr %dimensions, ptr %strides, ptr %data)
 {after}  call void @Py_IncRef(ptr %none)
   ret ptr %none
 }}
-"""
+""")
     for name, before, after in (
         ("bound", "", ""),
         (
@@ -138,7 +134,7 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
                 )
     states = int(np.prod(batches.pop()))
     kernel.widths.need(many=states > 1)
-    return _bound(kernel, arrays, operands, states)
+    return _bound_function(kernel, arrays, operands, states)
 
 
 def _batch(kernel: Compiled, array: object, operand: Operand) -> tuple[int, ...]:
@@ -182,7 +178,9 @@ def _repeats(array: Any) -> bool:
     return False
 
 
-def _bound(kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, ...], states: int) -> Callable[[], None]:
+def _bound_function(
+    kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, ...], states: int
+) -> Callable[[], None]:
     """The function object; its `__self__` keeps the arrays, the addresses and the machine code alive."""
     flat = []
     for array, operand in zip(arrays, operands, strict=True):

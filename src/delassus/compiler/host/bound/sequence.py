@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delassus.compiler.backends import native
+from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.target import Target
 
 if TYPE_CHECKING:
     from delassus.compiler.host.build import Compiled
 
-_CALLS = """
+_CALLS = expand_ir("""
 define i64 @calls(ptr %loop, ptr %addresses, ptr %steps, i64 %operands, ptr %strides, ptr %kernel, i64 %most,
                   i64 %stop) {
 entry:
@@ -38,13 +39,10 @@ move:
   %k = phi i64 [ 0, %call ], [ %k1, %move ]
   %at = getelementptr ptr, ptr %addresses, i64 %k
   %address = load ptr, ptr %at, align 8
-  %step.at = getelementptr i64, ptr %steps, i64 %k
-  %step = load i64, ptr %step.at, align 8
+  %step <- i64 %steps[%k]
   %next = getelementptr i8, ptr %address, i64 %step
   store ptr %next, ptr %at, align 8
-  %k1 = add i64 %k, 1
-  %more.operands = icmp slt i64 %k1, %operands
-  br i1 %more.operands, label %move, label %moved
+  count %k below %operands: %move, then %moved
 moved:
   %left = icmp slt i64 %made1, %most
   %goes.on = xor i1 %stopped, true
@@ -53,7 +51,7 @@ moved:
 exit:
   ret i64 %made1
 }
-"""
+""")
 
 
 @cache

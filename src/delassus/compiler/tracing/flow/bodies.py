@@ -27,7 +27,7 @@ class LoopError(DelassusError):
 def inputs_of(
     trace: Recording, operand: int, arrays: Sequence[Array], shape: Callable[[Array], Any]
 ) -> Iterator[Array]:
-    """One array of the body for each of some arrays around it; truth values come as numbers and are made such again."""
+    """One array of the body for each of some arrays around it; booleans come as numbers and are made such again."""
     start = 0
     for x in arrays:
         size = int(np.prod(shape(x)))
@@ -55,14 +55,14 @@ def arrays_of(trace: Recording, parts: list[int], arrays: Sequence[Array]) -> It
 
 
 def numbers_of(x: Array) -> list[int]:
-    """The values of an array; truth values as 1.0 and 0.0."""
+    """The values of an array; booleans as 1.0 and 0.0."""
     return [x.origin.builder.number(i) for i in x.ids.ravel().tolist()]
 
 
 def keep_unless(active: Array, new: Sequence[Array]) -> Iterator[Array]:
     """What a state carries on that may have left a loop, as numbers: new arrays if it takes part, or else the old ones.
 
-    The carried values are whether it takes part, then the arrays. Truth values are chosen between as the numbers that
+    The carried values are whether it takes part, then the arrays. Booleans are chosen between as the numbers that
     they are in memory, which is one operation instead of several of logic.
     """
     g, takes_part = active.origin.builder, active.ids.item()
@@ -83,14 +83,14 @@ def while_active(trace: Recording, go: Array) -> Array:
 
 def kind_of(x: Any) -> str:
     """What an array holds, in words."""
-    return "truth values" if x.dtype == bool else "numbers"
+    return "booleans" if x.dtype == bool else "numbers"
 
 
 def one_truth(name: str, example: str, x: Any) -> Any:
-    """What a condition is, if it can be one: a single truth value."""
+    """What a condition is, if it can be one: a single boolean."""
     if x.shape != () or x.dtype != bool:
         raise LoopError(
-            f"{name}: the condition is one truth value, such as {example}; it is {kind_of(x)} of shape {x.shape}. Use "
+            f"{name}: the condition is one boolean, such as {example}; it must be {kind_of(x)} of shape {x.shape}. Use "
             "np.any or np.all to join several.",
             code="bad-loop",
         )
@@ -113,7 +113,7 @@ def finish_body(
     captured: dict[int, int] = {}
     sources = list(inner.captured)
 
-    def entered(value: int) -> int:
+    def enter_value(value: int) -> int:
         """A value from around the loop, as one of the body."""
         if value not in inside:
             source, logical = outer.number(around[value]), outer.is_logical(around[value])
@@ -135,8 +135,8 @@ def finish_body(
             if hoist and all(a in around for a in args):
                 around[value] = remake(outer, node, [around[a] for a in args], whole.loops)
             else:
-                inside[value] = remake(g, node, [entered(a) for a in args], whole.loops)
-    final = tuple(tuple(entered(v) for v in values) for values in whole.results)
+                inside[value] = remake(g, node, [enter_value(a) for a in args], whole.loops)
+    final = tuple(tuple(enter_value(v) for v in values) for values in whole.results)
     inputs[CAPTURED] = Operand(names[CAPTURED], (len(captured),))
     program = g.finish(tuple(inputs), outputs, final)
     return program, list(captured)

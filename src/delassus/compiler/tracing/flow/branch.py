@@ -5,7 +5,7 @@
 `np.where` computes both of its choices for every state. With `cond`, the function is executed only if the condition
 holds for some of the states that are computed together, in the lanes of a vector, and a single state really branches.
 Each state gets what the condition says, whatever the others need. That pays for what is needed seldom, or by
-states that are neighbours in the batch: the code is a block of its own, whose results pass through memory.
+states that are neighbors in the batch: the code is a block of its own, whose results pass through memory.
 
 What is given may be a `NamedTuple`, of one type on both sides, or on one side a plain tuple of the same length. The
 result has the type of what the function gives.
@@ -43,11 +43,14 @@ def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *op
     """What a function gives for the operands where a condition holds, and something else where it does not.
 
     Args:
-        condition: One truth value.
+        condition: One boolean.
         function: A function of the operands; it may use other arrays from around it as well.
         otherwise: Arrays like those that the function gives, or a function of the operands that gives them, which is
             executed only if some state needs it.
         operands: Arrays, or nests of tuples of them.
+
+    >>> float(dl.compiler.cond(True, lambda x: 2.0 * x, 0.0, 3.0))
+    6.0
     """
     trace = current() or trace_of(condition, operands)
     lift: Callable[[Any], Any] = np.asarray if trace is None else trace.lift

@@ -10,7 +10,7 @@ Outside a kernel, on numbers, they just loop.
 
 What is carried, items and results are arrays, numbers, or nests of tuples of them. Stacks are arrays whose first axis
 is walked along; what the body keeps is stacked in the same way. The body may use any array from around it. It must
-return what it carries in the shapes and kinds (numbers or truth values) it got.
+return what it carries in the shapes and kinds (numbers or booleans) it got.
 
 Tuples may be named ones: carry a `NamedTuple`, and the condition and the body get one of that type, errors name its
 fields, and the result is one, too. The body may return a plain tuple of the same length; one of another type with names
@@ -18,7 +18,7 @@ is refused.
 
 States that are computed together in the lanes of a vector may need different numbers of iterations of a `while_loop`.
 The loop goes on until all of them are done, and those that are done keep their values: the result of a state does not
-depend on its neighbours. A state whose condition compares a NaN leaves the loop at once.
+depend on its neighbors. A state whose condition compares a NaN leaves the loop at once.
 
 Cost: of the loop's own, a few instructions for each carried value and item in each iteration.
 """
@@ -72,6 +72,10 @@ def scan(
         stacks: Arrays of one length in their first axis.
         length: How many times, if there are no stacks.
         reverse: Whether to start at the end; outs stay next to their items.
+
+    >>> total, _ = dl.compiler.scan(lambda carry, x: (carry + x, None), 0.0, np.arange(4.0))
+    >>> float(total)
+    6.0
     """
     count = _length("scan", stacks, length)
     trace = current() or trace_of(carry, stacks)
@@ -84,7 +88,7 @@ def scan(
         held = list(inputs_of(inner, 0, first, lambda x: x.shape))
         item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
         new, out = _pair(body(like(carry, iter(held)), item))
-        carried = _checked(inner, "scan", carry, held, new)
+        carried = _check_carry(inner, "scan", carry, held, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
     items = [i for k in range(count) for x in walked for i in numbers_of(x[k])]
     sizes = (sum(x.size for x in first), sum(x.size // count for x in walked))
@@ -119,7 +123,11 @@ def _loop_results(
 
 
 def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
-    """What a function of one item of each stack gives, stacked: as if it were called in a list comprehension."""
+    """What a function of one item of each stack gives, stacked: as if it were called in a list comprehension.
+
+    >>> dl.compiler.map(lambda x: 2.0 * x, np.arange(3.0))
+    array([0., 2., 4.])
+    """
     return scan(lambda _, item: ((), body(*item)), (), stacks)[1]
 
 
@@ -143,7 +151,7 @@ def scan_first(
         _, done, *held = inputs_of(inner, 0, first, lambda x: x.shape)
         item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
         new, out = _pair(body(like(carry, iter(held)), item))
-        carried = _checked(inner, "scan_first", carry, held, new)
+        carried = _check_carry(inner, "scan_first", carry, held, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
         further = [(done + 1.0) < count, done + 1.0]
     items = [i for k in range(most) for x in walked for i in numbers_of(x[k])]
@@ -169,6 +177,9 @@ def while_loop(
 
     Whether the bound has ended it is told by the condition of what is returned. Carry a counter to know how often the
     body was executed.
+
+    >>> float(dl.compiler.while_loop(lambda x: x < 10.0, lambda x: 2.0 * x, 1.0, bound=10))
+    16.0
     """
     if bound is None:
         raise LoopError(
@@ -187,7 +198,7 @@ def while_loop(
     with inner.recording():
         active, *held = inputs_of(inner, 0, start, lambda x: x.shape)
         inner.active = active
-        new = _checked(inner, "while_loop", carry, held, body(like(carry, iter(held))))
+        new = _check_carry(inner, "while_loop", carry, held, body(like(carry, iter(held))))
         masked = new if settles else list(keep_unless(active, new))
         arrays = (x if settles else array_of(inner, x.ids, n.truths) for x, n in zip(masked, new, strict=True))
         further = active & _condition(inner, condition(like(carry, arrays)))
@@ -208,7 +219,7 @@ def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool, some: i
     for k in reversed(range(count)) if reverse else range(count if some is None else max(some, 1)):
         item = None if stacks is None else like(stacks, iter([x[k] for x in walked]))
         new, out = _pair(body(like(carry, iter(held)), item))
-        held = _checked(None, "scan", carry, held, new)
+        held = _check_carry(None, "scan", carry, held, new)
         rows[k] = [] if out is None else leaves(out)
     if some is not None and out is not None:
         rows[some:] = [[np.zeros_like(x) for x in rows[0]]] * (count - some)
@@ -221,7 +232,7 @@ def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
     for _ in range(count):
         if not one_truth("while_loop", _EXAMPLE, np.asarray(condition(like(carry, iter(held))))):
             break
-        held = _checked(None, "while_loop", carry, held, body(like(carry, iter(held))))
+        held = _check_carry(None, "while_loop", carry, held, body(like(carry, iter(held))))
     return like(carry, iter(held))
 
 
@@ -238,7 +249,7 @@ def _pair(returned: Any) -> tuple[Any, Any]:
     return returned[0], returned[1]
 
 
-def _checked(trace: Recording | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
+def _check_carry(trace: Recording | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
     """What the body wants to carry on, which must be like what it got."""
     difference = find_difference(carry, new)
     if difference is not None:
@@ -266,7 +277,7 @@ def _checked(trace: Recording | None, name: str, carry: Any, held: Sequence[Any]
 
 
 def _condition(trace: Recording, returned: Any) -> Array:
-    """A condition as a truth value that is false where it compares NaN."""
+    """A condition as a boolean that is false where it compares NaN."""
     lifted = one_truth("while_loop", _EXAMPLE, trace.lift(returned))
     g, value = trace.builder, lifted.ids.item()
     for x in sorted(_doubtful(g, value, True) - trace.flags):
@@ -312,7 +323,7 @@ def _positive(what: str, number: Any) -> int:
         count = operator.index(number)
     except TypeError:
         raise LoopError(
-            f"{what} is a whole number that is known when the kernel is compiled, not {number!r}.",
+            f"{what} is an integer that is known when the kernel is compiled, not {number!r}.",
             code="not-a-whole-number",
         ) from None
     if count < 1:

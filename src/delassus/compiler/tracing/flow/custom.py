@@ -35,7 +35,7 @@ def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, An
     derivatives of higher order, those of `tangent` are taken, where the value has this derivative again.
     """
 
-    def wrapped(*primals: Any) -> Any:
+    def call_with_rule(*primals: Any) -> Any:
         value = function(*primals)
         trace = current() or trace_of(primals, value)
         if trace is None:
@@ -45,13 +45,13 @@ def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, An
         parts = _with_rule(trace, tangent, (value, result), (primals, given))
         return like(value, (part if isinstance(part, Array) else x for part, x in zip(parts, result, strict=True)))
 
-    return wrapped
+    return call_with_rule
 
 
 def _with_rule(
     trace: Recording, tangent: Callable[..., Any], value: tuple[Any, list[Array]], primals: tuple[Any, list[Array]]
 ) -> list[Array | None]:
-    """The arrays of a value with a rule for their tangents; None for those that hold truth values."""
+    """The arrays of a value with a rule for their tangents; None for those that hold booleans."""
     floats = [x for x in value[1] if not x.truths]
     given = [x.astype(float) if x.truths else x for x in primals[1]]
     inner = Trace(trace)
@@ -61,7 +61,7 @@ def _with_rule(
         before = like(value[0], (inner.lift(x) if x.truths else next(own) for x in value[1]))
         at = like(primals[0], iter(known[len(floats) :]))
         along = like(primals[0], inputs_of(inner, 1, given, lambda x: x.shape))
-        tangents = _checked(inner, value, tangent(before, at, along))
+        tangents = _check_tangents(inner, value, tangent(before, at, along))
     sizes = (sum(x.size for x in (*floats, *given)), sum(x.size for x in given))
     program, captured = finish_body(inner, trace, sizes, [tangents, []], hoist=False)
     arguments = [i for x in (*floats, *given) for i in x.ids.ravel().tolist()]
@@ -71,7 +71,7 @@ def _with_rule(
     return [None if x.truths else next(arrays) for x in value[1]]
 
 
-def _checked(trace: Recording, value: tuple[Any, list[Array]], returned: Any) -> list[Array]:
+def _check_tangents(trace: Recording, value: tuple[Any, list[Array]], returned: Any) -> list[Array]:
     """The tangents of all arrays of a value that hold numbers."""
     difference = find_difference(value[0], returned)
     if difference is not None:

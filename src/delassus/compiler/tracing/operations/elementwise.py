@@ -1,6 +1,6 @@
 """Functions of elements on traced arrays: each element makes a value.
 
-Truth values are 1.0 and 0.0 in arithmetic, except among themselves, where NumPy's + and * are "or" and "and".
+Booleans are 1.0 and 0.0 in arithmetic, except among themselves, where NumPy's + and * are "or" and "and".
 """
 
 import math
@@ -42,7 +42,7 @@ def _compares(function: Any, maker: Callable[[Builder], Maker], prepare: Callabl
 
 
 def _of_truths(function: Any, maker: Callable[[Builder], Maker] | None) -> None:
-    """What a function of numbers does if all of its arguments are truth values; None if it is not defined."""
+    """What a function of numbers does if all of its arguments are booleans; None if it is not defined."""
     of_numbers = HANDLERS[function]
 
     def handler(*arguments: Any) -> Array:
@@ -51,7 +51,7 @@ def _of_truths(function: Any, maker: Callable[[Builder], Maker] | None) -> None:
             result: Array = of_numbers(*arrays)
             return result
         if maker is None:
-            raise TypeError(f"np.{function.__name__} of truth values is not defined: use ~ or ^, or x.astype(float).")
+            raise TypeError(f"np.{function.__name__} of booleans is not defined: use ~ or ^, or x.astype(float).")
         return arrays[0].origin.map(maker(arrays[0].origin.builder), *arrays, truths=True)
 
     handler.__qualname__ = of_numbers.__qualname__
@@ -61,11 +61,11 @@ def _of_truths(function: Any, maker: Callable[[Builder], Maker] | None) -> None:
 def _only_truths(*arguments: Any) -> list[Array]:
     arrays = lift(*arguments)
     if not all(a.truths for a in arrays):
-        raise TypeError("& | ^ ~ work on truth values, not on numbers: compare first, such as x != 0.")
+        raise TypeError("& | ^ ~ work on booleans, not on numbers: compare first, such as x != 0.")
     return arrays
 
 
-def _swapped(make: Maker) -> Maker:
+def _swap_arguments(make: Maker) -> Maker:
     return lambda a, b: make(b, a)
 
 
@@ -94,8 +94,8 @@ _elementwise(np.rad2deg, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi))
 _elementwise(np.degrees, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi)))
 _compares(np.less, lambda g: g.lt)
 _compares(np.less_equal, lambda g: g.le)
-_compares(np.greater, lambda g: _swapped(g.lt))
-_compares(np.greater_equal, lambda g: _swapped(g.le))
+_compares(np.greater, lambda g: _swap_arguments(g.lt))
+_compares(np.greater_equal, lambda g: _swap_arguments(g.le))
 _compares(np.equal, lambda g: g.eq)
 _compares(np.not_equal, lambda g: g.ne)
 _compares(np.isnan, lambda g: lambda a: g.ne(a, a))

@@ -66,7 +66,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
 
 
 def _from_values(places: Array, table: Array, axis: int) -> tuple[NDArray[np.int64], bool]:
-    """For each place a row of what is found there, and whether these are truth values."""
+    """For each place a row of what is found there, and whether these are booleans."""
     g = table.origin.builder
     columns = np.moveaxis(table.ids, axis, -1).reshape(-1, table.shape[axis]).tolist()
     choosers = [chooser(g, [g.number(v) for v in column]) for column in columns]

@@ -66,7 +66,7 @@ class _Line:
     def _between(self, x: int) -> int:
         """The value between the first and the last knot, those not included."""
         g = self.g
-        start, height, *ends = self._halved(x) if self.many else self._compared(x)
+        start, height, *ends = self._search_by_bisection(x) if self.many else self._search_by_comparison(x)
         if self.plain:
             return g.add(g.mul(ends[0], g.sub(x, start)), height)
         end, other = ends
@@ -77,7 +77,7 @@ class _Line:
         found = g.select(g.ne(here, here), g.select(level, height, there), here)
         return g.select(g.eq(x, start), height, found)
 
-    def _compared(self, x: int) -> list[int]:
+    def _search_by_comparison(self, x: int) -> list[int]:
         """The columns of the last piece that starts at or below x, by comparisons with all."""
         g, found = self.g, [column[0] for column in self.columns]
         for k in range(1, len(self.knots) - 1):
@@ -85,8 +85,8 @@ class _Line:
             found = [g.select(reached, column[k], old) for column, old in zip(self.columns, found, strict=True)]
         return found
 
-    def _halved(self, x: int) -> list[int]:
-        """The same by halving."""
+    def _search_by_bisection(self, x: int) -> list[int]:
+        """The columns of the last interval that starts at or below x, by bisection."""
         g, piece = self.g, ZERO
         step = 1 << (len(self.knots) - 2).bit_length()
         while step > 1:

@@ -34,7 +34,7 @@ def cholesky(a: Any, *, upper: bool = False) -> Array:
     if upper:
         return cholesky(A.mT).mT.copy()
     if _stacked(A):
-        return _each(cholesky, A)
+        return _map_matrices(cholesky, A)
     return elimination.cholesky(A)
 
 
@@ -52,9 +52,9 @@ def solve(a: Any, b: Any, *, assume_a: str = "gen") -> Array:
     if rows != n:
         raise ValueError(f"linalg.solve: a matrix of shape {A.shape} does not fit a right-hand side {B.shape}.")
     if B.ndim == 1 and A.ndim > 2:
-        return _each(lambda m: solve(m, B, assume_a=assume_a), A)
+        return _map_matrices(lambda m: solve(m, B, assume_a=assume_a), A)
     if _stacked(A, B):
-        return _each(lambda m, r: solve(m, r, assume_a=assume_a), A, B)
+        return _map_matrices(lambda m, r: solve(m, r, assume_a=assume_a), A, B)
     if assume_a not in _ELIMINATIONS:
         raise ValueError(f"linalg.solve: assume_a is 'gen' or 'pos', not {assume_a!r}.")
     X = _ELIMINATIONS[assume_a](A, B if B.ndim == 2 else B[:, None])
@@ -67,7 +67,7 @@ def inv(a: Any, *, assume_a: str = "gen") -> Array:
     (A,) = floats(a)
     identity = A.origin.lift(np.eye(_square("inv", A)))
     if _stacked(A):
-        return _each(lambda m: solve(m, identity, assume_a=assume_a), A)
+        return _map_matrices(lambda m: solve(m, identity, assume_a=assume_a), A)
     return solve(A, identity, assume_a=assume_a)
 
 
@@ -77,7 +77,7 @@ def det(a: Any) -> Array:
     (A,) = floats(a)
     _square("det", A)
     if _stacked(A):
-        return _each(det, A)
+        return _map_matrices(det, A)
     pivots, odd = elimination.pivots(A)
     result = A.origin.lift(1.0)
     for pivot in pivots:
@@ -108,7 +108,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return result
 
 
-def _each(function: Any, *arrays: Array) -> Array:
+def _map_matrices(function: Any, *arrays: Array) -> Array:
     """Apply a function to each matrix of stacks, with broadcasting of the leading axes."""
     lead = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
     if 0 in lead:

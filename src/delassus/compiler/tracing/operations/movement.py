@@ -25,20 +25,20 @@ def moves(function: Any) -> Handler:
         if any(isinstance(option, str) and option in ("A", "K") for option in (*args[1:], *kwargs.values())):
             raise TypeError(f"np.{function.__name__}: traced values have no order in memory, only 'C' and 'F' apply.")
         if isinstance(moved, SharedArray) and function in _PLACES:
-            return moved.moved(function(moved.places, *args[1:], **kwargs))
+            return moved.select_elements(function(moved.places, *args[1:], **kwargs))
         trace = trace_here(moved)
         kinds: set[bool] = set()
-        lifted = _lifted(trace, moved, kinds)
+        lifted = _lift(trace, moved, kinds)
         result = _wrap(trace, function(_ids(lifted, kinds == {True, False}), *args[1:], **kwargs), kinds == {True})
         return result if dtype is None else result.astype(dtype)
 
     return handler
 
 
-def _lifted(trace: Recording, x: Any, kinds: set[bool]) -> Any:
-    """An array, or each array of a sequence, as a traced one; notes which kinds there are, truth values or not."""
+def _lift(trace: Recording, x: Any, kinds: set[bool]) -> Any:
+    """An array, or each array of a sequence, as a traced one; notes which kinds there are, booleans or not."""
     if isinstance(x, (list, tuple)):
-        return [_lifted(trace, e, kinds) for e in x]
+        return [_lift(trace, e, kinds) for e in x]
     lifted = trace.lift(x)
     kinds.add(lifted.truths)
     return lifted
@@ -139,7 +139,7 @@ def empty_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Any:
 
 @handles(np.full_like)
 def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
-    """One value in the shape of another array; plain if it is of another kind than floats and truth values."""
+    """One value in the shape of another array; plain if it is of another kind than floats and booleans."""
     array, value = lift(a, fill_value)
     shape = array.shape if shape is None else shape
     dtype = getattr(a, "dtype", array.dtype) if dtype is None else np.dtype(dtype)

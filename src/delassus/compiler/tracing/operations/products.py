@@ -1,6 +1,6 @@
 """Products of traced arrays: everything that is a sum of products, written out term by term.
 
-Among truth values alone, sums are "or" and products are "and", as in NumPy.
+Among booleans alone, sums are "or" and products are "and", as in NumPy.
 """
 
 import string
@@ -106,7 +106,7 @@ def _matrix_product(x: Array, y: Array) -> Array:
     if terms > LARGEST_UNROLLED:
         left, right = Array(x.origin, rows), Array(x.origin, columns)
         turned = isinstance(y, SharedArray) and len(rows) < min(ROWS, len(columns))
-        made = (_rolled_product(right, left).T if turned else _rolled_product(left, right)).ids
+        made = (_product_in_loops(right, left).T if turned else _product_in_loops(left, right)).ids
     else:
         made = _product_values(x.origin.builder, rows, columns)
     return Array(x.origin, made.reshape(x.shape[:-1] + y.shape[1:]))
@@ -133,7 +133,7 @@ def _product_values(g: Builder, rows: Ids, columns: Ids) -> Ids:
     return made
 
 
-def _rolled_product(rows: Array, columns: Array) -> Array:
+def _product_in_loops(rows: Array, columns: Array) -> Array:
     """All inner products in loops over blocks of rows and over columns.
 
     A block has so many rows that their sums do not wait for each other, and is small enough for the nearest cache.
@@ -191,12 +191,17 @@ def _check_fit(name: str, x: Array, i: int, y: Array, j: int) -> None:
 def dot(a: Any, b: Any) -> Array:
     """NumPy's dot: over the last axis of `a` and the last but one of `b`."""
     x, y = lift(a, b)
+    if x.ndim and 1 <= y.ndim <= 2:
+        return matmul(x, y)
+    return _sum_over(x, -1, y, -2)
+
+
+def _sum_over(x: Array, i: int, y: Array, j: int) -> Array:
+    """Sum over an axis of each; numbers multiply."""
     if x.ndim == 0 or y.ndim == 0:
         result: Array = x * y
         return result
-    if y.ndim <= 2:
-        return matmul(x, y)
-    return tensordot(x, y, ([-1], [-2]))
+    return tensordot(x, y, ([i], [j]))
 
 
 @handles(np.tensordot)
@@ -220,10 +225,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
 def inner(a: Any, b: Any) -> Array:
     """Sum over the last axis of both."""
     x, y = lift(a, b)
-    if x.ndim == 0 or y.ndim == 0:
-        result: Array = x * y
-        return result
-    return tensordot(x, y, ([-1], [-1]))
+    return _sum_over(x, -1, y, -1)
 
 
 @handles(np.vdot)

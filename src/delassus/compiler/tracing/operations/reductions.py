@@ -50,7 +50,7 @@ _reduction(np.any, lambda g: g.logical_or, FALSE, truths)
 
 
 def _of_truths(function: Any, same: Any) -> None:
-    """A reduction that is another one if it is of truth values."""
+    """A reduction that is another one if it is of booleans."""
     of_numbers = HANDLERS[function]
 
     @handles(function)

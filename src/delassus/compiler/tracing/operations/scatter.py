@@ -43,11 +43,11 @@ def add_at(array: Any, index: Any, values: Any) -> Array:
 
 
 def _by_comparison(g: Builder, index: int, table: list[list[int]], row: list[int]) -> list[list[int]]:
-    def changed(k: int, old: list[int]) -> list[int]:
+    def replace_row(k: int, old: list[int]) -> list[int]:
         here = g.logical_and(g.le(g.constant(float(k)), index), g.lt(index, g.constant(float(k + 1))))
         return [g.select(here, g.add(a, b), a) for a, b in zip(old, row, strict=True)]
 
-    return [changed(k, old) for k, old in enumerate(table)]
+    return [replace_row(k, old) for k, old in enumerate(table)]
 
 
 def _in_memory(g: Builder, index: int, table: list[list[int]], row: list[int]) -> list[list[int]]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-from delassus.model.readers.mjcf_places import Places
-from delassus.model.readers.xml import Element, ModelFileError
+from delassus.model.readers.documents.mjcf_places import Places
+from delassus.model.readers.documents.xml import Element, ModelFileError
 
 _OF_TAG = re.compile(r" Element '([^']*)', line (\d{1,9})$")
 _OF_NAME = re.compile(r" Element name '(.*?)', id (\d{1,9})(?:, line (\d{1,9}))?$")

@@ -18,8 +18,16 @@ from pathlib import Path
 from typing import Final
 
 from delassus.errors import short
-from delassus.model.readers.meshes import MAX_MESH_BYTES
-from delassus.model.readers.xml import MAX_BYTES, Element, ModelFileError, NotXml, decoded, read_xml, without_comments
+from delassus.model.readers.documents.meshes import MAX_MESH_BYTES
+from delassus.model.readers.documents.xml import (
+    MAX_BYTES,
+    Element,
+    ModelFileError,
+    NotXml,
+    decoded,
+    read_xml,
+    without_comments,
+)
 
 _MAX_DOCUMENTS: Final = 1_000
 _DOCUMENTS: Final = ("include", "model")

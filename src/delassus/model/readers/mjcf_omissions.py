@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from delassus.model.readers.mjcf_names import MjcfNames
+from delassus.model.readers.mjcf_names import MjcfNames, list_names
 from delassus.model.readers.mjcf_parts import WRAP_SITE
 from delassus.model.readers.mjcf_tree import BALL, FREE
 from delassus.model.transmission import CARRIED, Actuator
 
-_SHOWN = 5
 _WRITE = "Write it as a constraint of Mechanism."
 _LINEAR = "Add the rest of the force to the controls, or to joints without these."
 
@@ -28,7 +27,7 @@ def unsupported(
         names.geoms[g] for g in range(m.ngeom) if m.geom_type[g] in (int(kinds.mjGEOM_HFIELD), int(kinds.mjGEOM_SDF))
     ]
     inactive = [name for kind, name in skipped if kind == "inactive"]
-    features: list[tuple[str, Iterable[str], str]] = [
+    features: list[tuple[str, list[str], str]] = [
         (
             "equality constraints that are not active at the start are left out",
             inactive,
@@ -96,16 +95,55 @@ def unsupported(
             _LINEAR,
         ),
         (
+            "springs of tendons that yield are taken as elastic",
+            _where(_any(m, "tendon_springyield"), names.tendons),
+            _LINEAR,
+        ),
+        (
+            "damping of actuators that is not linear is taken as linear",
+            _where(_any(m, "actuator_dampingpoly"), names.actuators),
+            _LINEAR,
+        ),
+        (
+            "delays of actuators are left out",
+            _where(_any(m, "actuator_delay"), names.actuators),
+            "Give control=dl.simulation.Delayed(control, periods).",
+        ),
+        (
+            "shapes that stick to what they touch (adhesion) do not",
+            _where(_any(m, "geom_adhesion"), names.geoms),
+            "Press by a Push, or by an actuator.",
+        ),
+        (
+            "surfaces that move, such as belts, stand still",
+            _where(_any(m, "geom_surfacevel"), names.geoms),
+            "Carry them by a joint with a velocity servo.",
+        ),
+        (
+            "plugins are left out, with the forces that they would give to bodies",
+            _where(_plugged(m), names.bodies),
+            "Give the bodies joints with springs.",
+        ),
+        (
             "height fields and signed distance fields are left out",
             fields,
             "Give ground=Ground(heights=…), or meshes in their place.",
         ),
     ]
-    sentences = [f"{what}: {_listed(which)}. {remedy}".strip() for what, which, remedy in features if which]
+    sentences = [
+        f"{what} ({len(which)}): {list_names(which)}. {remedy}".strip() for what, which, remedy in features if which
+    ]
     if m.nflex:
         sentences.append(
             f"deformable bodies (flex) keep their particles and lose what holds them together: {m.nflex}. "
             "Take dl.particles."
+        )
+    if npairs := int(np.count_nonzero(getattr(m, "pair_adhesion", np.zeros(0)))):
+        sentences.append(f"adhesion of listed pairs is left out: {npairs} pairs. Press by a Push, or by an actuator.")
+    if int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+        sentences.append(
+            "the file overrides numbers of all contacts (flag override), and those of its shapes count here. Write "
+            "o_friction into its shapes, or give Ground(friction=…)."
         )
     if m.opt.density or m.opt.viscosity:
         sentences.append(
@@ -126,6 +164,11 @@ def _some(m: Any, *fields: str) -> Any:
     return sum((np.asarray(_any(m, field), int) for field in fields if hasattr(m, field)), np.zeros((), int))
 
 
+def _plugged(m: Any) -> Any:
+    """Which bodies have plugins."""
+    return np.asarray(getattr(m, "body_plugin", np.full(m.nbody, -1))) >= 0
+
+
 def _wrapping(m: Any) -> Any:
     """Which tendons are strings that wrap around shapes."""
     ends = zip(m.tendon_adr, m.tendon_adr + m.tendon_num, strict=True)
@@ -134,9 +177,3 @@ def _wrapping(m: Any) -> Any:
 
 def _where(flags: Any, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names[i] for i in np.flatnonzero(flags).tolist()))
-
-
-def _listed(names: Iterable[str]) -> str:
-    some = list(names)
-    more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
-    return ", ".join(some[:_SHOWN]) + more

@@ -1,0 +1,75 @@
+"""Why an item of a simulation was flagged: its run made again up to the step in question, in sentences and drawn."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from delassus.errors import BadArgument
+from delassus.output.choices import item_number
+from delassus.output.errors import NotRecorded
+from delassus.output.explanation import Explanation
+from delassus.output.replay_record import FAILURES, NEVER
+from delassus.output.trajectory import Trajectory
+from delassus.step.marks import Mark, described
+
+_SHOWN: Final = 20
+"""Control periods before the one in question that are drawn, if they can be made again."""
+
+
+def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
+    """See `Trajectory.explain`."""
+    if log.contacts is None:
+        raise NotRecorded("this motion has no marks: dl.Simulation records them, simulate_motion has none.")
+    batch = log.q.shape[1:-1]
+    at = tuple(int(k) for k in np.unravel_index(item_number(item, batch), batch)) if batch else ()
+    own: Any = (slice(None), *at)
+    status = np.asarray(log.status)[own]
+    if status[0] & int(Mark.FROZEN):
+        return Explanation(f"At {log.time[0]:g} s: {described(status[0])} It started so.")
+    period, mark = _first_failure(log, at, status)
+    if period is None:
+        worst = float(np.max(log.residual[own]))
+        return Explanation(f"Nothing happened to item {item}: its steps were solved to {worst:.3g} m/s.")
+    end = log.time[0] if log.run is None else log.run.begin + log.run.period * (period + 1)
+    text = f"At {end:g} s: {described(int(mark))}"
+    try:
+        return _explain_period(log, at, period, text, control)
+    except NotRecorded as error:
+        return Explanation(f"{text} {error}", period)
+    except (BadArgument, np.linalg.LinAlgError) as error:
+        return Explanation(f"{text} The step could not be made again: {error}", period)
+
+
+def _first_failure(log: Trajectory, at: tuple[int, ...], status: Any) -> tuple[int | None, Mark]:
+    """The period in which the worst that happened to an item happened first, and its mark; None if nothing did."""
+    for row, mark in enumerate(FAILURES):
+        if log.replay is not None:
+            period = int(log.replay.failures[(row, *at)])
+            if period != NEVER:
+                return period, mark
+            continue
+        flagged = np.flatnonzero(status & int(mark))
+        if len(flagged):
+            k = int(flagged[0])
+            made = k if log.run is None else log.run.periods(float(log.time[k]))
+            return max(made - 1, 0), mark
+    return None, Mark.FROZEN
+
+
+def _explain_period(log: Trajectory, at: tuple[int, ...], period: int, text: str, control: Any) -> Explanation:
+    """What the step was like in which an item was flagged."""
+    if log.simulation is None or log.run is None:
+        raise NotRecorded("The log does not know its simulation, with which the step could be made again.")
+    now = log.simulation.replay(log, at, period)
+    u, words = now.control if control is None else control, ""
+    if u is None:
+        words = ' Controls are not recorded, and taken as zero: run(record="replay") records them.'
+    if now.push is not None:
+        words += " It is pushed from outside."
+    shown = max(period - _SHOWN, log.run.periods(float(log.time[0])))
+    part = None
+    if log.replay is not None:
+        part = log.simulation.replayed_log(log, at, shown, period)
+    return Explanation(f"{text}{words} {now.sim.explain(now.state, u)}", period, now.state, part)

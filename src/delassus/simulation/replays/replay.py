@@ -1,0 +1,144 @@
+"""One item of a run made again, to the bit.
+
+A log of states at some times, and everything that came from outside in between, say all: an item does the same alone
+as in its batch, so it can be replayed alone, from the last recorded state before the period in question.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from delassus.output.contacts import ContactRecord
+from delassus.output.errors import NotRecorded
+from delassus.output.replay_record import ReplayRecord
+from delassus.output.trajectory import Trajectory
+from delassus.simulation.controls import Control, control_of
+from delassus.simulation.pushes import Push
+from delassus.simulation.runner import Runner
+from delassus.simulation.setup import Setup
+from delassus.simulation.starting import ground_of_items
+from delassus.simulation.state import State
+from delassus.step.bodies.kernels import period_kernel
+
+
+class Replay(NamedTuple):
+    """One item at a control period: the state before, and what the period received.
+
+    Attributes:
+        sim: The simulation of this item alone.
+        state: At the period's beginning, before its kick.
+        control: (nu,) or None.
+        push: Or None.
+    """
+
+    sim: Any
+    state: State
+    control: Any
+    push: Push | None
+
+
+def replay(log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
+    """An item of a log, replayed up to the beginning of a control period of the run.
+
+    Raises `NotRecorded` with a sentence that says what is missing.
+    """
+    sim, record, run = log.simulation, log.replay, log.run
+    if sim is None or run is None:
+        raise NotRecorded("The log does not know its simulation, with which the steps could be made again.")
+    periods = [run.periods(t) for t in log.time]
+    k = max((k for k, made in enumerate(periods) if made <= period), default=None)
+    if k is None:
+        raise NotRecorded("The log begins after that.")
+    state, batch = log[(k, *at)], log.q.shape[1:-1]
+    number = int(np.ravel_multi_index(at, batch)) if batch else 0
+    own = item_simulation(sim, number, batch)
+    if record is None:
+        if periods[k] < period:
+            raise NotRecorded(
+                'States between were not recorded: run with every=1, or with record="replay", to see the step in which '
+                "it began."
+            )
+        return Replay(own, state, None, None)
+    if record.control is None and record.policy is None:
+        raise NotRecorded("Its controls were compiled into the step, and a file does not keep them.")
+    for made in range(periods[k], period):
+        state = _restarted(record, made, number, state)
+        state = take_period(Replay(own, state, *_inputs(record, made, at, batch)), record.policy)
+    return Replay(own, _restarted(record, period, number, state), *_inputs(record, period, at, batch))
+
+
+def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) -> Trajectory:
+    """The states of an item from the beginning of one control period to that of another, made again."""
+    now = replay(log, at, first)
+    sim, record, run, batch = now.sim, log.replay, log.run, log.q.shape[1:-1]
+    assert record is not None and run is not None
+    number, states = int(np.ravel_multi_index(at, batch)) if batch else 0, [now.state]
+    for k in range(first, last):
+        state = take_period(Replay(sim, states[-1], *_inputs(record, k, at, batch)), record.policy)
+        states.append(_restarted(record, k + 1, number, state))
+    kept: dict[str, Any] = {
+        name: np.stack([getattr(one, name) for one in states]) for name in ("q", "v", "status", "residual")
+    }
+    impulse, contact = (np.stack([getattr(one, name) for one in states]) for name in ("impulse", "contact"))
+    return Trajectory(
+        run.begin + sim.period * np.arange(first, last + 1.0),
+        **kept,
+        mechanism=sim.mechanism,
+        contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.scene.contact_rows),
+        simulation=sim,
+        parameters=now.state.parameters if sim.nparameters else None,
+    )
+
+
+def take_period(now: Replay, policy: Any = None) -> State:
+    """The state after the period."""
+    if policy is None:
+        control = Control(1, period_kernel(now.sim.scene), lambda *_: (np.asarray(now.control),))
+    else:
+        control = control_of(now.sim, policy, 1, ())
+    runner = Runner(now.sim, now.state, control, bound=False, pushes=now.push)
+    runner.step(0)
+    return runner.state()
+
+
+def item_simulation(sim: Any, number: int, batch: tuple[int, ...]) -> Any:
+    """The simulation of one item of a batch: on its own ground."""
+    if not sim.ground.batch:
+        return sim
+    ground = ground_of_items(sim.ground, batch, np.array([number]))
+    for name in ("friction", "torsional", "rolling", "restitution", "height", "normal"):
+        x = getattr(ground, name)
+        if np.ndim(x) > (name == "normal"):
+            object.__setattr__(ground, name, np.asarray(x)[0])
+    own: Setup = copy(sim)
+    own.__dict__.pop("_alone", None)
+    own.__dict__["ground"] = ground
+    return own
+
+
+def _inputs(record: ReplayRecord, k: int, at: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, Push | None]:
+    """Control and push of an item in the k-th period."""
+    control = None if record.control is None else _of_item(record.control[k], 1, at, batch)
+    push = record.pushes.get(k)
+    if push is None:
+        return control, None
+    wrench = {} if push.wrench is None else dict(zip(push.frames, _of_item(push.wrench, 2, at, batch), strict=True))
+    return control, Push(wrench, None if push.kick is None else _of_item(push.kick, 1, at, batch))
+
+
+def _of_item(x: Any, core: int, at: tuple[int, ...], batch: tuple[int, ...]) -> Any:
+    """An item's part of an array (…, core axes) that broadcasts to the batch."""
+    end = np.shape(x)[np.ndim(x) - core :]
+    return np.broadcast_to(x, (*batch, *end))[at]
+
+
+def _restarted(record: ReplayRecord, k: int, number: int, state: State) -> State:
+    """The state of an item, or that with which it starts again before the k-th period."""
+    reset = record.resets.get(k)
+    if reset is None or number not in reset.items:
+        return state
+    i = int(np.flatnonzero(reset.items == number)[0])
+    return State(**{name: x[i] for name, x in reset.parts.items()})
