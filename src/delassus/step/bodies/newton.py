@@ -20,12 +20,14 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import UNBOUNDED, scan_first, while_loop
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.articulated.contact_steps import contact_step, project
 from delassus.step.bodies.motion import Masses, numbers_to
 from delassus.step.bodies.rows import ContactRows, SweepRows, push, read, residual_of
+from delassus.step.bodies.solve import solve_bodies
 from delassus.step.stages.solve import WANTED, Solved
 from delassus.step.stages.types import SolverLimits
 
@@ -58,6 +60,12 @@ _DECREASE: Final = 0.1
 
 _PATIENCE: Final = 2.5
 """Short steps in a row, after which a whole one is made."""
+
+_WORSE: Final = 1e3
+"""By what the merit may grow in such a one."""
+
+_ITERATIONS: Final = 40.0
+"""At most."""
 
 _EXACT: Final = 1e-9
 """The share of its right-hand side that the linear system is solved to."""
@@ -111,8 +119,8 @@ def solve_by_newton(
     scale: Any,
     limits: SolverLimits,
 ) -> tuple[Solved, Any]:
-    """As `solve.solve_bodies`; `masses` are those of the bodies."""
-    tolerance = limits.tolerance * scale
+    """As `solve.solve_bodies`, which solves what ends here unsolved; `masses` are those of the bodies."""
+    tolerance, begun = limits.tolerance * scale, (velocity, start)
 
     def evaluate(impulse: Any, velocity: Any) -> _Point:
         def visit(carry: Any, item: SweepRows) -> tuple[Any, None]:
@@ -138,7 +146,8 @@ def solve_by_newton(
 
             _, impulse = scan_first(count, moved, np.array(0.0), change)
             at = evaluate(impulse, last.at.velocity + share * motion)
-            return _Trial(share, at, (at.merit <= (1.0 - _DECREASE * share) * last.at.merit) | whole)
+            falls, bounded = at.merit <= (1.0 - _DECREASE * share) * last.at.merit, at.merit <= _WORSE * last.at.merit
+            return _Trial(share, at, falls | (whole & bounded))
 
         first = _Trial(np.array(2.0), last.at, np.array(False))
         trial = while_loop(lambda trial: ~trial.good & (trial.share > _SHORTEST), shorten, first, UNBOUNDED)
@@ -150,13 +159,17 @@ def solve_by_newton(
 
     def is_open(now: _Iterate) -> Any:
         wanted = np.take(np.array(WANTED), np.minimum(now.count, float(len(WANTED) - 1)))
-        return (now.at.error > np.minimum(wanted, 1.0) * tolerance) & (now.count < limits.iterations)
+        return (now.at.error > np.minimum(wanted, 1.0) * tolerance) & (
+            now.count < np.minimum(limits.iterations, _ITERATIONS)
+        )
 
     begin = _Iterate(evaluate(start, velocity), np.array(1.0), np.array(0.0), np.array(0.0))
     last = while_loop(is_open, step, begin, UNBOUNDED)
     impulse, velocity = last.at.impulse, last.at.velocity
     error = residual_of(count, contacts, impulse, velocity)
-    return Solved(impulse, error, last.count, error <= WANTED[-1] * tolerance), velocity
+    solved = Solved(impulse, error, last.count, error <= WANTED[-1] * tolerance)
+    fails = ~(solved.done & np.isfinite(np.sum(velocity)))
+    return cond(fails, lambda: solve_bodies(count, contacts, *begun, scale, limits), (solved, velocity))
 
 
 def _residual(item: SweepRows, impulse: Any, velocity: Any) -> tuple[Any, Any, Any]:
@@ -257,6 +270,7 @@ def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsi
 
     first = _Linear(still, r, p, square, np.array(0.0))
     dv = while_loop(lambda now: (now.square > enough) & (now.count < most), iterate, first, UNBOUNDED).dv
+    dv = np.where(np.isfinite(np.sum(dv)), dv, 0.0)
 
     def changed(carry: Any, item: SweepRows) -> tuple[Any, Any]:
         motion, k = carry
