@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 FAILED := pip could not install what is needed: see above. It takes a network connection and some free disk space.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help demo closed-loops pictures smoke test test-all lint format bench doctor clean
+.PHONY: help demo closed-loops pictures smoke test test-all soak lint format bench doctor clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -70,6 +70,9 @@ test: $(STAMP)  ## every test that fits into a few minutes
 test-all: $(STAMP)  ## every test, on code as users get it; then property tests on new examples (SEED=… repeats them)
 	$(PYTEST) --full-effort --hypothesis-profile=fixed
 	$(PYTEST) -m hypothesis --hypothesis-profile=random $(if $(SEED),--hypothesis-seed=$(SEED))
+
+soak: $(STAMP)  ## many robot steps with torques, pushes, resets and faults: nothing lost, leaked or different (STEPS=1e8)
+	$(BIN)/python -m benchmarks.soak --steps $(or $(STEPS),1e8) $(if $(ROBOTS),--robots $(ROBOTS))
 
 lint: $(STAMP)  ## style and types
 	$(BIN)/ruff check .

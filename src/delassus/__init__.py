@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 from delassus.errors import DelassusError as DelassusError
 from delassus.errors import DelassusWarning as DelassusWarning
 from delassus.lazy import import_untraced as _imported
+from delassus.lazy import missing as _missing
 
 if TYPE_CHECKING:
     from delassus import (
@@ -148,7 +149,10 @@ if not TYPE_CHECKING:
                 return found
         if name in _RENAMED:
             return getattr(_imported(f"delassus.{_RENAMED[name]}"), name)
-        raise AttributeError(f"module 'delassus' has no attribute {name!r}")
+        known = (
+            [] if name.startswith("_") else [x for room in NAMESPACES for x in _imported(f"delassus.{room}").__all__]
+        )
+        raise _missing("delassus", name, [*known, *NAMESPACES, *OWN_NAMES])
 
     def __dir__():
         return sorted([*__all__, *NAMESPACES, *OWN_NAMES, "compiler", "numpy"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -32,11 +33,18 @@ def lazily(
         elif name in modules:
             found = import_untraced(f"delassus.{modules[name]}")
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise missing(package, name, [*homes, *modules])
         setattr(sys.modules[package], name, found)
         return found
 
     return __getattr__, lambda: listed
+
+
+def missing(package: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error for a name that a package does not have, with the nearest that it has."""
+    nearest = get_close_matches(name, list(known), n=2)
+    hint = f". Did you mean {' or '.join(nearest)}?" if nearest else ""
+    return AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)
 
 
 def import_untraced(module: str) -> Any:

@@ -5,7 +5,7 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.model.generators import random_tree
 from refusals import refuses
 

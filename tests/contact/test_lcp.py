@@ -167,7 +167,7 @@ def test_residuals_measures_and_compliance_are_those_of_the_pyramid():
     assert max(found.residual.max(), found.dual_violation.max()) <= 1e-8 * scale
     for k in range(20):
         d = np.trace(drawn.G[k, :3, :3]) / 3
-        wrong = found.impulse[k, :3] - found.corrected[k, :3] / d
+        wrong = found.impulse[k, :3] - found.corrected_velocity[k, :3] / d
         nearest = dl.cones.project_pyramid(wrong, drawn.friction[k, 0])
         np.testing.assert_allclose(found.residuals[k, :3], d * (found.impulse[k, :3] - nearest), atol=1e-12 * scale)
 

@@ -121,3 +121,16 @@ def test_the_table_of_names_is_complete():
 def test_the_table_of_the_front_row_is_complete():
     page = (ROOT / "docs" / "names.md").read_text().partition("All there is")[0].partition("|---|")[2]
     assert sorted(re.findall(r"`(\w+)`", page)) == sorted(set(dl.__all__) - {"__version__"})
+
+
+@pytest.mark.parametrize(
+    ("typo", "nearest"),
+    [
+        (lambda: dl.constrained_dynamic, "constrained_dynamics"),
+        (lambda: dl.control.equilibrum, "equilibrium"),
+        (lambda: dl.particles.clothe, "cloth"),
+    ],
+)
+def test_typos_in_names_are_answered_with_the_nearest(typo, nearest):
+    with pytest.raises(AttributeError, match=nearest):
+        typo()

@@ -10,9 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 REVEALED = """
 reveal_type(dl.aba(robot, q, v, tau))
-reveal_type(dl.caba(held, q, v, tau, iterations=2))
-reveal_type(dl.constrained_dynamics(held, q, v, tau, tolerance=1e-8).describe())
-reveal_type(dl.impact(held, q, v))
+reveal_type(dl.caba(welded, q, v, tau, iterations=2))
+reveal_type(dl.constrained_dynamics(welded, q, v, tau, tolerance=1e-8).describe())
+reveal_type(dl.impact(welded, q, v))
 """
 
 

@@ -14,7 +14,7 @@ from delassus.compiler.graph.program import Operand
 from delassus.compiler.tracing.operations.products import TILE
 from delassus.compiler.tracing.record import record
 from delassus.linalg.cholesky import Cholesky
-from delassus.linalg.filtered import FilteredSystem, least_norm, scaled_least_norm
+from delassus.linalg.filtered_system import FilteredSystem, least_norm, scaled_least_norm
 from delassus.linalg.jacobi import orthogonalize
 from delassus.linalg.krylov import conjugate_gradients, minimal_residuals
 from delassus.linalg.ldl import ldl, ldl_regularized, ldl_semidefinite

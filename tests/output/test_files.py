@@ -216,6 +216,8 @@ def rewritten(path, **changes):
         {"contacts__rows": np.array(-3)},
         {"contacts__rows": np.array("x")},
         {"contacts__rows": np.array(2**62)},
+        {"contacts__rows": np.array(np.nan)},
+        {"contacts__rows": np.array(np.inf)},
         {"contacts__time_step": np.array(0.0)},
         {"contacts__time_step": np.zeros(3)},
         {"contacts__shapes": np.zeros(8)},

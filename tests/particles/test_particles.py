@@ -74,7 +74,7 @@ def test_rows_that_are_said_to_be_steady_are_the_same_anywhere(name):
     x = np.random.default_rng(1).normal(size=(2, kind.points, 3))
     here, there = (deformation_parts.python(kind, at, np.array(numbers)).rows for at in x)
     assert kind.steady == np.array_equal(here, there)
-    assert np.array_equal(kind.reached, here != 0.0)
+    assert np.array_equal(kind.dependency_pattern, here != 0.0)
 
 
 def test_an_element_is_ten_lines():

@@ -1,5 +1,7 @@
 """Kernels are compiled before a run: nothing is compiled in its middle."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,13 @@ def test_all_that_one_robot_needs_can_be_compiled_before(compilations):
     for _ in range(150):
         state = sim.step(state, np.zeros(12))
     assert first >= 2 and len(compilations) <= first
+
+
+def test_robots_with_parameters_compile_with_the_first_step(compilations):
+    robot = replace(ROBOT, actuators=position_servos(ROBOT, 60.0, 3.0)).parametric("mass:trunk")
+    sim = dl.Simulation(robot, dl.Ground(friction=0.61), max_contacts=4)
+    state = sim.step(sim.start(np.tile(HOME, (16, 1))), HOME[7:])
+    first = len(compilations)
+    for _ in range(60):
+        state = sim.step(state, np.zeros(12))
+    assert first and len(compilations) == first

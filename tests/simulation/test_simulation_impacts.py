@@ -6,7 +6,7 @@ import pytest
 
 import delassus as dl
 from delassus.contact.solvers.solve import velocity_and_residual
-from delassus.step.marks import Mark, described
+from delassus.step.marks import Mark, describe_marks
 
 BAR = """
 <mujoco><worldbody><body name="bar" pos="0 0 1"><freejoint/>
@@ -51,7 +51,7 @@ def test_the_problem_of_a_simulation_is_the_one_that_its_step_solved(strikes):
 def test_strikes_whose_restitution_would_add_energy_are_marked(strikes):
     marks = np.array([status for *_, status in strikes])
     assert 0.0 < np.mean(marks & int(Mark.ENERGY_LIMITED) != 0) < 0.3
-    assert "Restitution was lowered" in described(marks)
+    assert "Restitution was lowered" in describe_marks(marks)
 
 
 def test_bodies_that_strike_without_friction_keep_their_restitution():

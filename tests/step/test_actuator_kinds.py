@@ -17,7 +17,7 @@ from delassus.step.actuators.activation import (
     register_activation,
 )
 from delassus.step.actuators.checks import ActuatorError, check_actuators
-from delassus.step.actuators.force_law import LAWS, ForceLaw, clipped_force, register_law
+from delassus.step.actuators.force_law import LAWS, ForceLaw, clip_force, register_law
 from refusals import refuses
 
 STEP = 2e-3
@@ -98,7 +98,7 @@ def test_the_force_of_an_actuator_is_that_of_mujoco(kind):
     for _, d, actuator, act, u in states(kind):
         signal = np.clip(u, *(actuator.control_range or (-np.inf, np.inf))) if act is None else act
         signal = next_activation(actuator, act, u, STEP) if actuator.early else signal
-        force = clipped_force(actuator, signal, d.actuator_length[0], d.actuator_velocity[0])
+        force = clip_force(actuator, signal, d.actuator_length[0], d.actuator_velocity[0])
         np.testing.assert_allclose(force, d.actuator_force[0], rtol=1e-11, atol=1e-11)
 
 

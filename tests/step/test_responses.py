@@ -7,7 +7,7 @@ import delassus as dl
 from delassus.constrained.rows.jacobian import jacobian_in
 from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.kinematics import RowKinematics
-from delassus.step.compliant.response import Driven, free_response, response_matrix
+from delassus.step.compliant.response import PrescribedVelocities, free_response, response_matrix
 from delassus.step.scene import Scene
 from delassus.step.scheme.response import ArticulatedResponse, FactoredResponse
 
@@ -27,7 +27,7 @@ class Case:
         state = RowKinematics.of(scene, scene.row_mechanism, q, self.v)
         coupling = np.zeros((nv, nv)) if kind is FactoredResponse else None
         forces = Forces(rng.normal(size=nv), np.linspace(0.1, 0.2, nv), coupling=coupling)
-        given = Driven(driven, rng.normal(size=nv))
+        given = PrescribedVelocities(driven, rng.normal(size=nv))
         self.free, self.response = free_response(state.motions, state.rows, self.v, forces, 0.01, given)
         self.W, self.J = response_matrix(state.motions, forces), np.array(jacobian_in(state.rows, state.motions))
         assert isinstance(self.response, kind)

@@ -6,8 +6,8 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.constraints.basis.constraint import BodyRows, Constraint, JointRow
+    from delassus.constraints.basis.function_constraint import Kinematics
     from delassus.constraints.basis.options import FramePlacements, RowResponse
-    from delassus.constraints.basis.written import Kinematics
     from delassus.constraints.kinds.coupling import Coupling
     from delassus.constraints.kinds.distance import Distance
     from delassus.constraints.kinds.hinge import Hinge
@@ -48,7 +48,7 @@ if not TYPE_CHECKING:
         {
             "constraints.basis.constraint": "BodyRows Constraint JointRow",
             "constraints.basis.options": "FramePlacements RowResponse",
-            "constraints.basis.written": "Kinematics",
+            "constraints.basis.function_constraint": "Kinematics",
             "constraints.kinds.coupling": "Coupling",
             "constraints.kinds.distance": "Distance",
             "constraints.kinds.hinge": "Hinge",

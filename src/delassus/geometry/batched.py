@@ -25,7 +25,7 @@ def distances_from(shape: str, R: ArrayLike, p: ArrayLike, size: ArrayLike, x: A
     Args:
         shape: The name of a shape that has a distance field.
         R: (…, 3, 3) rotations from the shapes' axes to the world's.
-        p: (…, 3) centres [m].
+        p: (…, 3) centers [m].
         size: (…, lengths) as in `Placed` [m].
         x: (…, 3) [m].
     """

@@ -1,6 +1,6 @@
 """Capsules around shapes, for a broad phase: a lower bound of the gap of two shapes is that of their capsules.
 
-Limbs of robots are long: balls around them overlap wherever two links are neighbours, capsules seldom.
+Limbs of robots are long: balls around them overlap wherever two links are neighbors, capsules seldom.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _along(points: Array, middle: Array, axis: Array, radii: Array | float = 0.0
     return BoundingCapsule(middle + 0.5 * (start + end) * axis, 0.5 * (end - start) * axis, radius)
 
 
-def moved(capsule: BoundingCapsule, R: Array, p: Array) -> BoundingCapsule:
+def transform_capsule(capsule: BoundingCapsule, R: Array, p: Array) -> BoundingCapsule:
     """A capsule in other axes, of which its own are turned by R (3, 3) and shifted by p (3,) [m]."""
     return BoundingCapsule(p + R @ capsule.center, R @ capsule.half, capsule.radius)
 

@@ -21,7 +21,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.dynamics.tree.poses import Pair
-from delassus.geometry.bounds import BoundingCapsule, around, bounding_capsule, moved, segment_distance
+from delassus.geometry.bounds import BoundingCapsule, around, bounding_capsule, segment_distance, transform_capsule
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
 from delassus.geometry.nearest import FAR
@@ -40,7 +40,7 @@ BLOCK: Final = 6
 
 
 class WorldShapes(NamedTuple):
-    """Shapes in the world: rotations (n, 3, 3), centres (n, 3), bounding capsules center ± half, (n, 3) each.
+    """Shapes in the world: rotations (n, 3, 3), centers (n, 3), bounding capsules center ± half, (n, 3) each.
 
     Of pairs of bodies (n,): the gaps [m] of the capsules around them, and those below which shapes count as near.
     """
@@ -102,7 +102,9 @@ def pair_tables(classes: tuple[PairClass, ...]) -> PairTables:
 
 def _capsule_of(shapes: Sequence[Shape]) -> BoundingCapsule:
     """The capsule around shapes of one body, in the axes of its joint."""
-    return around([moved(bounding_capsule(s), s.geometry.placement.R, s.geometry.placement.p) for s in shapes])
+    return around(
+        [transform_capsule(bounding_capsule(s), s.geometry.placement.R, s.geometry.placement.p) for s in shapes]
+    )
 
 
 def place_shapes(tables: PairTables, tree: Links, world: list[Pair], travel: Any) -> WorldShapes:
@@ -131,7 +133,7 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], travel: Any
     columns += [numpy.stack([x.p for _, x in at]), *_ends(capsules)]
     R_shapes, p_shapes, centers, halves = map_stacks(place_shape, *columns)
     joints = [tree.place(joint, HERE) for joint, _ in tables.bodies]
-    capsules = [moved(c, x.R, x.p) for (_, c), (_, x) in zip(tables.bodies, joints, strict=True)]
+    capsules = [transform_capsule(c, x.R, x.p) for (_, c), (_, x) in zip(tables.bodies, joints, strict=True)]
     center, half = map_stacks(place_body, numpy.array([number(link) for link, _ in joints]), *_ends(capsules))
     radii = numpy.array([c.radius for c in capsules])[tables.body_pairs.astype(int)].sum(1)
 

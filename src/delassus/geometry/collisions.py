@@ -21,7 +21,7 @@ class Collision:
 
     @property
     def pair(self) -> PairEntry:
-        """The entry."""
+        """The entry of the pair in the table of pairs."""
         return PAIRS[self.shape.kind.name, self.other.kind.name][self.entry]
 
     @property

@@ -11,7 +11,7 @@ A point is held to the triangle below it. A ball or an ellipsoid, y = B (x - cen
 a local minimum on the surface: inside of a face, on an edge or at a vertex. These are all contacts, on the floor and at
 the riser at once, and the smallest is the distance: it changes by no more than the body moves, so nothing is deep in
 the ground before it has been at its surface. For a point p on an edge or at a vertex, a minimum has p · (w - p) ≥ 0 for
-the other corners w of all triangles around it (y = 0 is the centre).
+the other corners w of all triangles around it (y = 0 is the center).
 
 Cost: some 400 operations and 7 gathers for each of ⌈2.2 r/spacing⌉ + 1 squared cells.
 """
@@ -34,7 +34,7 @@ MOST_SPACINGS: Final = 50.0
 """Of a ball's radius: a larger one would meet more than 12 000 cells."""
 
 _REACH: Final = 1.1
-"""Of a body's radius: how far from its centre, across, the ground is looked at."""
+"""Of a body's radius: how far from its center, across, the ground is looked at."""
 
 _ROUNDING: Final = 1e-9
 """What decides whether a point is within a face or edge, as a share of lengths that are compared."""
@@ -60,14 +60,14 @@ class Field:
 
 
 class RoundBody(NamedTuple):
-    """A ball or an ellipsoid: its centre (3,), half-axes (3,) [m], and their directions, None if all are equal."""
+    """A ball or an ellipsoid: its center (3,), half-axes (3,) [m], and their directions, None if all are equal."""
 
     center: Any
     halves: Any
     turn: Any = None
 
     def to_unit(self, x: Any) -> Any:
-        """B x: an arm (3,) from the centre, in coordinates in which the body is the unit ball."""
+        """B x: an arm (3,) from the center, in coordinates in which the body is the unit ball."""
         return (x if self.turn is None else self.turn.T @ x) / self.halves
 
     def to_world(self, y: Any) -> Any:
@@ -107,7 +107,7 @@ class HeightField:
     def minima(self, body: RoundBody) -> list[tuple[Any, Any, Any]]:
         """Gaps [m], points of the body and normals (3,) of its `MINIMA` contacts; those that are not there are far."""
         height, flat = self(body.center)
-        side = np.where(height < 0.0, -1.0, 1.0)  # a centre in the ground leaves it by the nearest way
+        side = np.where(height < 0.0, -1.0, 1.0)  # a center in the ground leaves it by the nearest way
         support = body.halves * (flat if body.turn is None else body.turn.T @ flat)
         reach = np.sqrt(np.sum(support * support))
         lowest = -side * support / reach
@@ -144,7 +144,7 @@ class HeightField:
             i, j = first[0] + shift[0], first[1] + shift[1]
             around = {(u, v): node(i + u, j + v) for u, v in _NEIGHBOURS}
             for corner in _cell_minima(around):
-                best = _inserted(best, *corner)
+                best = _insert_minimum(best, *corner)
             return best, None
 
         shifts = numpy.array([(u, v) for u in range(count) for v in range(count)], float)
@@ -170,7 +170,7 @@ def _cell_minima(around: dict[tuple[float, float], Any]) -> list[tuple[Any, Any]
     return corners
 
 
-def _measured(valid: Any, y: Any) -> tuple[Any, Any]:
+def _measure(valid: Any, y: Any) -> tuple[Any, Any]:
     return np.where(valid, np.sum(y * y), _NONE), y
 
 
@@ -180,7 +180,7 @@ def _face(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     n = np.cross(u, v)
     square = np.sum(n * n)
     s, t = -(np.cross(a, v) @ n) / square, -(np.cross(u, a) @ n) / square
-    return _measured((s >= -_ROUNDING) & (t >= -_ROUNDING) & (s + t <= 1.0 + _ROUNDING), (a @ n) / square * n)
+    return _measure((s >= -_ROUNDING) & (t >= -_ROUNDING) & (s + t <= 1.0 + _ROUNDING), (a @ n) / square * n)
 
 
 def _edge(a: Any, b: Any, *others: Any) -> tuple[Any, Any]:
@@ -191,7 +191,7 @@ def _edge(a: Any, b: Any, *others: Any) -> tuple[Any, Any]:
     valid = (share >= -_ROUNDING) & (share <= 1.0 + _ROUNDING)
     for corner in others:
         valid = valid & _recedes(y, corner - a)
-    return _measured(valid, y)
+    return _measure(valid, y)
 
 
 def _vertex(a: Any, others: list[Any]) -> tuple[Any, Any]:
@@ -199,7 +199,7 @@ def _vertex(a: Any, others: list[Any]) -> tuple[Any, Any]:
     valid = _recedes(a, others[0] - a)
     for corner in others[1:]:
         valid = valid & _recedes(a, corner - a)
-    return _measured(valid, a)
+    return _measure(valid, a)
 
 
 def _recedes(y: Any, way: Any) -> Any:
@@ -207,7 +207,7 @@ def _recedes(y: Any, way: Any) -> Any:
     return y @ way >= -_ROUNDING * (np.sum(np.abs(y)) * np.sum(np.abs(way)))
 
 
-def _inserted(best: tuple[tuple[Any, Any], ...], square: Any, y: Any) -> tuple[tuple[Any, Any], ...]:
+def _insert_minimum(best: tuple[tuple[Any, Any], ...], square: Any, y: Any) -> tuple[tuple[Any, Any], ...]:
     """Minima from small to large with another one among them, unless it is one of them."""
     for _, place in best:
         apart = y - place

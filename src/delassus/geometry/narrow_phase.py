@@ -127,14 +127,14 @@ def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[An
     """The size of a shape by its number, one of those that are used; hulls have as many rows as the largest one."""
     kind = next(iter(used)).kind
     if kind.name != "mesh":
-        table = _padded([numpy.array(shape.size) if shape in used else None for shape in shapes])
+        table = _pad([numpy.array(shape.size) if shape in used else None for shape in shapes])
         return lambda k: np.take(table, k, axis=0)
     hulls = [as_hull(shape.size) if shape in used else None for shape in shapes]
-    tables = [_padded([hull and hull[part] for hull in hulls]) for part in range(3)]
+    tables = [_pad([hull and hull[part] for hull in hulls]) for part in range(3)]
     return lambda k: Hull(*(np.take(table, k, axis=0) for table in tables))
 
 
-def _padded(arrays: Sequence[Any]) -> NDArray[numpy.float64]:
+def _pad(arrays: Sequence[Any]) -> NDArray[numpy.float64]:
     """Arrays (n, …) as one, with the last row of each repeated, which changes no hull; zeros where there is none."""
     most = max(len(x) for x in arrays if x is not None)
     some = next(x for x in arrays if x is not None)

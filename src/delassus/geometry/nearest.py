@@ -60,7 +60,7 @@ def nearest(numbers: Any, k: int) -> Nearest:
 
 
 def sorting_operations(n: int) -> float:
-    """Of `argsort`."""
+    """The number of operations of `argsort` on so many values."""
     return _COMPARISON * n * math.log2(max(n, 2)) ** 2 / 4.0
 
 
@@ -97,7 +97,7 @@ def _select(numbers: Any, k: int) -> Nearest:
 
 
 def _least(numbers: Any, places: Any) -> _Least:
-    """The smallest of the last axis, of equal ones the first: a tournament of neighbours."""
+    """The smallest of the last axis, of equal ones the first: a tournament of neighbors."""
     while numbers.shape[-1] > 1:
         paired = numbers.shape[-1] // 2 * 2
         (a, b), (i, j) = ((x[..., 0:paired:2], x[..., 1:paired:2]) for x in (numbers, places))

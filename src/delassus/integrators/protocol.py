@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy
 from numpy.typing import NDArray
 
-from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.compiler.host.definition import plainly
 from delassus.constrained.delassus.scales import length_of
 from delassus.constrained.projection.project import project_by_mass

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.integrators.written import Event
+from delassus.integrators.events import Event
 
 _CLOSE: Final = 1e-13
 """How narrow a zero is enclosed, as a share of a second or of the time, whichever is larger."""

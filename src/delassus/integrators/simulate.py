@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, check_integer, number_in_range, one_of, real_array
 from delassus.common.options import Shortcuts
-from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.constrained.delassus.scales import row_sizes
@@ -20,10 +20,10 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.integrators.advance import MOST, advance
 from delassus.integrators.choice import integrator_named
+from delassus.integrators.events import Event, MotionError, trace_function
 from delassus.integrators.options import MotionOptions
 from delassus.integrators.protocol import Integrator
 from delassus.integrators.task import PROJECTIONS, ParametricTask, Task
-from delassus.integrators.written import Event, MotionError, trace_function
 from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.output.status import MotionStatus

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
+from delassus.integrators.events import Event
 from delassus.integrators.protocol import Integrator
-from delassus.integrators.written import Event
 
 PROJECTIONS: Final = ("none", "velocities", "steps", "stages")
 """What is projected onto the constraints: nothing; velocities after steps; states after steps; and inside them."""

@@ -46,7 +46,8 @@ def check_parts(model: Any, **kinds: type) -> None:
         mimic = getattr(part, "mimic", None)
         if mimic is not None and not all(is_real(getattr(mimic, x, None)) for x in ("source", "ratio", "offset")):
             raise BadArgument(
-                f"joint {part.name!r} mimics {short(repr(mimic))}; Mimic(0) says which joint.", code="bad-mimicry"
+                f"joint {part.name!r} mimics {short(repr(mimic))}; it must be a Mimic, such as Mimic(0).",
+                code="bad-mimicry",
             )
     vectors = {"gravity": model.gravity} | {f"the posture {p.name!r}": p.q for p in model.postures}
     for what, numbers in vectors.items():
@@ -59,7 +60,9 @@ def check_numbers(joint: Joint) -> None:
     for name in ("nq", "nv"):
         if not hasattr(joint.kind, name):
             raise BadArgument(
-                f"the kind of joint {joint.name!r} is {short(repr(joint.kind))}; Revolute() is one.", code="wrong-type"
+                f"the kind of joint {joint.name!r} is {short(repr(joint.kind))}; it must be a JointKind, such "
+                "as Revolute().",
+                code="wrong-type",
             )
     nq, nv = joint.kind.nq, joint.kind.nv
     counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
@@ -115,6 +118,6 @@ def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
             raise BadArgument(f"the placement of {item.name!r} is not finite: {item.placement}.", code="not-finite")
         if not is_rotation:
             raise BadArgument(
-                f"the placement of {item.name!r} has a matrix that is no rotation: {item.placement.rotation}.",
+                f"the placement of {item.name!r} has a matrix that is not a rotation: {item.placement.rotation}.",
                 code="not-a-rotation",
             )

@@ -137,7 +137,7 @@ class Model(Description):
         digest = content_digest(content)
         if digest is None and not is_frozen(content):
             raise BadArgument(
-                f"the model {self.name!r} holds something whose content cannot be compared.", code="wrong-type"
+                f"the model {self.name!r} contains an object that cannot be compared by content.", code="wrong-type"
             )
         return digest or exact(content)
 
@@ -278,7 +278,7 @@ class ParametricModel(OfModel, Parametric):
         for name, count in Counter(chosen).items():
             if count > 1:
                 raise BadArgument(
-                    f"the parameter {name!r} is chosen more than once, by {', '.join(self.names)}.",
+                    f"the parameter {name!r} is selected more than once, by {', '.join(self.names)}.",
                     code="duplicate-name",
                 )
         for k, count in Counter(bodies).items():

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.deprecated import OldName
 from delassus.common.names import UnknownName, find_by_pattern
 from delassus.errors import BadArgument, expect
 from delassus.model.coordinates import Coordinates
@@ -76,6 +77,8 @@ class Description(Coordinates):
             if joint.mimic is None and not isinstance(joint.kind, Free):
                 found += range(start, start + joint.kind.nv)
         return tuple(found)
+
+    driven_velocities = OldName("actuated_velocities")
 
     @property
     def shapes(self) -> tuple[Geometry, ...]:

@@ -69,7 +69,7 @@ def _product(outer: Placement, inner: Placement) -> TracedPlacement:
 class TracedInertia(Inertia):
     """An inertia whose mass, center (3,) and rotational inertia (3, 3) are traced.
 
-    The first moment and the inertia about the origin are parameters themselves; they must be kept, not computed anew.
+    The first moment and the inertia about the origin are parameters themselves; they are kept, not computed anew.
     """
 
     first: Any

@@ -28,12 +28,13 @@ _AT_TIMES: Final = ("status", "residual")
 """Of simulations, these have a time axis."""
 
 
-def checked_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
+def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a trajectory as arrays that cannot be written to; raises unless they fit each other."""
     time, q, v = (_numbers(name, fields[name]) for name in ("time", "q", "v"))
     if time.ndim != 1 or not len(time) or not np.isfinite(time).all() or np.any(np.diff(time) < 0.0):
         raise TrajectoryError(
-            f"time has shape {time.shape}; it is a list of finite times that do not decrease.", code="not-increasing"
+            f"time has shape {time.shape}; it must be a list of finite times that do not decrease.",
+            code="not-increasing",
         )
     batch = q.shape[1:-1]
     if q.ndim < 2 or q.shape[0] != len(time):
@@ -52,7 +53,7 @@ def checked_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
         _fits(name, parts[name], batch, *([(len(time), *batch)] if name in _AT_TIMES else []))
     for name, shape in (("events", (len(time) - 1, *batch)), ("measures", (len(time), *batch))):
         parts[name] = {
-            key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _named(name, fields[name]).items()
+            key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _check_names(name, fields[name]).items()
         }
     if fields["parameters"] is not None:
         _check_parameters(fields["parameters"], batch)
@@ -86,7 +87,7 @@ def _numbers(name: str, given: Any, whole: bool = False) -> NDArray[Any]:
     what = f"{name} of a trajectory"
     array = real_array(what, given, "an array of real numbers")
     if whole and np.asarray(given).dtype.kind not in "biu":
-        raise NotANumber(f"{what} is {short(repr(given))}; it is an array of whole numbers.", code="not-a-whole-number")
+        raise NotANumber(f"{what} is {short(repr(given))}; it must be an array of integers.", code="not-a-whole-number")
     return np.asarray(given) if whole else array
 
 
@@ -99,10 +100,11 @@ def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[A
     return array
 
 
-def _named(name: str, values: Any) -> Mapping[str, Any]:
+def _check_names(name: str, values: Any) -> Mapping[str, Any]:
     if not isinstance(values, Mapping):
         raise TrajectoryError(
-            f"{name} of a trajectory is {short(repr(values))}; it is a mapping of names to arrays.", code="wrong-type"
+            f"{name} of a trajectory is {short(repr(values))}; it must be a mapping of names to arrays.",
+            code="wrong-type",
         )
     return values
 

@@ -63,7 +63,7 @@ def real(what: str, x: Any, least: float, most: float, hint: str) -> float:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not least <= value <= most:
-        raise TrajectoryError(f"{what} is {short(repr(x))}; it is {hint}.", code="out-of-range")
+        raise TrajectoryError(f"{what} is {short(repr(x))}; it must be {hint}.", code="out-of-range")
     return value
 
 
@@ -76,7 +76,7 @@ def moments(what: str, times: Any, first: float, last: float, slack: float = 0.0
         wanted = wanted.astype(float)
     except (TypeError, ValueError, OverflowError):
         raise TrajectoryError(
-            f"{what} is {short(repr(times))}; it is a time [s], or an array of them.", code="not-a-number"
+            f"{what} is {short(repr(times))}; it must be a time [s], or an array of them.", code="not-a-number"
         ) from None
     outside = ~((wanted >= first - slack) & (wanted <= last + slack))
     if np.any(outside):

@@ -9,7 +9,7 @@ class TrajectoryError(BadArgument):
     """Something that a trajectory has not."""
 
 
-class NoSuchTime(TrajectoryError, IndexError):
+class TimeIndexError(TrajectoryError, IndexError):
     """A number of a time beyond those of a trajectory: it ends a loop over one."""
 
     code = "index-out-of-range"

@@ -12,7 +12,7 @@ from delassus.output.errors import NotRecorded
 from delassus.output.explanation import Explanation
 from delassus.output.replay_record import FAILURES, NEVER
 from delassus.output.trajectory import Trajectory
-from delassus.step.marks import Mark, described
+from delassus.step.marks import Mark, describe_marks
 
 _SHOWN: Final = 20
 """Control periods before the one in question that are drawn, if they can be made again."""
@@ -27,13 +27,13 @@ def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
     own: Any = (slice(None), *at)
     status = np.asarray(log.status)[own]
     if status[0] & int(Mark.FROZEN):
-        return Explanation(f"At {log.time[0]:g} s: {described(status[0])} It started so.")
+        return Explanation(f"At {log.time[0]:g} s: {describe_marks(status[0])} It started so.")
     period, mark = _first_failure(log, at, status)
     if period is None:
         worst = float(np.max(log.residual[own]))
         return Explanation(f"Nothing happened to item {item}: its steps were solved to {worst:.3g} m/s.")
     end = log.time[0] if log.run is None else log.run.begin + log.run.period * (period + 1)
-    text = f"At {end:g} s: {described(int(mark))}"
+    text = f"At {end:g} s: {describe_marks(int(mark))}"
     try:
         return _explain_period(log, at, period, text, control)
     except NotRecorded as error:
@@ -61,7 +61,7 @@ def _first_failure(log: Trajectory, at: tuple[int, ...], status: Any) -> tuple[i
 def _explain_period(log: Trajectory, at: tuple[int, ...], period: int, text: str, control: Any) -> Explanation:
     """What the step was like in which an item was flagged."""
     if log.simulation is None or log.run is None:
-        raise NotRecorded("The log does not know its simulation, with which the step could be made again.")
+        raise NotRecorded("The log has no simulation, which is needed to repeat the step.")
     now = log.simulation.replay(log, at, period)
     u, words = now.control if control is None else control, ""
     if u is None:

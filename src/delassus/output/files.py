@@ -25,6 +25,7 @@ _CONTACTS: Final = "contacts "
 _RUN: Final = "run "
 _REPLAY: Final = "replay "
 _ACTIVATION: Final = "activation"
+_TALLY: Final = "tally"
 _TAU: Final = "tau"
 
 
@@ -35,8 +36,9 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
     arrays |= {name: getattr(log, name) for name in MEASURES if log.mechanism is not None or name in log.measures}
     if log.parameters is not None:
         arrays[PARAMETERS] = np.asarray(log.parameters)
-    if log.activation is not None:
-        arrays[_ACTIVATION] = np.asarray(log.activation)
+    for name in (_ACTIVATION, _TALLY):
+        if getattr(log, name) is not None:
+            arrays[name] = np.asarray(getattr(log, name))
     if log.contacts is not None:
         arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
     if log.run is not None:
@@ -54,16 +56,17 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
         raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.", code="other-file")
-    contacts, run, inputs = (_named(prefix, arrays) for prefix in (_CONTACTS, _RUN, _REPLAY))
+    contacts, run, inputs = (_prefix_names(prefix, arrays) for prefix in (_CONTACTS, _RUN, _REPLAY))
     try:
         fields: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
         log = Trajectory(
             **fields,
-            events=_named(_EVENT, arrays),
+            events=_prefix_names(_EVENT, arrays),
             contacts=ContactRecord.of_arrays(contacts) if contacts else None,
             measures={name: arrays[name] for name in MEASURES if name in arrays},
             parameters=arrays.get(PARAMETERS),
             activation=arrays.get(_ACTIVATION),
+            tally=arrays.get(_TALLY),
             tau=arrays.get(_TAU),
             run=RunRecord.of_arrays(run, arrays["q"].shape[:-1]) if run else None,
             replay=ReplayRecord.of_arrays(inputs, arrays["q"].shape[1:-1]) if inputs else None,
@@ -81,7 +84,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     return replace(log, mechanism=of if simulation is None else of.mechanism, simulation=simulation)
 
 
-def _named(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+def _prefix_names(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
 
 
@@ -90,5 +93,6 @@ def _check_status(log: Trajectory) -> None:
     most = max(MotionStatus) if log.contacts is None else sum(Mark)
     if np.any(log.status < 0) or np.any(log.status > most):
         raise TrajectoryError(
-            f"its status is {log.status.min()} to {log.status.max()}; it is from 0 to {int(most)}.", code="other-file"
+            f"its status is {log.status.min()} to {log.status.max()}; it must be from 0 to {int(most)}.",
+            code="other-file",
         )

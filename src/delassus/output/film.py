@@ -76,16 +76,16 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
     count = int(np.prod(log.q.shape[1:-1], dtype=int))
     chosen = item_numbers(items, count, MOST_ITEMS)
 
-    def taken(x: NDArray[Any], core: int) -> Any:
+    def select_frames(x: NDArray[Any], core: int) -> Any:
         return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, chosen]
 
-    q = taken(log.q, 1)
+    q = select_frames(log.q, 1)
     numbers = {} if log.parameters is None else {PARAMETERS: log.of_items(log.parameters).reshape(count, -1)[chosen]}
     R, p = forward_kinematics(log.mechanism, q, **numbers)
     poses = np.concatenate([p, R[..., 0], R[..., 1]], -1)  # the third axis follows
     forces = np.zeros((len(times), len(chosen), 0, 6))
     if sim is not None and log.contacts is not None:
-        forces = world_forces(sim, q, taken(log.contacts.contact, 1), taken(log.contact_force, 2))
+        forces = world_forces(sim, q, select_frames(log.contacts.contact, 1), select_frames(log.contact_force, 2))
     return {
         "name": model.name,
         "time": log.time[times].tolist(),
@@ -95,7 +95,7 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
         "depths": joint_depths(model),
         "moving": [bool(joint.kind.nv) for joint in model.joints],
         "size": _size(model),
-        "shapes": [_shape(g, triangles) for g, triangles in drawn_shapes(model)],
+        "shapes": [_shape(g, triangles) for g, triangles in visible_shapes(model)],
         "ground": None if sim is None else _ground(sim.ground),
         "poses": packed(poses),
         "forces": packed(forces),
@@ -111,7 +111,7 @@ def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
     return np.flatnonzero(shown)
 
 
-def drawn_shapes(model: Model) -> list[tuple[Geometry, Any]]:
+def visible_shapes(model: Model) -> list[tuple[Geometry, Any]]:
     """Visual shapes that can be drawn, meshes with the triangles of their hulls; collision shapes of other bodies."""
     drawn: list[tuple[Geometry, Any]] = []
     for role in ("visual", "collision"):
@@ -131,7 +131,7 @@ def drawn_shapes(model: Model) -> list[tuple[Geometry, Any]]:
 
 
 def joint_depths(model: Model) -> list[int]:
-    """How many moving joints each body is away from the first, which colours it."""
+    """How many moving joints each body is away from the first, which colors it."""
     depths: list[int] = []
     for joint in model.joints:
         depths.append(depths[joint.parent] + 1 if joint.parent >= 0 else 0)
@@ -141,7 +141,7 @@ def joint_depths(model: Model) -> list[int]:
 def _size(model: Model) -> float:
     """Of the largest shape that is drawn [m]."""
     sizes = []
-    for g, triangles in drawn_shapes(model):
+    for g, triangles in visible_shapes(model):
         points = SHAPES[g.shape].outline(g.size) if triangles is None else triangles.reshape(-1, 3)
         sizes.append(np.ptp(points, axis=0).max())
     return float(max(sizes, default=0.3))

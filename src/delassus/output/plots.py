@@ -36,9 +36,7 @@ def plot(log: Trajectory, what: str | None, item: Any, ax: Any) -> Any:
     labels = OF_MOTIONS if log.contacts is None else OF_SIMULATIONS | OF_MOTIONS
     what = next(iter(labels)) if what is None else what
     if not isinstance(what, str) or what not in labels:
-        raise TrajectoryError(
-            f"there is no drawing of {what!r}; there are those of: {', '.join(labels)}.", code="unknown-option"
-        )
+        raise TrajectoryError(f"{what!r} cannot be drawn; choose one of: {', '.join(labels)}.", code="unknown-option")
     check_axes(ax)
     if ax is None:
         _, ax = pyplot().subplots(layout="constrained")
@@ -78,7 +76,7 @@ def plain_text(name: str | None) -> str | None:
 
 
 def next_color(ax: Any) -> str:
-    """One colour for all items of a curve that has a name."""
+    """One color for all items of a curve that has a name."""
     return f"C{len(ax.get_legend_handles_labels()[1]) % 10}"
 
 

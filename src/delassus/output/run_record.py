@@ -34,7 +34,7 @@ class RunRecord:
     time: NDArray[np.float64] | None = None
 
     def select(self, times: Any, items: tuple[Any, ...]) -> RunRecord:
-        """The same of some times and items."""
+        """The record of some times and environments."""
         chosen = {name: np.asarray(getattr(self, name))[items] for name in _WHOLE}
         return replace(self, **chosen, time=None if self.time is None else self.time[times][(slice(None), *items)])
 
@@ -58,5 +58,7 @@ class RunRecord:
                 raise TrajectoryError(f"its run has no {name} as simulations record them.", code="other-file")
         begin, period = float(arrays["begin"]), float(arrays["period"])
         if not (np.isfinite(begin) and 0.0 < period < np.inf):
-            raise TrajectoryError(f"its run has control periods of {period} s; they are positive.", code="other-file")
+            raise TrajectoryError(
+                f"its run has control periods of {period} s; they must be positive.", code="other-file"
+            )
         return cls(begin, period, **{name: arrays[name] for name in _WHOLE}, time=arrays.get("time"))

@@ -18,7 +18,7 @@ from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.geometry.shapes.registry import SHAPES
 from delassus.output.choices import item_number, moments, real
 from delassus.output.errors import TrajectoryError
-from delassus.output.film import drawn_shapes, joint_depths, world_forces
+from delassus.output.film import joint_depths, visible_shapes, world_forces
 from delassus.output.plots import check_axes, pyplot
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Camera(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """A polygon (n, 2) on the paper, how near it is, its colour, and how bright it is."""
+    """A polygon (n, 2) on the paper, how near it is, its color, and how bright it is."""
 
     outline: Array
     near: float
@@ -99,7 +99,7 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
             _ground(ax, sim.ground, camera, p[k].mean(0), max(high - low))
         for patch in sorted(pictures[k], key=lambda patch: patch.near):
             shade = 0.62 + 0.38 * patch.light
-            ax.fill(*patch.outline.T, facecolor=_shaded(patch.color, shade), edgecolor=INK, linewidth=0.4)
+            ax.fill(*patch.outline.T, facecolor=_shade(patch.color, shade), edgecolor=INK, linewidth=0.4)
         _arrows(ax, camera, forces[k], tall / weight, 1.2 * tall)
         ax.set_title(f"{log.time[frames[k]]:.2f} s", fontsize="medium", color=INK)
         ax.set(aspect="equal", xlim=(low[0] - room, high[0] + room), ylim=(low[1] - room, high[1] + room))
@@ -111,14 +111,15 @@ def _frames(log: Trajectory, times: Any) -> list[int]:
     if isinstance(times, (int, np.integer)):
         if times < 1:
             raise TrajectoryError(
-                f"times is {times}; it is how many drawings there are, one or more, or their times.",
+                f"times is {times}; it must be how many drawings there are, one or more, or their times.",
                 code="out-of-range",
             )
         return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(min(times, len(log)))).round())]
     wanted = np.atleast_1d(moments("times", times, log.time[0], log.time[-1], 1e-9))
     if not wanted.size or wanted.ndim != 1:
         raise TrajectoryError(
-            f"times has shape {wanted.shape}; it is the number of drawings, one or more, or a list of their times.",
+            f"times has shape {wanted.shape}; it must be the number of drawings, one or more, or a list of "
+            "their times.",
             code="wrong-shape",
         )
     return [int(np.argmin(np.abs(log.time - moment))) for moment in wanted]
@@ -131,7 +132,7 @@ _LIGHT: Final = np.array([0.35, 0.25, 0.9]) / np.linalg.norm([0.35, 0.25, 0.9])
 
 def _patches(model: Any, R: Array, p: Array, camera: Camera) -> Iterator[Patch]:
     depths = joint_depths(model)
-    for geometry, triangles in drawn_shapes(model):
+    for geometry, triangles in visible_shapes(model):
         color = geometry.color[:3] or PALETTE[min(depths[geometry.joint], len(PALETTE) - 1)]
         turn = R[geometry.joint] @ geometry.placement.R
         center = p[geometry.joint] + R[geometry.joint] @ geometry.placement.p
@@ -168,7 +169,7 @@ def outline(points: Array) -> Array:
     return np.array(side(ordered) + side(reversed(ordered)))
 
 
-def _shaded(color: Any, shade: float) -> Any:
+def _shade(color: Any, shade: float) -> Any:
     from matplotlib.colors import to_rgb
 
     return tuple(shade * np.array(to_rgb(color)))

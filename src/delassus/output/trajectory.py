@@ -23,16 +23,16 @@ from delassus.errors import short
 from delassus.model.links import links_of
 from delassus.model.model import sample_of
 from delassus.output.between import between
-from delassus.output.checks import ARRAYS, checked_parts
+from delassus.output.checks import ARRAYS, check_fields
 from delassus.output.choices import check_items, moments
 from delassus.output.contacts import ContactRecord
-from delassus.output.errors import NoSuchTime, NotRecorded, TrajectoryError
+from delassus.output.errors import NotRecorded, TimeIndexError, TrajectoryError
 from delassus.output.explanation import Explanation
 from delassus.output.measures import mechanical_energy, velocity_error
 from delassus.output.replay_record import ReplayRecord
 from delassus.output.run_record import RunRecord
 from delassus.output.status import MotionStatus
-from delassus.step.marks import Mark, described
+from delassus.step.marks import Mark, describe_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,9 +76,10 @@ class Trajectory:
         measures: Energy and drift, as far as a file had them.
         parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
         activation: (times, …, na) of actuators that have a state; None without.
+        tally: (times, …, 3 tracked) of shapes that a simulation tracks, see `State.tally`; None without.
         run: What a simulation goes on with besides; None if there was none.
         replay: Inputs of all periods of a run with record="replay"; None without.
-        tau: (times, …, nv) generalised forces that were given to a motion, or a function of times, q and v that gives
+        tau: (times, …, nv) generalized forces that were given to a motion, or a function of times, q and v that gives
             them; None if they are not known.
 
     >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
@@ -104,9 +105,10 @@ class Trajectory:
     run: RunRecord | None = field(default=None, repr=False)
     replay: ReplayRecord | None = field(default=None, repr=False)
     tau: Any = field(default=None, repr=False)
+    tally: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name, value in checked_parts(vars(self)).items():
+        for name, value in check_fields(vars(self)).items():
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
@@ -128,7 +130,7 @@ class Trajectory:
         check_items(chosen, self.q.shape[1:-1])
         if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
             if not -len(self) <= first < len(self):
-                raise NoSuchTime(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
+                raise TimeIndexError(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
             if self.simulation is not None and self.run is not None and self.contacts is not None:
                 return self.simulation.resume(self, int(first), chosen)
             return Moment(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
@@ -157,6 +159,7 @@ class Trajectory:
             measures={name: part(x) for name, x in self.measures.items()},
             parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
             activation=None if self.activation is None else part(self.activation),
+            tally=None if self.tally is None else part(self.tally),
             run=None if self.run is None else self.run.select(first, chosen),
             replay=None if chosen else self.replay,
             tau=part(self.applied_force) if self.tau is not None else None,
@@ -174,7 +177,7 @@ class Trajectory:
         """How it went, in a sentence; of the items that did not get to the end, the worst, where there are several."""
         status = np.asarray(self.status)
         if self.contacts is not None:
-            return described(status) + self._fastest_joint(status & int(Mark.TOO_LONG) != 0)
+            return describe_marks(status) + self._fastest_joint(status & int(Mark.TOO_LONG) != 0)
         worst = worst_of(MotionStatus, status) if status.size else MotionStatus.DONE
         if not status.ndim or worst is MotionStatus.DONE:
             return worst.sentence
@@ -216,16 +219,16 @@ class Trajectory:
         """(times, …) [J]: kinetic, of gravity, and of the springs in the joints."""
         if "energy" in self.measures:
             return self.measures["energy"]
-        return read_only(mechanical_energy(self._known("energies"), self.q, self.v, **self._given))
+        return read_only(mechanical_energy(self._require("energies"), self.q, self.v, **self._mechanism_inputs))
 
     @cached_property
     def drift(self) -> Floats:
         """(times, …) [m, rad]: the largest error of position of any constraint."""
         if "drift" in self.measures:
             return self.measures["drift"]
-        mechanism = self._known("drift")
+        mechanism = self._require("drift")
         return self._worst(
-            constraint_error(mechanism, self.q, time=self._times, **self._given) if mechanism.m else None
+            constraint_error(mechanism, self.q, time=self._times, **self._mechanism_inputs) if mechanism.m else None
         )
 
     @cached_property
@@ -233,14 +236,16 @@ class Trajectory:
         """(times, …) [m/s, rad/s]: the largest velocity of any constraint against its reference."""
         if "velocity_drift" in self.measures:
             return self.measures["velocity_drift"]
-        mechanism = self._known("drift")
+        mechanism = self._require("drift")
         return self._worst(
-            velocity_error(mechanism, self.q, self.v, time=self._times, **self._given) if mechanism.m else None
+            velocity_error(mechanism, self.q, self.v, time=self._times, **self._mechanism_inputs)
+            if mechanism.m
+            else None
         )
 
     @cached_property
     def applied_force(self) -> Floats:
-        """(times, …, nv) generalised forces [N·m, N] that were given to a motion, without springs and dampers."""
+        """(times, …, nv) generalized forces [N·m, N] that were given to a motion, without springs and dampers."""
         if self.tau is None:
             raise NotRecorded("the forces that were given are not known: simulate_motion records them.")
         tau = self.tau(self._times, self.q, self.v) if callable(self.tau) else self.tau
@@ -252,15 +257,15 @@ class Trajectory:
 
         Of a motion those of its states; of a simulation the mean over the last step of time before.
         """
-        mechanism = self._known("constraint forces")
+        mechanism = self._require("constraint forces")
         if self.contacts is not None:
             if self.simulation is None:
-                raise NotRecorded("the log does not know its simulation, which knows the rows of its constraints.")
+                raise NotRecorded("the log has no simulation, which is needed for the rows of its constraints.")
             scene = self.simulation.scene
             return read_only(self.impulse[..., scene.bilateral] / self.contacts.time_step)
         if not mechanism.m:
             return read_only(np.zeros((*self.q.shape[:-1], 0)))
-        given: dict[str, Any] = self._given
+        given: dict[str, Any] = self._mechanism_inputs
         tau = self.applied_force + passive_forces(mechanism.model, self.q, self.v, **given)
         if self.parameters is not None:
             given = {
@@ -286,8 +291,10 @@ class Trajectory:
         span = self.time[k + 1] - self.time[k]
         batch = (...,) + (None,) * (self.q.ndim - 2)
         share, span = ((wanted - self.time[k]) / span)[batch], span[batch]
-        robot = self._known("states between its times")
-        found = between(robot, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span, **self._given)
+        robot = self._require("states between its times")
+        found = between(
+            robot, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span, **self._mechanism_inputs
+        )
         return Moment(wanted, *found)  # type: ignore[arg-type]
 
     # --- what simulations record besides ------------------------------------------------------------------------------
@@ -296,26 +303,26 @@ class Trajectory:
     def impulse(self) -> Floats:
         """(times, …, m) [N·s, N·m·s]: of each contact t1, t2, n (and moments, as `contacts.rows` says), then of
         constraints, joint limits, dry friction."""
-        return self._recorded("impulses").impulse
+        return self._require_recorded("impulses").impulse
 
     @property
     def contact_impulse(self) -> Floats:
         """(times, …, slots, 3) t1, t2, n of each contact [N·s]."""
-        return self._recorded("contacts").contact_impulse
+        return self._require_recorded("contacts").contact_impulse
 
     @property
     def contact_force(self) -> Floats:
         """(times, …, slots, 3) t1, t2, n of each contact [N], the mean over the last step of time before."""
-        return self._recorded("contacts").contact_force
+        return self._require_recorded("contacts").contact_force
 
     @property
     def contact_moment(self) -> Floats:
         """(times, …, slots, 3) moments about t1, t2, n of each contact [N·m], of rolling and torsional friction."""
-        return self._recorded("contacts").contact_moment
+        return self._require_recorded("contacts").contact_moment
 
     def normal_force(self, shape: str) -> Floats:
         """(times, …) the normal force [N] on one shape, all of its points together."""
-        return self._recorded("contacts").normal_force(shape)
+        return self._require_recorded("contacts").normal_force(shape)
 
     # --- files and pictures -------------------------------------------------------------------------------------------
 
@@ -396,7 +403,7 @@ class Trajectory:
         return self.time[(...,) + (None,) * (self.q.ndim - 2)]
 
     @property
-    def _given(self) -> dict[str, Any]:
+    def _mechanism_inputs(self) -> dict[str, Any]:
         """What kernels of its mechanism take besides."""
         return {} if self.parameters is None else {PARAMETERS: self.parameters}
 
@@ -412,7 +419,7 @@ class Trajectory:
     def _worst(self, rows: Any) -> Floats:
         return read_only(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
 
-    def _known(self, what: str) -> Mechanism:
+    def _require(self, what: str) -> Mechanism:
         if self.mechanism is None:
             raise NotRecorded(
                 f"this trajectory does not know its mechanism, from which {what} would follow: "
@@ -420,7 +427,7 @@ class Trajectory:
             )
         return self.mechanism
 
-    def _recorded(self, what: str) -> ContactRecord:
+    def _require_recorded(self, what: str) -> ContactRecord:
         if self.contacts is None:
             raise NotRecorded(f"this motion has no {what}: dl.Simulation records them, simulate_motion has none.")
         return self.contacts

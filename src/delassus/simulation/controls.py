@@ -74,7 +74,7 @@ class Control:
 
 
 def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
-    """Checked."""
+    """Check what a user passes as control, and wrap it."""
     steps = None if steps is None else check_integer("steps", steps, 0)
     if isinstance(control, Delayed):
         return _delayed(control_of(sim, control.control, steps, batch), control.periods, batch)

@@ -17,7 +17,7 @@ from delassus.errors import OutOfRange
 from delassus.geometry.fields import Field
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.options import GroundPlane, HeightField
-from delassus.step.laws.inputs import structured
+from delassus.step.laws.inputs import group_inputs
 from delassus.step.stages.types import GroundShape
 
 FRICTION: Final = 0.7
@@ -37,7 +37,7 @@ _SHORTCUTS: Final = Shortcuts("Ground", material=ContactParameters(), plane=Grou
 
 @dataclass(frozen=True, eq=False, init=False)
 class Ground:
-    """A plane, or heights on a grid.
+    """The ground: a plane, or heights on a grid.
 
     Friction, restitution, normal and height may be arrays with the batch axes of the simulated items: thousands of
     robots on grounds of their own. Other numbers compile nothing again, but for the first slope and the first height:
@@ -210,7 +210,7 @@ class Ground:
 
 def structures(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs by name as the structures that kernels take: `material` and `ground`."""
-    return structured(inputs, {"material": ContactParameters, "ground": GroundShape})
+    return group_inputs(inputs, {"material": ContactParameters, "ground": GroundShape})
 
 
 def _known(what: str, x: Any, within: Range) -> NDArray[np.float64]:

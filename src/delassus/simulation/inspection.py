@@ -53,7 +53,7 @@ class Inspection(Setup):
         """The control (…, nu) of a period; refuses states and controls of another simulation or of other items."""
         state, scene = check_state(state), self.scene
         parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots, "activation": scene.na}
-        parts["parameters"] = self.nparameters
+        parts |= {"parameters": self.nparameters, "tally": scene.tally_size}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
             raise SimulationError(
                 f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "

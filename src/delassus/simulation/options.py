@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from delassus.common.checks import TOLERANCES, Range, boolean, check_integer, number_in_range, positive_number
 from delassus.common.options import Options
+from delassus.errors import BadArgument, short
 from delassus.step.sources.contact import Contact
 from delassus.step.stages.types import TOLERANCE
 
@@ -30,6 +31,8 @@ class ContactSelection(Options):
             many bodies of a robot may touch each other, and for as many as a scene of many free bodies usually has.
         max_limits: How many joints are at their limits at most; 0 for joints without limits.
         joint_friction: Whether joints have their dry friction.
+        tracked: Names or patterns of shapes, or names of bodies, of whose contacts each control period keeps mean and
+            peak force and air time: sensors "touchmean", "touchpeak", "airtime" of states.
         hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
             each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
 
@@ -44,6 +47,7 @@ class ContactSelection(Options):
     max_limits: int = 4
     joint_friction: bool = True
     hull_error: float | None = None
+    tracked: str | Iterable[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("joint_friction", "self_collision"):
@@ -51,6 +55,12 @@ class ContactSelection(Options):
         for name in ("max_contacts", "max_limits"):
             if name == "max_limits" or self.max_contacts is not None:
                 object.__setattr__(self, name, check_integer(name, getattr(self, name), 0))
+        tracked = (self.tracked,) if isinstance(self.tracked, str) else tuple(self.tracked)
+        if not all(isinstance(name, str) for name in tracked):
+            raise BadArgument(
+                f"tracked is {short(repr(self.tracked))}; it is some names of shapes or bodies.", code="wrong-type"
+            )
+        object.__setattr__(self, "tracked", tracked)
         if self.hull_error is not None:
             object.__setattr__(self, "hull_error", positive_number("hull_error [m]", self.hull_error))
 

@@ -25,7 +25,7 @@ from delassus.step.marks import Mark
 _LITTLE: Final = 32 * 1024 * 1024
 """Bytes that there always are."""
 
-KEPT: Final = ("log_time", "q", "v", "impulse", "contact", "activation", "residual", "status")
+KEPT: Final = ("log_time", "q", "v", "impulse", "contact", "activation", "tally", "residual", "status")
 
 
 def check_memory(states: int, each: int) -> None:
@@ -89,6 +89,8 @@ class Recorder:
         sim, start = self._sim, self._start
         if not sim.scene.na:
             del kept["activation"]
+        if not sim.scene.tracked:
+            del kept["tally"]
         whole = {name: np.asarray(getattr(start, name)) for name in ("count", "seed", "stream")}
         return Trajectory(
             time=kept.pop("log_time"),

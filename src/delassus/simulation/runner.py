@@ -53,6 +53,9 @@ _MANY: Final = 0.05
 _VECTORS: Final = frozenset({"q", "v", "rows", "places", "control", "normal", PARAMETERS})
 """Inputs of the kernel that have one axis for one item."""
 
+_SECTIONS: Final = ("impulse", "contact", "activation", "tally")
+"""Parts of a state that arrays of rows and contacts are made of."""
+
 _LONG: Final = 200
 """Control periods from which on all kernels of a run are compiled before the first of them."""
 
@@ -82,7 +85,7 @@ class Runner:
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         self.alone = not state.q.shape[:-1] and plain and not sim.nparameters
         self._bound_rescues: dict[int, Callable[[], None]] = {}
-        self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
+        self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na, sim.scene.tally_size)
         self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
         self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
@@ -101,17 +104,23 @@ class Runner:
 
     @property
     def impulse(self) -> Any:
-        """(…, m)."""
+        """The impulses (…, m) [N·s] of the last step."""
         return self._rows[..., : self._sizes[0]]
 
     @property
     def activation(self) -> Any:
-        """(…, na)."""
+        """The activations (…, na) of the actuators."""
         return self._rows[..., self._sizes[0] : self._sizes[0] + self._sizes[2]]
 
     @property
+    def tally(self) -> Any:
+        """(…, 3 tracked)."""
+        first = self._sizes[0] + self._sizes[2]
+        return self._rows[..., first : first + self._sizes[3]]
+
+    @property
     def contact(self) -> Any:
-        """(…, slots)."""
+        """The candidates (…, slots) of the contacts of the last step."""
         return self._places[..., : self._sizes[1]]
 
     def step(self, k: int) -> None:
@@ -219,13 +228,14 @@ class Runner:
             and control.shape == self._own.shape
             and state.q.shape == self.q.shape
             and state.v.shape == self.v.shape
-            and (*state.impulse.shape, *state.contact.shape, *state.activation.shape) == self._sizes
+            and tuple(getattr(state, name).shape[0] for name in _SECTIONS) == self._sizes
         )
 
     def once(self, state: State, control: Any) -> State:
         """The state after one control period of one item; the runner is bound, and its controls are not asked."""
         self.q[:], self.v[:] = state.q, state.v
-        self.impulse[:], self.contact[:], self.activation[:] = state.impulse, state.contact, state.activation
+        for name in _SECTIONS:
+            getattr(self, name)[:] = getattr(state, name)
         self.time, self._first, self.made = state.time, state, 0
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
         self._own[:] = control
@@ -245,6 +255,7 @@ class Runner:
             count=self._first.count + self.made,
             seed=self._first.seed,
             activation=self.activation.copy(),
+            tally=self.tally.copy(),
             stream=self._first.stream,
             parameters=self._first.parameters,
         )
@@ -358,6 +369,8 @@ class Runner:
     def packed(self, patience: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         """The optional inputs of the kernel: their names, and the arrays to be bound."""
         given = {**structures(self.sim.ground.inputs), "limits": SolverLimits(self.sim.tolerance, patience)}
+        if self.sim.nparameters:
+            given[PARAMETERS] = self._first.parameters
         names, numbers = self.control.kernel.pack(self.sim.scene, **given)
         return names, tuple(np.array(x) for x in numbers)
 

@@ -14,7 +14,7 @@ from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
-from delassus.simulation.starting import first_keyframe
+from delassus.simulation.starting import between_robots, first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
 from delassus.step.scene import ParametricScene, Scene
@@ -86,6 +86,11 @@ class Setup(Frozen):
         scene = self.scene
         return scene.with_parameters(scene.parameters()) if isinstance(scene, ParametricScene) else scene
 
+    @cached_property
+    def starting_scene(self) -> Scene:
+        """The scene with which starts are moved out of the ground and of each other."""
+        return between_robots(self.plain_scene)
+
     @property
     def parametric(self) -> ParametricModel | None:
         """The robot with its parameters; None if it has none."""
@@ -118,7 +123,7 @@ class Setup(Frozen):
 
     @property
     def model(self) -> Model:
-        """The robot."""
+        """The model of the robot."""
         model: Model = self.scene.model
         return model
 

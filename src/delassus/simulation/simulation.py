@@ -55,6 +55,7 @@ from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.bodies.kernels import period_kernel
 from delassus.step.marks import Mark
+from delassus.step.points.tally import expand_targets
 from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_tendon_limits
 
@@ -111,8 +112,8 @@ class Simulation(Inspection):
                 velocities of joints, a free base left out.
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
-            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error
-                (contacts); method, tolerance (solver).
+            **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error,
+                tracked (contacts); method, tolerance (solver).
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
@@ -162,7 +163,8 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
-        self.scene = choose_step(scene, how.method, count_slots(model, meeting))
+        scene = choose_step(scene, how.method, count_slots(model, meeting))
+        self.scene = replace(scene, tracked=expand_targets(scene, tuple(contacts.tracked)))
         self.freeze()
 
     @classmethod
@@ -240,11 +242,12 @@ class Simulation(Inspection):
         q, v = np.broadcast_to(q, (*batch, scene.nq)), np.broadcast_to(v, (*batch, scene.nv))
         activation = first_activation(scene.na, activation, batch)
         p = np.broadcast_to(p, (*batch, p.shape[-1]))
-        state = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
-        return replace(state, activation=activation, seed=check_integer("seed", seed, 0), parameters=p.copy())
+        parts = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
+        return State(**parts, activation=activation, seed=check_integer("seed", seed, 0), parameters=p.copy())
 
-    def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> State:
-        """The first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the items."""
+    def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> dict[str, Any]:
+        """Parts of the first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the
+        items."""
         scene, batch = self.scene, q.shape[:-1]
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
@@ -252,16 +255,26 @@ class Simulation(Inspection):
         q1, v1 = q, v
         if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
-            q1, v1 = repaired(self.plain_scene, ground, safe, np.where(finite[..., None], v, 0.0), repair, time)
-        return State(
-            q=np.where(finite[..., None], q1, q),
-            v=np.where(finite[..., None], v1, v),
-            time=time,
-            impulse=np.zeros((*batch, scene.m)),
-            contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
-            residual=np.zeros(batch),
-            status=np.where(finite, 0, int(Mark.FROZEN)),
-        )
+            q1, v1 = repaired(
+                self.plain_scene,
+                self.starting_scene,
+                ground,
+                safe,
+                np.where(finite[..., None], v, 0.0),
+                repair,
+                time,
+            )
+        parts: dict[str, Any] = {
+            "q": np.where(finite[..., None], q1, q),
+            "v": np.where(finite[..., None], v1, v),
+            "time": time,
+            "impulse": np.zeros((*batch, scene.m)),
+            "contact": np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
+            "residual": np.zeros(batch),
+            "status": np.where(finite, 0, int(Mark.FROZEN)),
+            "tally": np.zeros((*batch, scene.tally_size)),
+        }
+        return parts
 
     def reset(
         self,
@@ -302,8 +315,9 @@ class Simulation(Inspection):
         ground, parts = ground_of_items(self.ground, batch, numbers), state.flat()
         usable = are_admissible_for(self.parametric, values["parameters"])
         start = self._begin(ground, values["q"], values["v"], time, repair, usable)
-        fresh = {**start.flat(), "activation": values["activation"], "parameters": values["parameters"]}
-        for name in ("q", "v", "time", "impulse", "contact", "residual", "status", "activation", "parameters"):
+        fresh = {**start, "activation": values["activation"], "parameters": values["parameters"]}
+        changed = ("q", "v", "time", "impulse", "contact", "residual", "status", "activation", "parameters", "tally")
+        for name in changed:
             parts[name] = parts[name].copy()
             parts[name][numbers] = fresh[name]
         parts = {name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()}

@@ -51,13 +51,18 @@ def first_keyframe(model: Model) -> Keyframe:
     return Keyframe(model.neutral(), np.zeros(model.nv), none, np.zeros(model.nu), 0.0)
 
 
-def repaired(scene: Scene, ground: Ground, q: Any, v: Any, repair: bool, time: float) -> tuple[Any, Any]:
-    """Configurations and velocities at a time [s], loops closed, robots above the ground; refused unless `repair`."""
+def repaired(
+    scene: Scene, separate: Scene, ground: Ground, q: Any, v: Any, repair: bool, time: float
+) -> tuple[Any, Any]:
+    """Configurations and velocities at a time [s], loops closed, robots above the ground; refused unless `repair`.
+
+    `separate` is `between_robots(scene)`, kept by those who call often.
+    """
     if scene.mechanism.m:
         q, v = _closed(scene, q, v, repair, time)
     if not scene.candidates:
         return q, v
-    lifted = _lifted(scene, ground, q, repair, time)
+    lifted = _lifted(separate, ground, q, repair, time)
     if scene.mechanism.m:
         moved = np.any(lifted != q, -1)[..., None]
         again = project(scene.mechanism, lifted, v, time=time)
@@ -86,7 +91,7 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool, time: float) -> tuple[An
     return project(scene.mechanism, q, v, time=time)
 
 
-def _between_robots(scene: Scene) -> Scene:
+def between_robots(scene: Scene) -> Scene:
     """The scene without pairs of shapes of one robot: what these do to each other is left to its steps."""
 
     def apart(pair: tuple[Shape, Shape]) -> bool:
@@ -100,7 +105,6 @@ def _between_robots(scene: Scene) -> Scene:
 
 
 def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> Any:
-    scene = _between_robots(scene)
     if not scene.candidates:
         return q
     gap, _, normal = geometry_kernel(scene)(scene, q, ground=ground.shape)
@@ -118,9 +122,10 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
         gap, _, normal = geometry_kernel(scene)(scene, lifted, ground=ground.shape)
         if scene.field is None or not np.any(gap[deep] < -_CLEAR):
             break  # on hills, shapes touch elsewhere when they are lifted
-    was, held = _deepest(scene, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
+    held = -gap.min(-1) > DEEP
     if not held.any():
         return lifted
+    was = _deepest(scene, gap) + _worst(-gap.min(-1))
     if scene.many_bodies is not None:
         warn(f"{was}. It starts there, and steps push it out at 1 m/s at most; repair=False refuses such starts.")
         return lifted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -17,11 +18,11 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.errors import BadArgument, OutOfRange, expect, short
 from delassus.output.trajectory import Moment, Trajectory
 from delassus.simulation.checks import NoSuchItem, SimulationError, StateFileError, fits
-from delassus.step.marks import Mark, described
+from delassus.step.marks import Mark, describe_marks
 
 Array = NDArray[np.float64]
 
-_VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters")
+_VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters", "tally")
 """What an item has several numbers of."""
 
 _NUMBERS: Final = ("residual", "time")
@@ -34,6 +35,12 @@ class Draws:
     """How many random numbers are drawn for an item."""
 
     count: int
+
+
+@lru_cache(maxsize=64)
+def draws_of(count: int) -> Draws:
+    """The same object for the same number: kernels find their code by it."""
+    return Draws(count)
 
 
 @kernel("(),(),(),()->(count)")
@@ -71,6 +78,8 @@ class State:
         stream: (…) which of the seed's streams of random numbers an item has; by default its number in the batch. With
             `seed` and `count`, an item draws the same numbers in any batch.
         parameters: (…, nparameters) of a robot that has some; empty without.
+        tally: (…, 3 tracked) mean and peak force [N] over the last control period, and air time [s], of each shape that
+            is tracked; empty without.
 
     >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
     >>> float(sim.step(sim.start([1.0])).time)
@@ -89,13 +98,14 @@ class State:
     activation: Array = field(default_factory=lambda: np.zeros(0))
     stream: Any = None
     parameters: Array = field(default_factory=lambda: np.zeros(0))
+    tally: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         arrays: dict[str, Any] = {}
         for name in (*_VECTORS, "residual", "status"):
             arrays[name] = real_array(f"{name} of a state", getattr(self, name))
         batch = arrays["q"].shape[:-1]
-        for name in ("activation", "parameters"):
+        for name in ("activation", "parameters", "tally"):
             arrays[name] = np.zeros((*batch, 0)) if arrays[name].shape == (0,) else arrays[name]
         for name, array in arrays.items():
             core = f"n_{name}" if name in _VECTORS else ""
@@ -133,13 +143,13 @@ class State:
     @property
     def rows(self) -> Array:
         """(…, rows) what kernels carry from step to step: impulses, then activations."""
-        if not self.activation.shape[-1]:
+        if not self.activation.shape[-1] + self.tally.shape[-1]:
             return self.impulse
-        return np.concatenate([self.impulse, self.activation], axis=-1)
+        return np.concatenate([self.impulse, self.activation, self.tally], axis=-1)
 
     def describe(self) -> str:
         """What happened, in a sentence or several."""
-        return described(self.status)
+        return describe_marks(self.status)
 
     # --- random numbers -------------------------------------------------------------------------------------------
 
@@ -156,7 +166,7 @@ class State:
         return self._draw(draw_normal, count, place)
 
     def _draw(self, draw: Any, count: int, place: int) -> Array:
-        size, place = Draws(check_integer("count", count)), check_integer("place", place, 0)
+        size, place = draws_of(check_integer("count", count)), check_integer("place", place, 0)
         counters = (np.asarray(x, float) for x in (self.seed, self.stream, self.count))
         numbers: Array = draw(size, *counters, float(place))
         return numbers
@@ -301,6 +311,7 @@ def resume(log: Trajectory, k: int, items: tuple[Any, ...]) -> State:
         activation=(none if log.activation is None else np.asarray(log.activation))[at],
         stream=whole["stream"],
         parameters=none[0][items] if log.parameters is None else log.of_items(log.parameters)[items],
+        tally=(none if log.tally is None else np.asarray(log.tally))[at],
     )
 
 

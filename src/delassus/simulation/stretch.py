@@ -100,6 +100,7 @@ class Stretch:
             "v": v,
             "impulse": impulse[:, : scene.m],
             "activation": impulse[:, scene.m : scene.m + scene.na],
+            "tally": impulse[:, scene.m + scene.na : scene.m + scene.na + scene.tally_size],
             "contact": contact[:, : scene.slots],
             "residual": self.residual[before],
             "status": 0,

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Mark(IntFlag):
-    """Marks of an item; zero if all went well. `describe` says them in words.
+    """Flags of an environment; zero if all went well. `describe` says them in words.
 
     INTERRUPTED is for the last state of a log alone: Ctrl-C, or an error in a function of the user, ended the run.
     NEEDS_ITERATIONS and NEEDS_FULL_SET are seen by the host alone: the item keeps its state, and is solved again with
@@ -38,7 +38,7 @@ SENTENCES = {
 }
 
 
-def described(status: Any) -> str:
+def describe_marks(status: Any) -> str:
     """Marks in words."""
     marks = np.asarray(status)
     found = [

@@ -15,7 +15,7 @@ class OfScene(OfModel):
 
     @property
     def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
+        """The model of the robot."""
         return self.scene.model
 
     @property

@@ -40,6 +40,9 @@ from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
 from delassus.step.sources.spot import Plane, Spot, spots_of
 
+TALLIES: Final = 3
+"""Numbers that a control period keeps of each tracked shape: mean and peak force, air time."""
+
 CONTACTS: Final = 8
 """Slots for contacts of shapes by default."""
 
@@ -72,6 +75,7 @@ class Scene(OfModel):
         pushed: Frames that wrenches act on from outside.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
+        tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`points.tally`).
         many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs
             and contacts (`step.bodies`); None for straight code.
     """
@@ -95,6 +99,7 @@ class Scene(OfModel):
     pushed: tuple[str, ...] = ()
     reduced: tuple[int, ...] | None = None
     many_bodies: int | None = None
+    tracked: tuple[str, ...] = ()
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
         """A scene, with parameters if its mechanism has some."""
@@ -102,7 +107,7 @@ class Scene(OfModel):
 
     @property
     def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
+        """The model of the robot."""
         return self.mechanism.model
 
     @property
@@ -353,8 +358,13 @@ class Scene(OfModel):
 
     @property
     def impulse_size(self) -> int:
-        """Elements of arrays of impulses of the full set, and activations behind them."""
-        return max(self.full.m + self.na, 1)
+        """Elements of arrays of impulses of the full set, with activations and tallies behind them."""
+        return max(self.full.m + self.na + self.tally_size, 1)
+
+    @property
+    def tally_size(self) -> int:
+        """Numbers that are tallied of tracked shapes."""
+        return TALLIES * len(self.tracked)
 
     @property
     def slot_size(self) -> int:
@@ -401,5 +411,5 @@ class ParametricScene(Scene, ParametricComposite):
 
     @property
     def parametric_part(self) -> Any:
-        """The mechanism."""
+        """The part with parameters: the mechanism."""
         return self.mechanism

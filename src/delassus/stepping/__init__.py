@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.integrators.events import Event
     from delassus.integrators.options import IntegratorOptions, MotionOptions, ProjectionOptions
     from delassus.integrators.simulate import simulate_motion
-    from delassus.integrators.written import Event
     from delassus.output.contacts import ContactRecord
     from delassus.output.status import MotionStatus
     from delassus.output.trajectory import Trajectory
@@ -55,7 +55,7 @@ if not TYPE_CHECKING:
         {
             "integrators.options": "IntegratorOptions MotionOptions ProjectionOptions",
             "integrators.simulate": "simulate_motion",
-            "integrators.written": "Event",
+            "integrators.events": "Event",
             "output.status": "MotionStatus",
             "output.contacts": "ContactRecord",
             "output.trajectory": "Trajectory",

@@ -65,7 +65,7 @@ decorator lists them. A model with parameters (see `Parametric`) adds an input o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
 from types import FunctionType
 from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, overload
@@ -142,9 +142,12 @@ class Kernel(Compilable, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     @overload
+    def __call__(self, model: Any, /, *arrays: Any, outputs: Sequence[str], **options: Any) -> Any: ...
+
+    @overload
     def __call__(
         self, model: Any, /, *arrays: Any, out: Any = None, dtype: DTypeLike | None = None, **options: Any
-    ) -> Any: ...
+    ) -> R: ...
 
     def __call__(  # type: ignore[misc]  # a kernel has no options of the names that its own call takes
         self,

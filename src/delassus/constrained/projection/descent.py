@@ -40,7 +40,7 @@ class LeastSquares(NamedTuple):
     Attributes:
         error: e (m,) of a configuration q (nq,).
         derivative: ∂e/∂v (m, nv) there.
-        sizes: (m,) what errors are divided by; they must be small where all of |e|/sizes are below the tolerance.
+        sizes: (m,) what errors are divided by; errors are small where all of |e|/sizes are below the tolerance.
         weights: (m,) what their squares count, or None for all alike.
         inverse: D⁻¹ (nv,) the inverse of the metric of steps; zero for what must not move.
         move: The configuration that a step (nv,) leads to.

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.differentiation.derivatives import jvp
-from delassus.compiler.differentiation.recorded import RecordedFunction
-from delassus.constraints.basis.followed import trace_function
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
+from delassus.constraints.basis.function_tracing import trace_function
 
 
 class MovingPoint(NamedTuple):

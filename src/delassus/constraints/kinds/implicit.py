@@ -11,9 +11,9 @@ import delassus.numpy as np
 from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian, jvp
+from delassus.constraints.basis.function_constraint import FunctionConstraint, Kinematics
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import RowResponse
-from delassus.constraints.basis.written import FunctionConstraint, Kinematics
 from delassus.dynamics.kinematics.manifold import coordinate_rates, rates_per_velocity
 from delassus.model.model import Model
 

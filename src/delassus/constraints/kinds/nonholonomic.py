@@ -17,9 +17,9 @@ from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.basis.constraint import ConstraintError
+from delassus.constraints.basis.function_constraint import FunctionConstraint, Kinematics
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import RowResponse
-from delassus.constraints.basis.written import FunctionConstraint, Kinematics
 from delassus.constraints.kinds.implicit import takes_time
 from delassus.dynamics.kinematics.kinematics import frame_velocity
 from delassus.dynamics.kinematics.manifold import coordinate_rates

@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
 from delassus.constraints.basis.derived import DerivedConstraint
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.some_rows import RowSelection
+from delassus.constraints.basis.row_selection import RowSelection
 from delassus.model.model import Model, ParametricModel
 
 

@@ -1,10 +1,10 @@
-"""The wrenches that a flat rectangular foot can transmit: force and moment at its centre, by rows of inequalities.
+"""The wrenches that a flat rectangular foot can transmit: force and moment at its center, by rows of inequalities.
 
 The ground pushes at the corners (±X, ±Y), each force in a square pyramid |f_x|, |f_y| ≤ μ f_z. All sums of such forces,
 and no others, have
 
     f_z ≥ 0,  |f_x| ≤ μ f_z,  |f_y| ≤ μ f_z                           no pulling, no sliding
-    |m_x| ≤ Y f_z,  |m_y| ≤ X f_z                                     no tipping: the centre of pressure is on the sole
+    |m_x| ≤ Y f_z,  |m_y| ≤ X f_z                                     no tipping: the center of pressure is on the sole
      m_z ≤ μ (X + Y) f_z - |Y f_x + μ m_x| - |X f_y + μ m_y|          no turning on the spot
     -m_z ≤ μ (X + Y) f_z - |Y f_x - μ m_x| - |X f_y - μ m_y|
 
@@ -32,11 +32,11 @@ _SIGNS: Final = [(a, b) for a in (1.0, -1.0) for b in (1.0, -1.0)]
 
 
 def foot_rows(friction: Any, half_length: Any, half_width: Any, pyramid: str = "inner") -> Any:
-    """(…, 17, 6) rows A with A w ≤ 0 for wrenches w = (f, m) [N, N·m] at the centre of the sole, in its axes, z up.
+    """(…, 17, 6) rows A with A w ≤ 0 for wrenches w = (f, m) [N, N·m] at the center of the sole, in its axes, z up.
 
     Args:
         friction: (…) coefficient of Coulomb friction.
-        half_length: (…) X [m], how far the sole reaches from its centre along ±x.
+        half_length: (…) X [m], how far the sole reaches from its center along ±x.
         half_width: (…) Y [m], along ±y.
         pyramid: "inner" for corner forces in the square inside of Coulomb's cone, μ = friction/√2: what these rows
             allow, friction can do; "outer" for the square around it, μ = friction.
@@ -60,7 +60,7 @@ def foot_contains(
 ) -> Any:
     """(…) whether a foot can transmit a wrench (…, 6) [N, N·m] without sliding, tipping or turning.
 
-    The tolerance is the largest excess over a row of length one: newtons, where X and Y are of the order of metres.
+    The tolerance is the largest excess over a row of length one: newtons, where X and Y are of the order of meters.
     """
     wrench = np.asarray(wrench)
     if wrench.shape[-1:] != (6,):
@@ -72,7 +72,7 @@ def foot_contains(
 
 
 def center_of_pressure(wrench: Any) -> Any:
-    """(…, 2) x, y [m] of the centre of pressure, (-m_y, m_x)/f_z; NaN where nothing presses."""
+    """(…, 2) x, y [m] of the center of pressure, (-m_y, m_x)/f_z; NaN where nothing presses."""
     wrench = np.asarray(wrench)
     presses = wrench[..., 2] > 0.0
     f_z = np.where(presses, wrench[..., 2], 1.0)

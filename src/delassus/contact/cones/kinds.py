@@ -40,7 +40,7 @@ class Free:
     rows: int = 1
 
     def __post_init__(self) -> None:
-        _counted(self)
+        _check_rows(self)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class NonNegative:
     rows: int = 1
 
     def __post_init__(self) -> None:
-        _counted(self)
+        _check_rows(self)
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Interval:
     rows: int = 1
 
     def __post_init__(self) -> None:
-        _counted(self)
+        _check_rows(self)
 
 
 Cone = Friction | Free | NonNegative | Interval
 
 
-def _counted(cone: Any) -> None:
+def _check_rows(cone: Any) -> None:
     check_integer(f"rows of {type(cone).__name__}", cone.rows)

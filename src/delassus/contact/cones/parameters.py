@@ -26,7 +26,7 @@ class ContactParameters(NamedTuple):
     compliance: Any = None
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields."""
+        """A copy with other values in some fields."""
         return self._replace(**changes)
 
 

@@ -21,7 +21,7 @@ from delassus.contact.cones.kinds import ConeError
 
 def project(x: Any, friction: Any) -> Any:
     """The nearest point (…, 3) of the cone: the impulse itself, one on the cone's edge, or none."""
-    return _projected(three(x), *edge_of(friction))
+    return _project_edges(three(x), *edge_of(friction))
 
 
 def distance(x: Any, friction: Any) -> Any:
@@ -37,7 +37,7 @@ def contains(x: Any, friction: Any, tolerance: Any = 0.0) -> Any:
 def project_dual(x: Any, friction: Any) -> Any:
     """The nearest point (…, 3) of the dual cone, friction · ‖t‖ ≤ n."""
     c, s = edge_of(friction)
-    return _projected(three(x), s, c)
+    return _project_edges(three(x), s, c)
 
 
 def distance_dual(x: Any, friction: Any) -> Any:
@@ -63,7 +63,7 @@ def contact_residual(impulse: Any, velocity: Any, friction: Any, response: Any =
     return d * (impulse - project(impulse - velocity / d, friction))
 
 
-def _projected(x: Any, c: Any, s: Any) -> Any:
+def _project_edges(x: Any, c: Any, s: Any) -> Any:
     t, z, inside, apex = _regions(x, c, s)
     along = c * t + s * z
     direction = x[..., :2] / np.where(t > 0.0, t, 1.0)[..., None]
@@ -84,14 +84,14 @@ def _regions(x: Any, c: Any, s: Any) -> tuple[Any, Any, Any, Any]:
 
 def edge_of(friction: Any, share: float = 1.0) -> tuple[Any, Any]:
     """The direction (c, s) of the ray t = share · friction · n in the plane of t and n."""
-    mu = share * checked_friction(friction)
+    mu = share * check_friction(friction)
     steep = mu > 1.0
     ratio = np.where(steep, 1.0 / np.where(steep, mu, 1.0), mu)
     long = 1.0 / np.sqrt(1.0 + ratio * ratio)
     return np.where(steep, long, ratio * long), np.where(steep, ratio * long, long)
 
 
-def checked_friction(friction: Any) -> Any:
+def check_friction(friction: Any) -> Any:
     """Coefficients as an array; negative ones are refused where they are numbers already."""
     mu = np.asarray(friction)
     if trace_of(mu) is None and numpy.any(mu < 0.0):

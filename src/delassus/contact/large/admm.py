@@ -87,7 +87,12 @@ def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> Non
     factors = some.factor_shifted()
     rules = Penalties.of_matrix(factors.largest) if some.selectable else Penalties.of_operator(len(live))
     y = best.impulse[live].copy()
-    last, rho, age, made = Iterates(y, y, some.corrected(some.velocity(y))), rules.first, np.zeros((len(live), 1)), 0
+    last, rho, age, made = (
+        Iterates(y, y, some.corrected_velocity(some.velocity(y))),
+        rules.first,
+        np.zeros((len(live), 1)),
+        0,
+    )
     while len(live) and made != most:
         made += 1
         now = admm_step(some, partial(factors.solve, shift=ETA + rho), last, rho, made - 1)
@@ -121,6 +126,6 @@ def _looks(
         return True
     if made % rules.looks:
         return False
-    asked = rows.corrected(last.z) - 2.0 * last.z - ETA * last.x - rho * last.y
+    asked = rows.corrected_velocity(last.z) - 2.0 * last.z - ETA * last.x - rho * last.y
     guessed = rows.error(now.y, -asked - (ETA + rho) * now.x)
     return bool(((guessed <= _HOPEFUL * budget.tolerance) & (error > budget.tolerance)).any())

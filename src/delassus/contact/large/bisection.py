@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.contact.large.rows import Array
-from delassus.linalg.filtered import least_norm
+from delassus.linalg.filtered_system import least_norm
 
 _ANGLES: Final = np.pi * (np.arange(-8, 8) / 8.0) ** 3
 """Of the samples, from the direction in which the contact would stick: more of them where it almost does."""

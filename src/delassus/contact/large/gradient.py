@@ -26,7 +26,7 @@ def gradient(rows: Rows, best: Best, budget: Budget) -> None:
     w, t = y, np.ones((len(y), 1))
     while len(best.open(budget)):
         best.count[best.open(budget)] += 1
-        new = rows.project(w - rows.corrected(rows.velocity(w)) / largest)
+        new = rows.project(w - rows.corrected_velocity(rows.velocity(w)) / largest)
         again = np.sum((w - new) * (new - y), -1, keepdims=True) > 0.0
         t = np.where(again, 1.0, t)
         later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))

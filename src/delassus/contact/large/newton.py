@@ -20,7 +20,7 @@ from delassus.contact.large.rows import Array, Group, Rows, groups_of
 from delassus.contact.large.sparse import solve_sparse, sparse_matrices
 from delassus.contact.solvers.registry import register_solver
 from delassus.contact.systems.protocol import BATCH, NEWTON
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 
 
 class Attempt(NamedTuple):

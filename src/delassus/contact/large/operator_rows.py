@@ -50,7 +50,7 @@ class OperatorRows(Rows):
 
     @property
     def selectable(self) -> bool:
-        """Never."""
+        """False: an operator has no rows that could be selected."""
         return False
 
     def velocity(self, impulse: Array) -> Array:

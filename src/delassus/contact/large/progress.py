@@ -50,7 +50,7 @@ class Best:
         at = np.asarray(problems)[better]
         self.impulse[at], self.error[at] = impulse[better], error[better]
 
-    def put(self, problems: Any, other: Best) -> None:
+    def replace_problems(self, problems: Any, other: Best) -> None:
         """Take what another solver has made of some problems."""
         self.count[problems] = other.count
         self.keep(problems, other.impulse, other.error)

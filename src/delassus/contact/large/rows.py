@@ -111,7 +111,7 @@ class Rows:
         """σ = G λ + g (B, m)."""
         return np.asarray((self.G @ impulse[..., None])[..., 0] + self.g)
 
-    def corrected(self, velocity: Array) -> Array:
+    def corrected_velocity(self, velocity: Array) -> Array:
         """σ + Γ(σ) (B, m): with friction · ‖σ_t‖ on the normals, unless the problem is convex."""
         if self.convex:
             return velocity
@@ -173,9 +173,9 @@ class Rows:
         """Whether some problems of the batch can be solved without the others."""
         return True
 
-    def factor_shifted(self) -> Shifted:
+    def factor_shifted(self) -> ShiftedInverse:
         """(G + ρ)⁻¹ for all ρ, by eigenvectors."""
-        return Shifted.of(self.G)
+        return ShiftedInverse.of(self.G)
 
     def _project_scalars(self, x: Array, e: Any, y: Array, slope: Array | None) -> None:
         """Write the projection of the rows before the contacts to y, and its derivative to slope."""
@@ -192,7 +192,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Shifted:
+class ShiftedInverse:
     """(G + ρ)⁻¹ = Q (Λ + ρ)⁻¹ Qᵀ of a batch: one eigendecomposition serves all ρ, 4 m² multiplications each.
 
     `values` are (B, m), in rising order, and `vectors` Q (B, m, m).
@@ -202,7 +202,7 @@ class Shifted:
     vectors: Array
 
     @classmethod
-    def of(cls, G: Array) -> Shifted:
+    def of(cls, G: Array) -> ShiftedInverse:
         """Of matrices (B, m, m)."""
         values, vectors = np.linalg.eigh(G)
         return cls(np.maximum(values, 0.0), vectors)
@@ -212,8 +212,8 @@ class Shifted:
         """(B, 1) the largest eigenvalues."""
         return self.values[:, -1:]
 
-    def __getitem__(self, problems: Any) -> Shifted:
-        return Shifted(self.values[problems], self.vectors[problems])
+    def __getitem__(self, problems: Any) -> ShiftedInverse:
+        return ShiftedInverse(self.values[problems], self.vectors[problems])
 
     def solve(self, b: Array, shift: Array) -> Array:
         """(G + shift)⁻¹ b (B, m), for shifts (B, 1)."""

@@ -14,7 +14,7 @@ from delassus.contact.large.admm import admm
 from delassus.contact.large.newton import ATTEMPTS, WARM, newton
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.large.rows import Array, Rows, scale
-from delassus.contact.large.sweeps import is_compiled, sweep_some
+from delassus.contact.large.sweeps import is_compiled, sweep_repeatedly
 from delassus.contact.solvers.registry import find_solver, register_solver
 from delassus.contact.systems.protocol import BATCH, MATRIX, NEWTON, SHIFT, SWEEP
 
@@ -80,7 +80,7 @@ def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str,
         rows = scale(layout, law == "ccp", G, g, numbers)
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
-            best.put(np.arange(len(g)), Best.of(rows, rows.project(rows.scaled_impulse(given["start"]))))
+            best.replace_problems(np.arange(len(g)), Best.of(rows, rows.project(rows.scaled_impulse(given["start"]))))
         contradictory = find_solver(method, rows.capabilities, law).solve(rows, best, budget)
         contradictory = np.zeros(len(g), bool) if contradictory is None else contradictory
         impulse = rows.user_impulse(best.impulse)
@@ -131,14 +131,14 @@ def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool
     suspect = left[best.error[left] > 0.1 * _CONTRADICTION]
     if len(suspect):
         contradictory[suspect] = _solve_contradictory(rows, best, suspect, budget)
-    ways = (_from_admm, _by_other_attempts) if huge else (_from_sweeps, _from_admm, _by_other_attempts)
+    ways = (_from_admm, _try_restarts) if huge else (_from_sweeps, _from_admm, _try_restarts)
     for way in (*ways, admm):
         left = best.open(budget)
         left = left[~contradictory[left]]
         if len(left):
             some, begun = rows[left], best[left]
             way(some, begun, budget)
-            best.put(left, begun)
+            best.replace_problems(left, begun)
     return contradictory
 
 
@@ -151,16 +151,16 @@ def _solve_quickly(rows: Rows, best: Best, budget: Budget, warm: bool) -> None:
         if not len(left):
             return
         some, begun = rows[left], best[left]
-        sweep_some(some, begun, budget, sweeps)
+        sweep_repeatedly(some, begun, budget, sweeps)
         newton(some, begun, budget, first, last)
-        best.put(left, begun)
+        best.replace_problems(left, begun)
 
 
 def _from_sweeps(rows: Rows, best: Best, budget: Budget) -> None:
     begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
-    sweep_some(rows, begun, budget, _SWEEPS)
+    sweep_repeatedly(rows, begun, budget, _SWEEPS)
     newton(rows, begun, budget, 0, WARM)
-    best.put(np.arange(len(best.error)), begun)
+    best.replace_problems(np.arange(len(best.error)), begun)
 
 
 def _from_admm(rows: Rows, best: Best, budget: Budget) -> None:
@@ -168,10 +168,10 @@ def _from_admm(rows: Rows, best: Best, budget: Budget) -> None:
     left = budget.iterations - int(best.count.min())
     admm(rows, begun, budget, max(_ADMM, int(0.7 * left)) if rows.layout.m > _HUGE else _ADMM)
     newton(rows, begun, budget, 0, WARM)
-    best.put(np.arange(len(best.error)), begun)
+    best.replace_problems(np.arange(len(best.error)), begun)
 
 
-def _by_other_attempts(rows: Rows, best: Best, budget: Budget) -> None:
+def _try_restarts(rows: Rows, best: Best, budget: Budget) -> None:
     newton(rows, best, budget, WARM + 2 if rows.layout.m > _HUGE else _FIRST, len(ATTEMPTS))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from delassus.contact.cones.layout import Layout
 from delassus.contact.large.rows import Array, Indices, Rows, groups_of
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 
 _ROWS: Final = 300
 """Rows from which on sparse equations are faster."""

@@ -1,7 +1,7 @@
 """Gauss–Seidel over many contacts: those that do not act on each other are solved at the same time.
 
-Contacts are coloured such that no two of a colour share a body (their block of G is zero). A sweep then is one step of
-NumPy for each colour: about a dozen for a pile of stones, whatever its size, and as many as there are contacts where
+Contacts are colored such that no two of a color share a body (their block of G is zero). A sweep then is one step of
+NumPy for each color: about a dozen for a pile of stones, whatever its size, and as many as there are contacts where
 all of them act on one robot. m² multiplications a sweep.
 """
 
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 def plan_sweep(rows: Rows) -> list[Step]:
-    """The steps of a sweep, in the order of the rows as far as colours allow it."""
+    """The steps of a sweep, in the order of the rows as far as colors allow it."""
     layout, G = rows.layout, rows.G
     starts = [*range(layout.scalars), *(at.start for at in layout.blocks)]
     coupled = np.abs(G).max(0) > _UNCOUPLED
@@ -104,7 +104,7 @@ def is_compiled(layout: Layout) -> bool:
     return not layout.scalars and not layout.torsional and layout.contacts <= max(SIZES)
 
 
-def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
+def sweep_repeatedly(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
     """Make so many sweeps of all problems that are open, and look at what came of them at the end alone."""
     live = best.open(budget)
     if not len(live):
@@ -128,17 +128,17 @@ def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
 @register_solver("sequential_impulses", needs={BATCH, SWEEP}, traced=False)
 def gauss_seidel(rows: Rows, best: Best, budget: Budget) -> None:
     """Sweep until problems are solved."""
-    _sweep_all(rows, best, budget, contact_update(rows.convex))
+    _sweep_relaxed(rows, best, budget, contact_update(rows.convex))
 
 
 @register_solver("bisection", needs={BATCH, SWEEP}, traced=False)
 def bisection(rows: Rows, best: Best, budget: Budget) -> None:
-    """The same with each contact solved exactly, and steps that get shorter."""
+    """Sweeps in which each contact is solved exactly, with steps that get shorter."""
     refuse_bisection(rows)
-    _sweep_all(rows, best, budget, contact_impulse, LEAST_RELAXATION)
+    _sweep_relaxed(rows, best, budget, contact_impulse, LEAST_RELAXATION)
 
 
-def _sweep_all(rows: Rows, best: Best, budget: Budget, rule: Update, least: float = 1.0) -> None:
+def _sweep_relaxed(rows: Rows, best: Best, budget: Budget, rule: Update, least: float = 1.0) -> None:
     """Sweep with a relaxation that falls from one to the least."""
     live = best.open(budget)
     some, impulse = rows[live], best.impulse[live].copy()

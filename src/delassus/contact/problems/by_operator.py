@@ -33,7 +33,7 @@ def solve_by_operator(
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
             begin = rows.scaled_impulse(np.broadcast_to(start, g.shape).reshape(rows.g.shape))
-            best.put(np.arange(len(rows.g)), Best.of(rows, rows.project(begin)))
+            best.replace_problems(np.arange(len(rows.g)), Best.of(rows, rows.project(begin)))
         find_solver(method, rows.capabilities, model).solve(rows, best, Budget(tolerance, iterations))
         moved = rows.velocity(best.impulse)
         velocity = rows.user_residual(moved)

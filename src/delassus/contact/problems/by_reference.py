@@ -34,10 +34,10 @@ def solve_by_reference(problem: ContactData, model: str, method: str, tolerance:
         factors = shape_of(layout, one.friction, one.torsional, one.rolling)
         asked = Scaled.of(layout, True, G, g, **numbers, compliance=one.compliance)
         found, iterations[k], contradictory = dual_impulses(asked, method, tolerance)
-        impulse[k] = asked.given(found, factors)
+        impulse[k] = asked.from_scaled(found, factors)
         velocity[k] = G @ impulse[k] + g + (0.0 if one.compliance is None else one.compliance * impulse[k])
         plain = Scaled.of(layout, True, G, g, **numbers)
-        left = plain.residual(plain.taken(impulse[k], factors), plain.taken_velocity(velocity[k], factors))
+        left = plain.residual(plain.to_scaled(impulse[k], factors), plain.to_scaled_velocity(velocity[k], factors))
         residuals[k] = plain.residual_given(left, factors)
         solved = asked.error(found, asked.velocity(found)) <= tolerance
         status[k] = Status.CONVERGED if solved else Status.INFEASIBLE if contradictory else Status.ITERATIONS

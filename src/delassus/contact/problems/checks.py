@@ -29,7 +29,7 @@ class ContactProblemError(BadArgument):
     """Numbers that do not make a contact problem."""
 
 
-class NoSuchProblem(ContactProblemError, IndexError):
+class ProblemIndexError(ContactProblemError, IndexError):
     """A problem that a batch has not; it ends a loop over one."""
 
     code = "index-out-of-range"
@@ -45,7 +45,7 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
     """The cones of a problem: those given, or contacts of three rows each."""
     if G.ndim < 2 or G.shape[-1] != G.shape[-2]:
         raise ContactProblemError(
-            f"G has shape {G.shape}; it is a square matrix (…, m, m), one row for each of g.", code="wrong-shape"
+            f"G has shape {G.shape}; it must be a square matrix (…, m, m), one row for each of g.", code="wrong-shape"
         )
     m = G.shape[-1]
     if g.ndim < 1 or g.shape[-1] != m:
@@ -63,7 +63,7 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
     cones = list(elements(cones)) if isinstance(cones, Iterable) else [cones, None]
     if not all(isinstance(cone, _CONES) for cone in cones):
         raise ContactProblemError(
-            f"cones has {cones[0]!r}; it is a list of cones, such as [dl.cones.Friction(), dl.cones.Free(2)].",
+            f"cones has {cones[0]!r}; it must be a list of cones, such as [dl.cones.Friction(), dl.cones.Free(2)].",
             code="wrong-type",
         )
     layout = Layout(tuple(cones))
@@ -77,7 +77,7 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
     return layout
 
 
-def spread(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] | None:
+def broadcast_rows(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] | None:
     """Numbers (…, count) from one for all or one for each; None where there is nothing that needs them."""
     if value is not None:
         value = numbers_in_range(name, value, _RANGES[name]) if name in _RANGES else real_array(name, value)
@@ -137,7 +137,8 @@ def check_matrix(G: NDArray[np.float64]) -> None:
     if np.any(asymmetry > _ASYMMETRY * size):
         at = int(np.argmax(asymmetry / np.where(size > 0.0, size, 1.0)))
         raise ContactProblemError(
-            f"G is not symmetric: {_which(finite, at)}entries differ by up to {asymmetry[at]:.3g}, of {size[at]:.3g}.",
+            f"G is not symmetric: {_describe_index(finite, at)}entries differ by up to {asymmetry[at]:.3g}, of "
+            f"{size[at]:.3g}.",
             code="not-symmetric",
         )
     values = np.linalg.eigvalsh(0.5 * (matrices + matrices.mT))
@@ -145,11 +146,12 @@ def check_matrix(G: NDArray[np.float64]) -> None:
     if np.any(values[:, 0] < -_INDEFINITE * largest):
         at = int(np.argmin(values[:, 0] / np.where(largest > 0.0, largest, 1.0)))
         raise ContactProblemError(
-            f"G is indefinite: {_which(finite, at)}its smallest eigenvalue is {values[at, 0]:.3g}, its largest "
+            f"G is indefinite: {_describe_index(finite, at)}its smallest eigenvalue is {values[at, 0]:.3g}, its "
+            "largest "
             f"{values[at, -1]:.3g}. J M⁻¹ Jᵀ has none below zero.",
             code="not-semidefinite",
         )
 
 
-def _which(finite: NDArray[np.bool_], at: int) -> str:
+def _describe_index(finite: NDArray[np.bool_], at: int) -> str:
     return f"in problem {int(np.flatnonzero(finite)[at])} of the batch, " if len(finite) > 1 else ""

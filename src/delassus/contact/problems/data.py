@@ -21,12 +21,12 @@ from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import (
     ContactFileError,
     ContactProblemError,
-    NoSuchProblem,
+    ProblemIndexError,
+    broadcast_rows,
     check_matrix,
     layout_of,
     not_negative,
     ordered,
-    spread,
 )
 from delassus.contact.problems.operators import operator_of
 from delassus.errors import short
@@ -46,7 +46,7 @@ class Bounds(NamedTuple):
     upper: Any = None
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields."""
+        """A copy with other values in some fields."""
         return self._replace(**changes)
 
 
@@ -106,12 +106,12 @@ class ContactData:
         g = real_array("g", g, form)
         layout = layout_of(G, g, cones)
         values = {
-            "friction": spread("friction", friction, layout.contacts, "contacts"),
-            "torsional": spread("torsional", torsional, layout.torsional, "contacts with torsional friction"),
-            "rolling": spread("rolling", rolling, layout.rolling, "contacts with rolling friction"),
-            "lower": spread("lower", lower, layout.intervals, "interval rows"),
-            "upper": spread("upper", upper, layout.intervals, "interval rows"),
-            "compliance": None if compliance is None else spread("compliance", compliance, layout.m, "rows"),
+            "friction": broadcast_rows("friction", friction, layout.contacts, "contacts"),
+            "torsional": broadcast_rows("torsional", torsional, layout.torsional, "contacts with torsional friction"),
+            "rolling": broadcast_rows("rolling", rolling, layout.rolling, "contacts with rolling friction"),
+            "lower": broadcast_rows("lower", lower, layout.intervals, "interval rows"),
+            "upper": broadcast_rows("upper", upper, layout.intervals, "interval rows"),
+            "compliance": None if compliance is None else broadcast_rows("compliance", compliance, layout.m, "rows"),
         }
         not_negative("compliance", values["compliance"])
         ordered(values["lower"], values["upper"])
@@ -163,7 +163,7 @@ class ContactData:
         try:
             np.broadcast_to(False, batch)[index]
         except (IndexError, TypeError, ValueError, OverflowError):
-            raise NoSuchProblem(f"there is no problem {short(repr(index))} in the batch {batch}.") from None
+            raise ProblemIndexError(f"there is no problem {short(repr(index))} in the batch {batch}.") from None
 
         rest: dict[str, Any] = {name: at(x, 1) for name, x in self.numbers.items()}
         return type(self)(at(self.G, 2), at(self.g, 1), self.layout.cones, **rest, check=False)

@@ -50,7 +50,7 @@ class DelassusOperator:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(…, m, m)."""
+        """The shape (…, m, m) of the matrices."""
         return (*np.shape(self.q)[:-1], self.mechanism.m, self.mechanism.m)
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.deprecated import OldName
 from delassus.common.outcomes import Outcome, summary_of_worst
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems import measures
@@ -54,12 +55,14 @@ class ContactSolution(Outcome):
         return np.abs(self.residuals).max(-1)
 
     @property
-    def corrected(self) -> Array:
+    def corrected_velocity(self) -> Array:
         """(…, m) σ + Γ(σ) [m/s], which is complementary to λ; of a convex model, σ itself."""
         convex = self.law in ("ccp", "relaxed")
         return (
             self.velocity if convex else self.velocity + measures.correction(self.problem, self.velocity, self.pyramid)
         )
+
+    corrected = OldName("corrected_velocity")
 
     @property
     def primal_violation(self) -> Array:
@@ -69,12 +72,12 @@ class ContactSolution(Outcome):
     @property
     def dual_violation(self) -> Array:
         """(…) by how much velocities σ + Γ leave the dual cones [m/s]."""
-        return measures.dual(self.problem, self.corrected, self.pyramid)
+        return measures.dual(self.problem, self.corrected_velocity, self.pyramid)
 
     @property
     def complementarity_violation(self) -> Array:
         """(…) the largest |λᵀ (σ + Γ)| of a cone [J]."""
-        return measures.complementarity(self.problem, self.impulse, self.corrected)
+        return measures.complementarity(self.problem, self.impulse, self.corrected_velocity)
 
     @property
     def dissipation(self) -> Array:

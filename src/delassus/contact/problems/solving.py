@@ -85,7 +85,7 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
     ways = (*first, method, "admm") if method == "auto" else (method,)
     results: Results | None = None
     if not problem.batch:  # one problem is mostly solved at once
-        results, ways = _solved(problem, arrays, model, ways[0], tolerance, iterations), ways[1:]
+        results, ways = _call_kernel(problem, arrays, model, ways[0], tolerance, iterations), ways[1:]
         if results[-1] != _UNSOLVED or not ways:
             impulse, velocity, residuals, made, status = results
             return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(made), as_integer(status))
@@ -132,7 +132,7 @@ def _solve_by(
     """Solve problems by a method or a plan; a plan goes on from the impulses of the attempt before."""
     if previous is not None and "start" in arrays:
         arrays["start"] = previous[0] if isinstance(way, tuple) else np.zeros_like(previous[0])
-    return _solved(problem, arrays, law, way, tolerance, iterations)
+    return _call_kernel(problem, arrays, law, way, tolerance, iterations)
 
 
 def _keep_better(old: Results, new: Results) -> Results:
@@ -142,7 +142,7 @@ def _keep_better(old: Results, new: Results) -> Results:
     return impulse, velocity, residual, old[3] + new[3], status
 
 
-def _solved(
+def _call_kernel(
     problem: ContactData, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
     """What the kernel gives, for a batch or for one problem."""
@@ -155,11 +155,13 @@ def _solved(
         G, g = numbers.pop("G"), numbers.pop("g")
         return solve_contacts(layout, G, g, **numbers, law=law, method=method)
     names = tuple(name for name in _ORDER if name in numbers)
-    found: tuple[NDArray[np.float64], ...] = _alone(layout, names, law, method)(*(numbers[name] for name in names))
+    found: tuple[NDArray[np.float64], ...] = _single_problem_kernel(layout, names, law, method)(
+        *(numbers[name] for name in names)
+    )
     return found
 
 
 @lru_cache(32)
-def _alone(layout: Layout, names: tuple[str, ...], law: str, method: str) -> Any:
+def _single_problem_kernel(layout: Layout, names: tuple[str, ...], law: str, method: str) -> Any:
     """A function of the arrays of one problem."""
     return solve_contacts.specialize(layout, inputs=names[2:], law=law, method=method)

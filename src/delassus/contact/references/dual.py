@@ -1,4 +1,4 @@
-"""The dual programme: the impulses that minimise ½ λᵀ (G + R) λ + gᵀ λ in their cones.
+"""The dual program: the impulses that minimize ½ λᵀ (G + R) λ + gᵀ λ in their cones.
 
 Its optimality conditions are those of the convex model "ccp", and without friction those of all models. Clarabel, an
 interior-point method, takes second-order cones; proxsuite, a proximal active-set method, problems without friction.

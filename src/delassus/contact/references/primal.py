@@ -1,4 +1,4 @@
-"""The primal programme: of all velocities that contacts allow, the nearest to the free one in kinetic energy.
+"""The primal program: of all velocities that contacts allow, the nearest to the free one in kinetic energy.
 
     min ½ (v - v_f)ᵀ M (v - v_f)  with  J v = 0 in free rows, J v ≥ 0 in half-lines, friction ‖σ_t‖ ≤ σ_n in contacts
 
@@ -42,12 +42,13 @@ def primal_impulses(
     """
     if not all(isinstance(cone, Free | Friction | NonNegative | Interval) for cone in elements(cones)):
         raise ConeError(
-            f"cones is {short(repr(cones))}; it is a list of cones, such as [dl.cones.Friction()].", code="wrong-type"
+            f"cones is {short(repr(cones))}; it must be a list of cones, such as [dl.cones.Friction()].",
+            code="wrong-type",
         )
     layout = Layout(elements(cones))
     if layout.rows(Interval) or layout.torsional:
         raise ConeError(
-            "the primal programme has free rows, half-lines and contacts of three rows, and no others.",
+            "the primal program has free rows, half-lines and contacts of three rows, and no others.",
             code="not-supported",
         )
     M, J, v_f = (real_array(name, x) for name, x in (("M", M), ("J", J), ("free_velocity", free_velocity)))
@@ -61,7 +62,7 @@ def primal_impulses(
     mu = real_array("friction", 0.0 if friction is None else friction)
     if mu.shape not in ((), (1,), (layout.contacts,)):
         raise ConeError(
-            f"friction has shape {mu.shape}; it is one number or one for each of {layout.contacts} contacts.",
+            f"friction has shape {mu.shape}; it must be one number or one for each of {layout.contacts} contacts.",
             code="wrong-shape",
         )
     mu = np.broadcast_to(mu, (layout.contacts,))

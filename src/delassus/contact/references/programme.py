@@ -1,4 +1,4 @@
-"""Convex programmes, min ½ xᵀ H x + hᵀ x with cones, and the packages that solve them, one at a time."""
+"""Convex programs, min ½ xᵀ H x + hᵀ x with cones, and the packages that solve them, one at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delassus.errors import BadArgument
 Array = NDArray[np.float64]
 
 _ATTEMPTS: Final = ((1e-14, 1e-12), (1e-13, 1e-10), (1e-12, 1e-10), (1e-12, 1e-8), (1e-10, 1e-8))
-"""Tolerances and regularisations of clarabel: a sharp one can fail on singular problems where a blunt one succeeds."""
+"""Tolerances and regularizations of clarabel: a sharp one can fail on singular problems where a blunt one succeeds."""
 
 
 @dataclass
@@ -84,11 +84,13 @@ def answers_of_clarabel(programme: Programme) -> Iterator[Answer]:
             iterative_refinement_max_iter=50,
         )
         unbounded = result.status in (statuses.DualInfeasible, statuses.AlmostDualInfeasible)
-        yield Answer(np.array(result.x), _split(programme, np.array(result.z)), int(result.iterations), unbounded)
+        yield Answer(
+            np.array(result.x), _split_multipliers(programme, np.array(result.z)), int(result.iterations), unbounded
+        )
 
 
 def answers_of_proxsuite(programme: Programme) -> Iterator[Answer]:
-    """The one answer of a programme without second-order cones."""
+    """The one answer of a program without second-order cones."""
     if programme.second_order:
         raise BadArgument(
             "proxsuite solves problems without friction; with friction, take method='clarabel'.", code="not-supported"
@@ -97,7 +99,7 @@ def answers_of_proxsuite(programme: Programme) -> Iterator[Answer]:
     bounds = (C, -d, np.full(len(d), np.inf))
     result = solve_by_proxsuite(programme.H, programme.h, (A, -b), bounds, tolerance=1e-12, iterations=10_000)
     unbounded = result.info.status == package("proxsuite").proxqp.QPSolverOutput.PROXQP_DUAL_INFEASIBLE
-    multipliers = _split(programme, -np.concatenate([result.y, result.z]))
+    multipliers = _split_multipliers(programme, -np.concatenate([result.y, result.z]))
     yield Answer(np.array(result.x), multipliers, int(result.info.iter), unbounded)
 
 
@@ -107,7 +109,7 @@ def _stack(programme: Programme, parts: list[tuple[Array, Array]]) -> tuple[Arra
     return A, np.concatenate([np.zeros(0), *(b for _, b in parts)])
 
 
-def _split(programme: Programme, multipliers: Array) -> list[Array]:
+def _split_multipliers(programme: Programme, multipliers: Array) -> list[Array]:
     """The multipliers of each part."""
     return np.split(multipliers, np.cumsum([len(b) for _, b in programme.parts])[:-1])
 

@@ -55,7 +55,7 @@ def admm_step(system: Any, solve: Callable[[Any], Any], last: Iterates, rho: Any
     """The iteration after so many; `solve` applies (G + η + ρ)⁻¹. Arrays are of one state, traced, or of a batch."""
     x, y, z = last
     alpha = np.where(count < RELAXED, RELAXATION, 1.0)
-    new = -solve(system.g + (system.corrected(z) - z) - ETA * x - rho * y - z)
+    new = -solve(system.g + (system.corrected_velocity(z) - z) - ETA * x - rho * y - z)
     further = y + alpha * (new - y)
     kept = system.project(further - z / rho)
     return Iterates(new, kept, z - rho * (further - kept))
@@ -95,7 +95,7 @@ def admm(system: Scaled, best: Best, budget: Budget) -> Best:
         iterates, _, change, best = while_loop(should_continue, step, start, FOREVER)
         return np.clip(power + STEP * change, 0.0, LARGEST_POWER), iterates, best
 
-    z = system.corrected(best.velocity)
+    z = system.corrected_velocity(best.velocity)
     start = (np.array(POWER), (best.impulse, best.impulse, z), tuple(best))
     *_, last = while_loop(lambda carry: Best(*carry[-1]).open(budget), one_penalty, start, FOREVER)
     return Best(*last)

@@ -27,13 +27,13 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
-from delassus.contact.solvers.progress import Best, Budget, repeated
+from delassus.contact.solvers.progress import Best, Budget, iterate
 from delassus.contact.solvers.registry import register_solver
 from delassus.contact.systems.protocol import SWEEP, SweptSystem
 from delassus.contact.systems.smooth import length
 from delassus.contact.systems.sweep import coulomb_step
 from delassus.errors import BadArgument
-from delassus.linalg.filtered import least_norm
+from delassus.linalg.filtered_system import least_norm
 
 _ANGLES: Final = numpy.pi * (numpy.arange(-8, 8) / 8.0) ** 3
 """Of the samples, from the direction in which the contact would stick: more of them where it almost does."""
@@ -61,7 +61,7 @@ def bisection(system: SweptSystem, best: Best, budget: Budget) -> Best:
         found = Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
         return (impulse, response, LEAST_RELAXATION + FALL * (relaxation - LEAST_RELAXATION)), best.or_better(found)
 
-    return repeated(step, (best.impulse, system.respond(best.impulse, best.velocity), np.array(1.0)), best, budget)
+    return iterate(step, (best.impulse, system.respond(best.impulse, best.velocity), np.array(1.0)), best, budget)
 
 
 def refuse_bisection(system: Any) -> None:
@@ -93,7 +93,7 @@ def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]
         return G[2, 2] + friction * (G[2, 0] * e[0] + G[2, 1] * e[1])
 
     def sliding(e: Any) -> Any:
-        """D σ_t."""
+        """The tangential velocity (2,) of the direction e, times D: D(e) σ_t."""
         return D(e) * alone[:2] - alone[2] * (friction * (G[:2, :2] @ e) + G[:2, 2])
 
     def across(e: Any) -> Any:

@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers.gauss_seidel import sweep_some
+from delassus.contact.solvers.gauss_seidel import sweep_repeatedly
 from delassus.contact.solvers.newton import ATTEMPTS, newton
-from delassus.contact.solvers.progress import Best, Budget, Found
+from delassus.contact.solvers.progress import Best, Budget, SolverResult
 from delassus.contact.solvers.registry import find_solver, register_solver
 from delassus.contact.systems.protocol import MATRIX, NEWTON, SWEEP
 from delassus.contact.systems.scaled import Scaled
@@ -33,9 +33,9 @@ _FIRST: Final = 4.0
 _LAST: Final = float(len(ATTEMPTS))
 
 
-def planned(problem: Scaled, best: Best, budget: Budget, plan: Any) -> Best:
+def follow_plan(problem: Scaled, best: Best, budget: Budget, plan: Any) -> Best:
     """So many sweeps, then attempts of Newton's method from one to another: three numbers that a call chooses."""
-    return newton(problem, sweep_some(problem, best, budget, plan[0]), budget, span=(plan[1], plan[2]))
+    return newton(problem, sweep_repeatedly(problem, best, budget, plan[0]), budget, span=(plan[1], plan[2]))
 
 
 def plans(m: int, warm: bool) -> tuple[tuple[float, float, float], ...]:
@@ -57,7 +57,7 @@ class _Round(NamedTuple):
 
 
 @register_solver("auto", needs={MATRIX, SWEEP, NEWTON})
-def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
+def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
     """Sweeps, then Newton's method with all of its attempts, and the closest answer where there is no solution.
 
     One loop of at most three rounds, of which most states make one, and one more without sweeps before them after a
@@ -78,7 +78,7 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
         )
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
         begun = Best.of(asked, np.where(second, 0.0, last.impulse), last.count)
-        begun = sweep_some(asked, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
+        begun = sweep_repeatedly(asked, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
         # The third round of rows that do not contradict each other goes on with attempts that have not been made.
         begin = np.where((rounds > 1.5) & ~np.any(shift != 0.0), _FIRST, 0.0)
         end = np.where(rounds < 0.0, 1.0, np.where(rounds < 1.5, _FIRST, _LAST))
@@ -98,7 +98,7 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
     # A warm start begins with a round that has no sweeps, which would lead away from it.
     start = _Round(np.zeros(m), np.array(-1.0 if budget.warm else 0.0), best)
     last: _Round = while_loop(goes_on, play, start, 4)
-    return Found(last.best, np.any(last.shift != 0.0))
+    return SolverResult(last.best, np.any(last.shift != 0.0))
 
 
 def sweeps_for(m: int) -> float:
@@ -111,8 +111,8 @@ def _allowed(shift: Any) -> Any:
     return np.where(np.any(shift != 0.0), 4.0 * _ROUGH, 0.0)
 
 
-def solve_by_name(problem: Scaled, best: Best, budget: Budget, method: str) -> Found:
+def solve_by_name(problem: Scaled, best: Best, budget: Budget, method: str) -> SolverResult:
     """By the registered solver of this name; most do not ask whether rows contradict each other."""
     law = "ccp" if problem.convex else "ncp"
     found = find_solver(method, problem.capabilities, law).solve(problem, best, budget)
-    return found if isinstance(found, Found) else Found(found, np.array(False))
+    return found if isinstance(found, SolverResult) else SolverResult(found, np.array(False))

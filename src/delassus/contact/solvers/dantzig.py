@@ -19,15 +19,15 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers.lemke import chosen
+from delassus.contact.solvers.lemke import select_row
 from delassus.contact.solvers.progress import FOREVER
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 
 _NEVER: Final = 1e100
 """Steps and bounds beyond are infinite."""
 
 
-class Driven(NamedTuple):
+class DantzigSolution(NamedTuple):
     """Impulses (m,), the number of pivots, and whether rows contradict each other."""
 
     impulse: Any
@@ -41,7 +41,7 @@ class _Drive(NamedTuple):
     Attributes:
         impulse: (m,).
         still: (m,) 1 for rows that stand still, else 0.
-        T: (m, m) see `swept`.
+        T: (m, m) see `pivot`.
         row: The row that is driven, -1 for none.
         over, never: 1 if no velocity is of the wrong sign any more, or if nothing ends the drive.
         pivots: How many have been made.
@@ -56,7 +56,7 @@ class _Drive(NamedTuple):
     pivots: Any
 
 
-def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Driven:
+def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> DantzigSolution:
     """Impulses (m,) in a box, complementary to σ = G λ + g.
 
     Args:
@@ -86,9 +86,11 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Dr
         row = np.where(row < 0.0, np.argmax(error) + 0.0, row)
         over = np.max(error) == 0.0
         here = places == row
-        speed = chosen(here, velocity)
+        speed = select_row(here, velocity)
         way = np.where(speed < 0.0, 1.0, -1.0)
-        response = way * chosen(here, T)  # T is symmetric but for signs: of the impulses that follow, and of velocities
+        response = way * select_row(
+            here, T
+        )  # T is symmetric but for signs: of the impulses that follow, and of velocities
         moves = np.where(here, way, np.where(still > 0.5, -response, 0.0))
         drifts = np.where(still > 0.5, 0.0, response)
         room = np.where(
@@ -116,7 +118,7 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Dr
         impulse = np.where(who & bounded, np.where(moves > 0.0, upper, lower), impulse)
         # A row that meets a bound while it stands still moves from now on; one that is stopped stands still.
         changes = ~never & ~(bounded & np.any(who & here))
-        T = np.where(changes, swept(T, who, np.where(bounded, -1.0, 1.0)), T)
+        T = np.where(changes, pivot(T, who, np.where(bounded, -1.0, 1.0)), T)
         still = np.where(who & changes, np.where(bounded, 0.0, 1.0), still)
         row = np.where(np.any(who & here), nobody, row)
         impulse, still, T, row = (
@@ -134,17 +136,17 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Dr
     for _ in range(2):  # what rounding has left of velocities that are zero
         left = np.where(still > 0.5, G @ impulse + g, 0.0)
         impulse = impulse + np.where(still > 0.5, T @ left, 0.0)
-    return Driven(np.minimum(np.maximum(impulse, lower), upper), last.pivots, last.never > 0.5)
+    return DantzigSolution(np.minimum(np.maximum(impulse, lower), upper), last.pivots, last.never > 0.5)
 
 
-def swept(T: Any, who: Any, way: Any) -> Any:
+def pivot(T: Any, who: Any, way: Any) -> Any:
     """The matrix after one row has changed sides.
 
     With A the rows that stand still and N the others, T_AA = -G_AA⁻¹, T_AN = G_AA⁻¹ G_AN = T_NAᵀ, and
     T_NN = G_NN - G_NA G_AA⁻¹ G_AN.
     """
-    row = chosen(who, T)
-    pivot = chosen(who, row)
+    row = select_row(who, T)
+    pivot = select_row(who, row)
     pivot = np.where(np.abs(pivot) > regularization() * regularization(), pivot, 1.0)
     share = row / pivot
     inner = T - row[:, None] * share[None, :]

@@ -47,12 +47,12 @@ def contact_derivatives(
         """P(λ - σ) - λ (m,), in the solvers' order and units."""
         given = rows._replace(friction=friction)
         problem = Scaled.of(layout, law == "ccp", G, g, *given)
-        scaled = problem.taken(impulse, shape_of(layout, *given.coefficients))
+        scaled = problem.to_scaled(impulse, shape_of(layout, *given.coefficients))
         return problem.smooth(scaled - problem.velocity(scaled), 0.0)[0] - scaled
 
     problem = Scaled.of(layout, law == "ccp", G, g, *rows)
     factors = shape_of(layout, *rows.coefficients)
-    scaled = problem.taken(impulse, factors)
+    scaled = problem.to_scaled(impulse, factors)
     _, jacobians = problem.smooth(scaled - problem.velocity(scaled), 0.0)
     K = problem.newton_matrix(jacobians)
     by_g = jacobian(gap, 1)(impulse, g, rows.friction)
@@ -60,5 +60,5 @@ def contact_derivatives(
     if layout.contacts:
         by_friction = jacobian(gap, 2)(impulse, g, rows.friction)
         sides += [by_friction[:, k] for k in range(layout.contacts)]
-    solved = [problem.given(x, factors) for x in solve_without_pivots(K, np.stack(sides, 1)).T]
+    solved = [problem.from_scaled(x, factors) for x in solve_without_pivots(K, np.stack(sides, 1)).T]
     return np.stack(solved[: layout.m], 1), np.stack(solved[layout.m :], 1)

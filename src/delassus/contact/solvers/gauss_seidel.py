@@ -13,7 +13,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers.progress import FOREVER, Best, Budget, repeated
+from delassus.contact.solvers.progress import FOREVER, Best, Budget, iterate
 from delassus.contact.solvers.registry import register_solver
 from delassus.contact.systems.protocol import SWEEP, SweptSystem
 
@@ -31,10 +31,10 @@ def gauss_seidel(system: SweptSystem, best: Best, budget: Budget) -> Best:
         velocity = system.velocity_of(response, impulse)
         return (impulse, response), Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
 
-    return repeated(step, (best.impulse, system.respond(best.impulse, best.velocity)), best, budget)
+    return iterate(step, (best.impulse, system.respond(best.impulse, best.velocity)), best, budget)
 
 
-def sweep_some(system: SweptSystem, best: Best, budget: Budget, sweeps: Any) -> Best:
+def sweep_repeatedly(system: SweptSystem, best: Best, budget: Budget, sweeps: Any) -> Best:
     """The result of so many sweeps, unless the best is good already; its error is computed at the end alone."""
     wanted = np.where(best.open(budget), sweeps, 0.0)
     impulse, response = repeat_sweeps(system, best.impulse, system.respond(best.impulse, best.velocity), wanted)

@@ -22,7 +22,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import trace_of
 from delassus.contact.solvers.progress import FOREVER
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 
 _NEVER: Final = 1e100
 """Ratios beyond belong to bounds that count as infinite."""
@@ -32,7 +32,7 @@ _SMALL: Final = 24
 """Variables up to which pivots are so few that rounding does not add up from one to the next."""
 
 
-class Pivoted(NamedTuple):
+class LemkeSolution(NamedTuple):
     """z (n,), zero or more, the number of pivots, and whether z0 has left, or nothing could: a ray."""
 
     z: Any
@@ -63,7 +63,7 @@ class _Tableau(NamedTuple):
     pivots: Any
 
 
-def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
+def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
     """The problem of M (n, n) and q (n,) with numbers about one.
 
     Args:
@@ -79,7 +79,7 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
     basis, row, enters = np.array(_places(n)), np.argmin(q / cover) + 0.0, np.array(2.0 * n)
     solved, ray, made = np.where(np.min(q) < 0.0, 0.0, 1.0), np.array(0.0), np.array(0.0)
 
-    def refined(T: Any, basis: Any, x: Any, right: Any) -> Any:
+    def refine(T: Any, basis: Any, x: Any, right: Any) -> Any:
         """x = B⁻¹ b with less of what rounding has done to B⁻¹: b - B x shows it."""
         w, z, z0 = _values(basis, x)
         return x + T[:, :n] @ (right - w + M @ z + z0 * cover)
@@ -90,16 +90,16 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
     def pivot(last: _Tableau) -> _Tableau:
         T, basis, row, column, enters = last.T, last.basis, last.row, last.column, last.enters
         here = _places(n) == row
-        taken = chosen(here, T) / chosen(here, column)
+        taken = select_row(here, T) / select_row(here, column)
         T = np.where(here[:, None], taken, T - column[:, None] * taken)
-        leaves, basis = chosen(here, basis), np.where(here, enters, basis)
+        leaves, basis = select_row(here, basis), np.where(here, enters, basis)
         solved = leaves == 2.0 * n
         enters = np.where(leaves < n, leaves + n, leaves - n)
         asked = _column(M, enters)
         column = T[:, :n] @ asked
         if n > _SMALL:
-            column = refined(T, basis, column, asked)
-            T = np.concatenate([T[:, :-1], refined(T, basis, T[:, -1], q)[:, None]], 1)
+            column = refine(T, basis, column, asked)
+            T = np.concatenate([T[:, :-1], refine(T, basis, T[:, -1], q)[:, None]], 1)
         row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, ties)
         ends = np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0)
         return _Tableau(T, basis, row, column, enters, *ends, last.pivots + 1.0)
@@ -107,19 +107,19 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
     start = _Tableau(rows, basis, row, -cover, enters, solved, ray, made)
     last: _Tableau = while_loop(goes_on, pivot, start, FOREVER)
     T, basis = last.T, last.basis
-    x = refined(T, basis, refined(T, basis, T[:, -1], q), q)
-    return Pivoted(np.maximum(_values(basis, x)[1], 0.0), last.pivots, last.solved > 0.5, last.ray > 0.5)
+    x = refine(T, basis, refine(T, basis, T[:, -1], q), q)
+    return LemkeSolution(np.maximum(_values(basis, x)[1], 0.0), last.pivots, last.solved > 0.5, last.ray > 0.5)
 
 
 def _column(M: Any, variable: Any) -> Any:
     """The column (n,) of w or z in w - M z - z0 d = q."""
     n = len(M)
-    of_z = chosen(_places(n) + n == variable, -M.T)
+    of_z = select_row(_places(n) + n == variable, -M.T)
     return np.where(variable < n, np.where(_places(n) == variable, 1.0, 0.0), of_z)
 
 
-def chosen(here: Any, rows: Any) -> Any:
-    """The one of some rows, or numbers, for which a truth value holds."""
+def select_row(here: Any, rows: Any) -> Any:
+    """The one of some rows, or numbers, for which a boolean holds."""
     if trace_of(here, rows) is None:
         return rows[int(numpy.argmax(here))]
     found = rows[0]

@@ -53,14 +53,14 @@ class Best(NamedTuple):
         return (self.error > budget.tolerance) & (self.count < budget.iterations)
 
 
-class Found(NamedTuple):
+class SolverResult(NamedTuple):
     """The best impulses, and whether they are those of rows that contradict each other."""
 
     best: Best
     contradictory: Any
 
 
-def started(problem: ContactSystem, start: Any) -> Best:
+def initial_best(problem: ContactSystem, start: Any) -> Best:
     """No impulses at all, or those to start from where they are better."""
     none = Best.of(problem, np.zeros(problem.layout.m))
     if start is None:
@@ -69,7 +69,7 @@ def started(problem: ContactSystem, start: Any) -> Best:
     return none.or_better(given)
 
 
-def repeated(step: Callable[[Any, Any], tuple[Any, Best]], held: Any, best: Best, budget: Budget) -> Best:
+def iterate(step: Callable[[Any, Any], tuple[Any, Best]], held: Any, best: Best, budget: Budget) -> Best:
     """`held, best = step(held, best)` while there is something to do."""
     last: Best
     _, last = while_loop(lambda carry: carry[1].open(budget), lambda carry: step(*carry), (held, best), FOREVER)

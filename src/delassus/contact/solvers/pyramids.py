@@ -21,7 +21,7 @@ from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.cones.pyramid import corners, project_pyramid
 from delassus.contact.systems.protocol import natural_residual
 from delassus.contact.systems.scaled import Scaled
-from delassus.linalg.filtered import least_norm
+from delassus.linalg.filtered_system import least_norm
 from delassus.linalg.schur import eliminate_rows
 
 
@@ -32,7 +32,7 @@ class Pyramids(NamedTuple):
     faces: int
     pyramid: str
 
-    def corrected(self, velocity: Any) -> Any:
+    def corrected_velocity(self, velocity: Any) -> Any:
         """σ + Γ(σ): on the normals, what the pyramid makes of friction · ‖σ_t‖, friction · max_k(-d_kᵀ σ_t)."""
         result, d = np.array(velocity), corners(self.faces, self.pyramid)
         for k, at in enumerate(self.scaled.layout.blocks):

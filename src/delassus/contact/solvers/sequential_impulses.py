@@ -52,9 +52,9 @@ def sequential_impulses(
     system = OnVelocities.of(layout, law == "ccp", J, MinvJt, v, rows)
     problem, factors = system.rows, shape_of(layout, *rows.coefficients)
     budget = Budget(1e-8 if tolerance is None else tolerance, 1000.0 if iterations is None else iterations)
-    impulse = np.zeros(layout.m) if start is None else problem.project(problem.taken(start, factors))
+    impulse = np.zeros(layout.m) if start is None else problem.project(problem.to_scaled(start, factors))
     best = gauss_seidel(system, Best.of(system, impulse), budget)
-    impulse = problem.given(best.impulse, factors)
+    impulse = problem.from_scaled(best.impulse, factors)
     moved = v + MinvJt @ impulse
     sigma = J @ moved if rows.compliance is None else J @ moved + rows.compliance * impulse
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(moved)) & np.isfinite(np.sum(sigma))

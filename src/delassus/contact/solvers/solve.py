@@ -13,9 +13,9 @@ from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.parameters import RowParameters
-from delassus.contact.solvers.choice import planned, solve_by_name
+from delassus.contact.solvers.choice import follow_plan, solve_by_name
 from delassus.contact.solvers.options import SolverInputs
-from delassus.contact.solvers.progress import Best, Budget, Found, started
+from delassus.contact.solvers.progress import Best, Budget, SolverResult, initial_best
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.errors import BadArgument
 from delassus.linalg.products import multiply
@@ -61,7 +61,7 @@ def solve_contacts(
     """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], iterations, and the number of a `Status`.
 
     Numbers are taken as they are: a negative friction counts as zero. With a plan it is followed, instead of a
-    method: see `planned`. Fields of `rows` and `solver` are keywords, too.
+    method: see `follow_plan`. Fields of `rows` and `solver` are keywords, too.
 
     >>> problem = dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5)
     >>> dl.contact.solve_contacts(problem.layout, problem.G, problem.g, friction=[0.5])[0].round(6)
@@ -74,13 +74,13 @@ def solve_contacts(
     factors = shape_of(layout, *rows.coefficients)
     most = 1000.0 if iterations is None else iterations
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
-    first = started(problem, None if start is None else problem.taken(start, factors))
+    first = initial_best(problem, None if start is None else problem.to_scaled(start, factors))
     if plan is None:
         found = solve_by_name(problem, first, budget, method)
     else:
-        found = Found(planned(problem, first, budget, plan), np.array(False))
+        found = SolverResult(follow_plan(problem, first, budget, plan), np.array(False))
     best = found.best
-    impulse = problem.given(best.impulse, factors)
+    impulse = problem.from_scaled(best.impulse, factors)
     velocity, residual = velocity_and_residual(layout, law, G, g, impulse, rows.cones, rows.compliance)
 
     # A number of G or g that is not finite shows in the velocities: zero times infinity is not a number.
@@ -91,7 +91,7 @@ def solve_contacts(
     # What rounding leaves of impulses that cancel each other cannot be less.
     rounding = _DIGITS * 2.0 ** -computing_in().digits * np.max(np.abs(best.impulse)) / np.min(problem.limit)
     imprecise = (status > 0.5) & (best.error <= rounding)
-    met = _met_but_for_rounding(problem, best, budget.tolerance, imprecise)
+    met = _is_met_to_rounding(problem, best, budget.tolerance, imprecise)
     status = np.where(imprecise, np.where(met, float(Status.CONVERGED), float(Status.PRECISION)), status)
     status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
@@ -107,11 +107,11 @@ def velocity_and_residual(
     """
     velocity = multiply(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)
     plain, factors = Scaled.of(layout, law == "ccp", G, g, *numbers), shape_of(layout, *numbers[:3])
-    taken, moving = plain.taken(impulse, factors), plain.taken_velocity(velocity, factors)
+    taken, moving = plain.to_scaled(impulse, factors), plain.to_scaled_velocity(velocity, factors)
     return velocity, plain.residual_given(plain.residual(taken, moving), factors)
 
 
-def _met_but_for_rounding(problem: Scaled, best: Best, tolerance: Any, needed: Any) -> Any:
+def _is_met_to_rounding(problem: Scaled, best: Best, tolerance: Any, needed: Any) -> Any:
     """Whether every row is met to the tolerance, but for the rounding of the impulses that move it, where needed.
 
     Heavy bodies on light ones have impulses whose effects cancel: Σ |G_rk λ_k| is what is rounded in row r. Rows that

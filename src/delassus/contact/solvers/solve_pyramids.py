@@ -54,11 +54,11 @@ def solve_pyramids(
     most = 1000.0 if solver.iterations is None else solver.iterations
     best, made, unsolvable = find_solver(method, PYRAMID_SYSTEM, "lcp").solve(problem, goal, most)
     error = problem.error(best)
-    impulse = problem.scaled.given(best, factors)
+    impulse = problem.scaled.from_scaled(best, factors)
     velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
     # Recomputed from what is returned, and with responses that compliance is no part of.
     plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, *rows.cones))
-    left = plain.residual(plain.scaled.taken(impulse, factors), plain.scaled.taken_velocity(velocity, factors))
+    left = plain.residual(plain.scaled.to_scaled(impulse, factors), plain.scaled.to_scaled_velocity(velocity, factors))
     residual = plain.scaled.residual_given(left, factors)
 
     known = [x for x in rows if x is not None]
@@ -118,7 +118,7 @@ def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
 
 @register_solver("dantzig", needs=PYRAMID_SYSTEM, laws=("lcp",))
 def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
-    """The same for problems without friction, whose contacts are half-lines with tangents that push nothing."""
+    """Solve problems without friction, whose contacts are half-lines with tangents without impulse."""
     scaled, layout = problem.scaled, problem.scaled.layout
     lower, upper = np.zeros(layout.m), np.full(layout.m, enormous())
     lower[: len(layout.rows(Free))] = -enormous()

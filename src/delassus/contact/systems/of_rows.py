@@ -33,9 +33,9 @@ class OfRows:
         """(m,) the residual that a row may have at a tolerance of one."""
         return self.rows.limit
 
-    def corrected(self, velocity: Any) -> Any:
+    def corrected_velocity(self, velocity: Any) -> Any:
         """σ + Γ(σ) (m,)."""
-        return self.rows.corrected(velocity)
+        return self.rows.corrected_velocity(velocity)
 
     def project(self, x: Any) -> Any:
         """The nearest impulses (m,)."""

@@ -49,17 +49,17 @@ class OnVelocities(OfRows):
 
     @property
     def friction(self) -> Any:
-        """(contacts,)."""
+        """Coefficients of friction (contacts,)."""
         return self.rows.friction
 
     @property
     def lower(self) -> Any:
-        """(intervals,)."""
+        """Lower bounds of impulses (intervals,)."""
         return self.rows.lower
 
     @property
     def upper(self) -> Any:
-        """(intervals,)."""
+        """Upper bounds of impulses (intervals,)."""
         return self.rows.upper
 
     @property
@@ -68,7 +68,7 @@ class OnVelocities(OfRows):
         return frozenset({TRACED, SWEEP})
 
     def velocity(self, impulse: Any) -> Any:
-        """σ (m,)."""
+        """The velocities σ (m,) of the rows."""
         return self.velocity_of(self.respond(impulse), impulse)
 
     def respond(self, impulse: Any, velocity: Any = None) -> Any:
@@ -76,14 +76,14 @@ class OnVelocities(OfRows):
         return self.v + self.towards @ impulse
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
-        """σ (m,)."""
-        return self.read(response, impulse, slice(None))
+        """The velocities σ (m,) of the rows, of a response."""
+        return self.row_velocities(response, impulse, slice(None))
 
-    def own(self, rows: Any) -> Any:
+    def diagonal_block(self, rows: Any) -> Any:
         """G of some rows among themselves."""
         return self.rows.G[rows, rows]
 
-    def read(self, response: Any, impulse: Any, rows: Any) -> Any:
+    def row_velocities(self, response: Any, impulse: Any, rows: Any) -> Any:
         """σ of some rows."""
         return self.J[rows] @ response + self.compliance[rows] * impulse[rows]
 

@@ -67,7 +67,7 @@ class ContactSystem(Protocol):
     def velocity(self, impulse: Any) -> Any:
         """σ = G λ + g (m,)."""
 
-    def corrected(self, velocity: Any) -> Any:
+    def corrected_velocity(self, velocity: Any) -> Any:
         """σ + Γ(σ) (m,)."""
 
     def project(self, x: Any) -> Any:
@@ -98,4 +98,4 @@ class SweptSystem(ContactSystem, Protocol):
 
 def natural_residual(system: Any, impulse: Any, velocity: Any) -> Any:
     """λ - P(λ - σ - Γ(σ)) (m,): zero for a solution and for nothing else."""
-    return impulse - system.project(impulse - system.corrected(velocity))
+    return impulse - system.project(impulse - system.corrected_velocity(velocity))

@@ -2,7 +2,7 @@
 
 Rows are put into the solvers' order and divided by √d, d the mean response tr(G_ii)/3 of a contact or the row's own
 G_ii: λ' = √d λ and σ' = σ/√d, so that every contact responds to its own impulse by about one. Masses of 10⁻³ and 10³ kg
-look alike then, and so do metres and millimetres. The cones stay what they are, since the rows of one contact share d.
+look alike then, and so do meters and millimeters. The cones stay what they are, since the rows of one contact share d.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.systems.protocol import MATRIX, NEWTON, SHIFT, SWEEP, TRACED, Update, natural_residual
-from delassus.contact.systems.smooth import Turned, coulomb, length, positive_part, second_order, slopes
+from delassus.contact.systems.smooth import RadialProjection, coulomb, length, positive_part, second_order, slopes
 from delassus.contact.systems.sweep import contact_update, sweep_rows, sweep_scalars
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 from delassus.linalg.lu import solve_without_pivots
 from delassus.linalg.products import multiply
 
@@ -122,18 +122,18 @@ class Scaled(NamedTuple):
 
     # --- from and to the user's rows ------------------------------------------------------------------------------
 
-    def taken(self, impulse: Any, factors: Any) -> Any:
+    def to_scaled(self, impulse: Any, factors: Any) -> Any:
         """Impulses (m,) in these units, from those of the user; `factors` as `shape_of` gives them."""
         order = list(self.layout.order)
         acts = factors[order] > 0.0  # a coefficient of zero: the row does nothing
         return np.where(acts, impulse[order] * self.root / np.where(acts, factors[order], 1.0), 0.0)
 
-    def given(self, scaled: Any, factors: Any) -> Any:
+    def from_scaled(self, scaled: Any, factors: Any) -> Any:
         """Impulses (m,) in the user's order and units."""
         back = numpy.argsort(self.layout.order)
         return (scaled / self.root)[back] * factors
 
-    def taken_velocity(self, velocity: Any, factors: Any) -> Any:
+    def to_scaled_velocity(self, velocity: Any, factors: Any) -> Any:
         """Velocities (m,) in these units, from those of the user."""
         return (velocity * factors)[list(self.layout.order)] / self.root
 
@@ -148,7 +148,7 @@ class Scaled(NamedTuple):
         """σ = G λ + g (m,)."""
         return multiply(self.G, impulse) + self.g
 
-    def corrected(self, velocity: Any) -> Any:
+    def corrected_velocity(self, velocity: Any) -> Any:
         """σ + Γ(σ): with friction · ‖σ_t‖ on the normals (de Saxcé), unless the problem is convex."""
         if self.convex:
             return velocity
@@ -160,8 +160,8 @@ class Scaled(NamedTuple):
 
     def project(self, x: Any) -> Any:
         """The nearest impulses (m,) that the cones allow."""
-        parts = [self._projected_scalars(x, 0.0)[0]] if self.layout.scalars else []
-        parts += self.by_contact(lambda x, mu: _applied(second_order, x, mu, 0.0)[0], x, self.friction)
+        parts = [self._project_scalars(x, 0.0)[0]] if self.layout.scalars else []
+        parts += self.by_contact(lambda x, mu: _apply_projection(second_order, x, mu, 0.0)[0], x, self.friction)
         return np.concatenate(parts)
 
     def residual(self, impulse: Any, velocity: Any) -> Any:
@@ -187,11 +187,11 @@ class Scaled(NamedTuple):
         """
         parts, jacobians = [], []
         if self.layout.scalars:
-            y, diagonal = self._projected_scalars(x, e)
+            y, diagonal = self._project_scalars(x, e)
             parts.append(y)
             jacobians.append(diagonal)
         kind = second_order if self.convex else coulomb
-        found = self.by_contact(lambda x, mu: _applied(kind, x, mu, e), x, self.friction)
+        found = self.by_contact(lambda x, mu: _apply_projection(kind, x, mu, e), x, self.friction)
         return np.concatenate([*parts, *(y for y, _ in found)]), [*jacobians, *(D for _, D in found)]
 
     # --- a matrix that is there -----------------------------------------------------------------------------------
@@ -206,14 +206,14 @@ class Scaled(NamedTuple):
         return self.velocity(impulse) if velocity is None else velocity
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
-        """σ (m,)."""
+        """The velocities σ (m,) of the rows, of a response."""
         return response
 
-    def own(self, rows: Any) -> Any:
+    def diagonal_block(self, rows: Any) -> Any:
         """G of some rows among themselves."""
         return self.G[rows, rows]
 
-    def read(self, response: Any, impulse: Any, rows: Any) -> Any:
+    def row_velocities(self, response: Any, impulse: Any, rows: Any) -> Any:
         """σ of some rows."""
         return response[rows]
 
@@ -266,7 +266,7 @@ class Scaled(NamedTuple):
             matrix[at, at] = matrix[at, at] + np.eye(len(D)) - kept * D
         return matrix + regularization() * np.eye(layout.m)
 
-    def _projected_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
+    def _project_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
         layout = self.layout
         free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
         y, slope = np.array(x[: layout.scalars]), np.ones(layout.scalars)
@@ -334,10 +334,10 @@ def _limit(layout: Layout, g: Any, root: Any) -> Any:
     return np.concatenate(found)
 
 
-def _applied(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
+def _apply_projection(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
     """A projection about the normal at x, the normal last, and its Jacobian."""
     t = length(x[:-1])
-    turned: Turned = kind(t, x[-1], friction, e)
+    turned: RadialProjection = kind(t, x[-1], friction, e)
     y = np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
     direction = x[:-1] * (1.0 / np.where(t > 0.0, t, 1.0))
     return y, slopes(turned, direction)

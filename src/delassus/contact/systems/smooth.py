@@ -22,7 +22,7 @@ def tiny() -> float:
     return 1e-150 if computing_in().name == "float64" else 1e-18
 
 
-class Turned(NamedTuple):
+class RadialProjection(NamedTuple):
     """A projection about the normal: y_t = share · x_t and y_n = h, with the slopes of f = share · t and of h."""
 
     share: Any
@@ -44,7 +44,7 @@ def positive_part(x: Any, e: Any) -> tuple[Any, Any]:
     return value, 0.5 + 0.5 * x * (root + np.abs(x)) * inverse
 
 
-def coulomb(t: Any, z: Any, friction: Any, e: Any) -> Turned:
+def coulomb(t: Any, z: Any, friction: Any, e: Any) -> RadialProjection:
     """The normal part onto its half-line, then the tangents onto the disk of radius friction · normal.
 
     Its fixed points obey Signorini's and Coulomb's laws (Alart, Curnier): a closed contact has σ_n = 0, and a sliding
@@ -57,10 +57,10 @@ def coulomb(t: Any, z: Any, friction: Any, e: Any) -> Turned:
     share = r * inverse
     f_t = share * (1.0 - t * q_x * inverse)
     f_z = t * r_z * (q + q_x * r) * inverse * inverse
-    return Turned(share, f_t, f_z, h, 0.0, h_z)
+    return RadialProjection(share, f_t, f_z, h, 0.0, h_z)
 
 
-def second_order(t: Any, z: Any, friction: Any, e: Any) -> Turned:
+def second_order(t: Any, z: Any, friction: Any, e: Any) -> RadialProjection:
     """The nearest point of the cone ‖t‖ ≤ friction · z.
 
     Along the cone's edge d = (friction, 1)/n and across it, x = a d + b c: inside, b > 0, nothing changes; beside the
@@ -75,10 +75,10 @@ def second_order(t: Any, z: Any, friction: Any, e: Any) -> Turned:
     f_t = (square * a_x + b_x) * narrow
     share = np.where(near, f_t, f / np.where(near, 1.0, t))
     f_z = friction * (a_x - b_x) * narrow
-    return Turned(share, f_t, f_z, a + friction * b, f_z, (a_x + square * b_x) * narrow)
+    return RadialProjection(share, f_t, f_z, a + friction * b, f_z, (a_x + square * b_x) * narrow)
 
 
-def slopes(turned: Turned, direction: Any) -> Any:
+def slopes(turned: RadialProjection, direction: Any) -> Any:
     """The Jacobian (k + 1, k + 1) of a projection about the normal; the direction (k,) is that of the tangents."""
     k = len(direction)
     along = direction[:, None] * direction[None, :]

@@ -2,8 +2,8 @@
 
 A contact: the normal impulse that stops the approach, then the tangential one that stops sliding, or as much of it as
 friction allows (for the convex model, one step of all three, projected onto the cone). What the change of an impulse
-does is the system's own: `push` adds it to the velocities of all rows, or to those of the bodies, `read` gives the
-velocity of some rows.
+does is the system's own: `push` adds it to the velocities of all rows, or to those of the bodies; `row_velocities`
+returns the velocities of some rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from delassus.contact.systems.protocol import Update
 from delassus.contact.systems.smooth import length, second_order, tiny
 
 
-class Coupled(Protocol):
+class CoupledRows(Protocol):
     """Rows with cones, how they respond to themselves, and how a change of some reaches the others."""
 
     @property
@@ -30,7 +30,7 @@ class Coupled(Protocol):
 
     @property
     def friction(self) -> Any:
-        """(contacts,)."""
+        """Coefficients of friction (contacts,)."""
 
     @property
     def lower(self) -> Any:
@@ -38,12 +38,12 @@ class Coupled(Protocol):
 
     @property
     def upper(self) -> Any:
-        """(intervals,)."""
+        """Upper bounds of impulses (intervals,)."""
 
-    def own(self, rows: Any) -> Any:
+    def diagonal_block(self, rows: Any) -> Any:
         """G of some rows among themselves: a number, or (k, k)."""
 
-    def read(self, response: Any, impulse: Any, rows: Any) -> Any:
+    def row_velocities(self, response: Any, impulse: Any, rows: Any) -> Any:
         """σ of some rows."""
 
     def push(self, response: Any, rows: Any, change: Any) -> Any:
@@ -51,25 +51,25 @@ class Coupled(Protocol):
 
 
 def sweep_rows(
-    system: Coupled, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None
+    system: CoupledRows, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None
 ) -> tuple[Any, Any]:
     """Impulses (m,) and the response after one pass over all rows, of which `update` solves a contact."""
     impulse, response = sweep_scalars(system, impulse, response, relaxation)
     update = update or contact_update(system.convex)
     for k, at in enumerate(system.layout.blocks):
-        velocity = system.read(response, impulse, at)
-        new = update(system.own(at), impulse[at], velocity, system.friction[k], relaxation)
+        velocity = system.row_velocities(response, impulse, at)
+        new = update(system.diagonal_block(at), impulse[at], velocity, system.friction[k], relaxation)
         response = system.push(response, at, new - impulse[at])
         impulse[at] = new
     return impulse, response
 
 
-def sweep_scalars(system: Coupled, impulse: Any, response: Any, relaxation: Any) -> tuple[Any, Any]:
-    """The same over the rows before the contacts alone."""
+def sweep_scalars(system: CoupledRows, impulse: Any, response: Any, relaxation: Any) -> tuple[Any, Any]:
+    """Sweep over the rows before the contacts only."""
     impulse, response = np.array(impulse), np.array(response)
     for k in range(system.layout.scalars):
-        velocity = system.read(response, impulse, k)
-        new = row_step(system, k, system.own(k), impulse[k], velocity, relaxation)
+        velocity = system.row_velocities(response, impulse, k)
+        new = row_step(system, k, system.diagonal_block(k), impulse[k], velocity, relaxation)
         response = system.push(response, k, new - impulse[k])
         impulse[k] = new
     return impulse, response
@@ -110,7 +110,7 @@ def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation:
 
 
 def coulomb_move(G: Any, steps: ContactSteps, impulse: Any, velocity: Any, friction: Any) -> Any:
-    """The same, where the steps are known."""
+    """The change of a contact's impulse, with known step lengths."""
     n = impulse.shape[-1] - 1
     normal = np.maximum(impulse[..., n] - velocity[..., n] * steps.normal, 0.0)
     sliding = velocity[..., :n] + G[..., :n, n] * (normal - impulse[..., n])[..., None]

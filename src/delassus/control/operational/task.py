@@ -15,6 +15,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import elements, positive_number
+from delassus.common.deprecated import OldName
 from delassus.common.names import find_by_pattern
 from delassus.common.types import Traced
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
@@ -246,6 +247,8 @@ class PostureTask(Task):
             chosen = find_by_pattern("joint", pattern, own, code="unknown-joint")
             found += [joint for joint in chosen if joint not in found]
         return found
+
+    chosen = OldName("selected_joints")
 
     def velocities(self, model: Model) -> list[int]:
         """The numbers of their velocities."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.contact.systems.smooth import Turned, second_order, slopes
+from delassus.contact.systems.smooth import RadialProjection, second_order, slopes
 from delassus.control.programmes.shape import ProgrammeShape
 
 PASSES: Final = 2
@@ -107,7 +107,7 @@ class Scaled(NamedTuple):
             m = self.shape.rows
             yield self.R[m + span.start : m + span.stop], np.eye(len(own)) - slopes(turned, direction)
 
-    def _rotate_cones(self, s: Any) -> Iterator[tuple[Any, tuple[Turned, Any]]]:
+    def _rotate_cones(self, s: Any) -> Iterator[tuple[Any, tuple[RadialProjection, Any]]]:
         for span in self.shape.spans:
             own = s[span]
             t = np.sqrt(np.sum(own[:-1] * own[:-1]))

@@ -224,8 +224,8 @@ class Sampling(Frozen):
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact
         # That of a simulation with other contacts is not known here.
-        if impulse.shape[-1] != scene.m + scene.na or contact.shape[-1] != scene.slots:
-            impulse, contact = np.zeros(scene.m + scene.na), np.arange(float(scene.slots))
+        if impulse.shape[-1] != scene.m + scene.na + scene.tally_size or contact.shape[-1] != scene.slots:
+            impulse, contact = np.zeros(scene.m + scene.na + scene.tally_size), np.arange(float(scene.slots))
         start = (q, v, some(impulse), some(contact), state.time, 0.0, 0.0)
         reduced, full = self._ahead
         attempts = (

@@ -59,7 +59,7 @@ def hull_tables(vertices: tuple[tuple[float, float, float], ...]) -> HullTables:
     hull = convex_hull(points)
     names = [int(np.argmin(np.sum((points - x) ** 2, 1))) for x in hull.points]  # quickhull sorts its points
     faces, around = [], [[] for _ in points]  # type: ignore[var-annotated]
-    for normal, members in merged_faces(hull, min(MERGE_HEIGHT, _MERGE_SHARE * extent)):
+    for normal, members in merge_faces(hull, min(MERGE_HEIGHT, _MERGE_SHARE * extent)):
         four = [names[k] for k in largest_four(hull.points, members, normal)]
         for k in members.tolist():
             around[names[k]].append(len(faces))
@@ -81,7 +81,7 @@ def _planes(hull: Hull) -> tuple[Array, Array]:
     return normals[first], np.sum(normals[first] * a[first], 1)
 
 
-def merged_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
+def merge_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
     """Faces of a hull, coplanar triangles merged, from those with the largest triangle on: outward normals (3,) and
     the numbers of their vertices."""
     x = hull.points[hull.triangles]

@@ -39,12 +39,12 @@ def mesh_hull(geometry: Geometry, hull_error: float | None = None) -> Hull:
     except (OSError, ValueError):
         mesh_vertices(geometry)  # says that the file is missing
         raise
-    return _simplified(geometry, hull_error, (status.st_mtime_ns, status.st_size))
+    return _simplify_cached(geometry, hull_error, (status.st_mtime_ns, status.st_size))
 
 
 @functools.lru_cache(maxsize=256)
-def _simplified(geometry: Geometry, hull_error: float | None, version: tuple[int, int]) -> Hull:
-    """The same, once for each version of a file."""
+def _simplify_cached(geometry: Geometry, hull_error: float | None, version: tuple[int, int]) -> Hull:
+    """The simplified mesh, computed once for each version of a file."""
     vertices = mesh_vertices(geometry)
     bound = hull_error
     if bound is None:

@@ -55,7 +55,7 @@ def choose_vertices(hull: HullTables, m: Any, height: Any) -> list[VertexTouch]:
 
 
 def choose_points(hull: Hull, m: Any, height: Any) -> list[VertexTouch]:
-    """The same of a hull whose vertices are data of a loop; numbers are those of the face and its corner."""
+    """Contact points of a hull whose vertices are data of a loop; numbers are those of the face and its corner."""
     lowest = hull.support(-m)
     quad, _, face = hull.face(-m)
     repeated, extent = np.array(False), np.max(hull.bounds()[1] - hull.bounds()[0])

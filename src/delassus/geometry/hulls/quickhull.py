@@ -65,7 +65,7 @@ class _Faces(NamedTuple):
         return cls(corners, normals, np.sum(normals * a, 1))
 
     def heights(self, x: Array) -> Array:
-        """(points, faces)."""
+        """The heights (points, faces) [m] of points above the planes of faces."""
         return x @ self.normals.T - self.offsets
 
 
@@ -222,7 +222,7 @@ def _distances_to_triangles(x: Array, triangles: Array) -> Array:
 
 
 def _flat_hull(points: Array, seed: Indices, bound: float, most: int) -> Hull:
-    """The same of points in a plane: a polygon grows by the point that is furthest beyond one of its edges."""
+    """The hull of points in a plane: a polygon grows by the point that is furthest beyond one of its edges."""
     a, b, c = points[seed]
     along = (b - a) / np.linalg.norm(b - a)
     normal = np.cross(b - a, c - a)

@@ -12,7 +12,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
-from delassus.geometry.hulls.ground_faces import largest_four, merged_faces
+from delassus.geometry.hulls.ground_faces import largest_four, merge_faces
 from delassus.geometry.hulls.quickhull import convex_hull
 
 _FACE_HEIGHT: Final = 2e-3
@@ -59,7 +59,7 @@ class Hull(NamedTuple):
         Without a table of faces, the corners are supports in four directions that are tilted by a few degrees.
         """
         if self.normals is None:
-            return self._tilted_supports(direction), direction, np.array(0.0)
+            return self._supports_of_tilts(direction), direction, np.array(0.0)
 
         def visit(best: tuple[Any, ...], face: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
             normal, quad, number = face
@@ -74,7 +74,7 @@ class Hull(NamedTuple):
         (_, normal, quad, number), _ = scan(visit, none, (self.normals, self.quads, numbers))
         return quad, normal, number
 
-    def _tilted_supports(self, direction: Any) -> Any:
+    def _supports_of_tilts(self, direction: Any) -> Any:
         size = np.abs(direction)
         least = np.where(size[0] <= np.minimum(size[1], size[2]), numpy.array([1.0, 0.0, 0.0]), 0.0)
         least = least + np.where(size[0] <= np.minimum(size[1], size[2]), 0.0, 1.0) * np.where(
@@ -101,7 +101,7 @@ def as_hull(size: Any) -> Hull:
 @lru_cache(maxsize=256)
 def _constant_hull(vertices: tuple[tuple[float, ...], ...]) -> Hull:
     hull = convex_hull(numpy.array(vertices, float))
-    faces = merged_faces(hull, _FACE_HEIGHT * float(numpy.ptp(hull.points, axis=0).max()))
+    faces = merge_faces(hull, _FACE_HEIGHT * float(numpy.ptp(hull.points, axis=0).max()))
     quads = []
     for normal, members in faces:
         four = largest_four(hull.points, members, normal)

@@ -58,7 +58,7 @@ _SIGNS: Final = numpy.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 
 
 class _Face(NamedTuple):
-    """A face of a box: its outward normal, two edges' directions, half their lengths, its centre, and its number."""
+    """A face of a box: its outward normal, two edges' directions, half their lengths, its center, and its number."""
 
     n: Any
     u: Any
@@ -182,7 +182,7 @@ def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: Any) -> tuple[Any, Any
     return np.where(rounded, length - rho, np.maximum(gap_a, gap_b)), n, rounded
 
 
-def _chosen(which: list[Any], values: list[Any]) -> Any:
+def _select(which: list[Any], values: list[Any]) -> Any:
     """The value whose condition holds; the last one if no other does."""
     found = values[-1]
     for condition, value in zip(reversed(which[:-1]), reversed(values[:-1]), strict=True):
@@ -193,10 +193,10 @@ def _chosen(which: list[Any], values: list[Any]) -> Any:
 def _face(R: Any, p: Any, h: Any, which: list[Any], signs: list[Any]) -> _Face:
     """The face on one of three axes, on the side that a sign says."""
     turns = [(k, (k + 1) % 3, (k + 2) % 3) for k in range(3)]
-    n = _chosen(which, [signs[k] * R[:, k] for k, _, _ in turns])
-    u, w = (_chosen(which, [R[:, turn[i]] for turn in turns]) for i in (1, 2))
-    deep, hu, hw = (_chosen(which, [np.array(h[turn[i]]) for turn in turns]) for i in (0, 1, 2))
-    number = _chosen(which, [2.0 * k + np.where(signs[k] > 0.0, 0.0, 1.0) for k in range(3)])
+    n = _select(which, [signs[k] * R[:, k] for k, _, _ in turns])
+    u, w = (_select(which, [R[:, turn[i]] for turn in turns]) for i in (1, 2))
+    deep, hu, hw = (_select(which, [np.array(h[turn[i]]) for turn in turns]) for i in (0, 1, 2))
+    number = _select(which, [2.0 * k + np.where(signs[k] > 0.0, 0.0, 1.0) for k in range(3)])
     return _Face(n, u, w, hu, hw, p + deep * n, number)
 
 
@@ -213,10 +213,10 @@ def _nearest_face(
     signs = [np.where(across[k] < 0.0, -1.0, 1.0) for k in range(3)]
     normals = [signs[k] * R[:, k] for k in range(3)]
     rest = [tuple(k for k in range(3) if k != best) for best in range(3)]
-    one, two = (_chosen(which, [gaps[pair[i]] for pair in rest]) for i in (0, 1))
-    others = [_chosen(which, [normals[pair[i]] for pair in rest]) for i in (0, 1)]
+    one, two = (_select(which, [gaps[pair[i]] for pair in rest]) for i in (0, 1))
+    others = [_select(which, [normals[pair[i]] for pair in rest]) for i in (0, 1)]
     following = np.where(two > one, others[1], others[0]), np.maximum(one, two)
-    return _face(R, p, h, which, signs), _chosen(which, gaps), following
+    return _face(R, p, h, which, signs), _select(which, gaps), following
 
 
 def _facing(R: Any, p: Any, h: Any, n: Any) -> _Face:
@@ -255,7 +255,7 @@ def _polygon(
         found.append((within, np.stack([x * face.hu, y * face.hw, height])))
     for k in range(4):
         start, end = corners[k], corners[(k + 1) % 4]
-        found += _clipped(start, end - start, wide)
+        found += _clip_edge(start, end - start, wide)
     origin = face.center
     rounded, normal, gap = edge
     n = np.where(rounded, axes @ normal, numpy.array([0.0, 0.0, 1.0]))
@@ -266,7 +266,7 @@ def _polygon(
     return [(active, at @ n + more, origin + axes.T @ at) for active, at in found]
 
 
-def _clipped(start: Any, way: Any, wide: Any) -> list[tuple[Any, Any]]:
+def _clip_edge(start: Any, way: Any, wide: Any) -> list[tuple[Any, Any]]:
     """Where an edge, start + λ way for λ from 0 to 1, comes in above a face and leaves it."""
     begin, end = np.array(0.0), np.array(1.0)
     for k in range(2):

@@ -12,7 +12,7 @@ Bodies that touch: A is moved away along n until they are apart by ε, and v is 
 
     x = n (ε - s(n)),    v = the nearest point of W + x,    n ← v/|v|.
 
-Since |v| ≥ ε, s(n) grows with every round, by up to |v| - ε: a maximisation of a convex function over the polar of W by
+Since |v| ≥ ε, s(n) grows with every round, by up to |v| - ε: a maximization of a convex function over the polar of W by
 linear approximation (Frank and Wolfe). On flat parts of W it ends after one round; on parts with a radius of curvature
 R at a depth d, it converges by (d + ε)/(R + ε) a round. Support points stay from round to round, as W does, and n is as
 exact as rounding is beside ε, however small the gap.
@@ -38,7 +38,7 @@ from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.registry import Core
 
 _SUPPORTS: Final = 500
-"""Support points of one maximisation at most."""
+"""Support points of one maximization at most."""
 
 _RAYS: Final = 256
 """For bodies that are deep in each other."""
@@ -47,7 +47,7 @@ _REFINED: Final = 8
 """Of the normals that rays find."""
 
 _NEARBY: Final = 8
-"""Starts around the best normal, whose neighbours may be narrower than rays are apart."""
+"""Starts around the best normal, whose neighbors may be narrower than rays are apart."""
 
 _TILT: Final = 0.15
 """Of these starts [rad], at most."""

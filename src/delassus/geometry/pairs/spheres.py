@@ -1,4 +1,4 @@
-"""A ball against every body with a distance field: the gap is that of its centre less the radius."""
+"""A ball against every body with a distance field: the gap is that of its center less the radius."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delassus.geometry.shapes.registry import SHAPES, Placed, ShapeKind, Touch
 
 
 def ball_touch(kind: ShapeKind, other: Placed, center: Any, radius: float) -> Touch:
-    """Of a ball (centre (3,), radius [m]) with a placed shape."""
+    """Of a ball (center (3,), radius [m]) with a placed shape."""
     gap, normal = kind.distance(other, center)
     return Touch(gap - radius, center - radius * normal, normal)
 

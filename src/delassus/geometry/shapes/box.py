@@ -42,7 +42,7 @@ class Box(ShapeKind):
         return distance_from_sides(np.abs(local) - 0.5 * lengths(body.size), [side[k] * body.R[:, k] for k in range(3)])
 
     def support(self, body: Placed, direction: Any) -> Any:
-        """A corner."""
+        """The support point in a direction: a corner."""
         return body.at(np.where(body.R.T @ direction < 0.0, -0.5, 0.5) * lengths(body.size))
 
     def core(self, body: Placed) -> Core:
@@ -72,7 +72,7 @@ class Box(ShapeKind):
         return Facet(corners, side * normal, axis, number)
 
     def outline(self, size: Any) -> Array:
-        """Its corners."""
+        """The points that are drawn: the corners."""
         return corners(size)
 
     def faces(self, size: Any) -> Array:
@@ -93,6 +93,6 @@ def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
 
 
 def corners(size: Any) -> Any:
-    """(8, 3)."""
+    """The corners (8, 3) [m] of a box."""
     signs = numpy.array(numpy.meshgrid(*[(0.5, -0.5)] * 3, indexing="ij")).reshape(3, 8).T
     return signs * lengths(size)

@@ -63,7 +63,7 @@ class Capsule(ShapeKind):
         return body.p + side * axis + radius * direction / norm(direction)
 
     def core(self, body: Placed) -> Core:
-        """Its axis."""
+        """The core of the rounded shape: the segment of its axis."""
         radius, length = body.size
         return Core(body.p, np.stack([np.array(0.0), np.array(0.0), np.array(0.5 * length)]), radius, numpy.inf)
 
@@ -73,7 +73,7 @@ class Capsule(ShapeKind):
         return body.p + np.where(axis @ direction < 0.0, -0.5, 0.5) * body.size[1] * axis
 
     def facet(self, body: Placed, direction: Any) -> Facet:
-        """Its axis."""
+        """The facet in a direction: the segment of its axis."""
         return Facet(np.stack(list(axis_ends(body))), direction, body.R[:, 2], np.array(0.0))
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
@@ -88,6 +88,6 @@ class Capsule(ShapeKind):
 
 
 def axis_ends(body: Placed) -> Iterator[Any]:
-    """The centres (3,) of the balls at both ends of a capsule, the upper one first."""
+    """The centers (3,) of the balls at both ends of a capsule, the upper one first."""
     for z in (0.5 * body.size[1], -0.5 * body.size[1]):
         yield body.p + z * body.R[:, 2]

@@ -111,7 +111,7 @@ class Cylinder(ShapeKind):
         return Facet(np.stack(corners), normal, axis, np.where(lid, np.where(side > 0.0, 1.0, 2.0), 0.0))
 
     def outline(self, size: Any) -> Array:
-        """Both rims."""
+        """The points that are drawn: both rims."""
         (radius, length), turn = size, numpy.linspace(0.0, 2.0 * math.pi, 32, endpoint=False)
         ring = numpy.stack([radius * numpy.cos(turn), radius * numpy.sin(turn), numpy.zeros(32)], -1)
         return numpy.concatenate([ring + numpy.array((0.0, 0.0, z)) for z in (-0.5 * length, 0.5 * length)])

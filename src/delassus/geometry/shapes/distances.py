@@ -20,7 +20,7 @@ def norm(x: Any) -> Any:
 
 
 def distance_from_ball(x: Any, center: Any, radius: Any, at_center: Any) -> tuple[Any, Any]:
-    """How far a point is outside of a ball, and the direction away from its centre; `at_center` if it is there."""
+    """How far a point is outside of a ball, and the direction away from its center; `at_center` if it is there."""
     away = x - center
     far = norm(away)
     return far - radius, np.where(far > TINY, away / np.maximum(far, TINY), at_center)

@@ -87,7 +87,7 @@ class Mesh(ShapeKind):
         return ()
 
     def outline(self, size: Any) -> Array:
-        """Its vertices."""
+        """The points that are drawn: the vertices."""
         return numpy.array(size)
 
 

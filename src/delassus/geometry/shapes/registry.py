@@ -1,7 +1,7 @@
 """The table of shapes: one entry for each, registered in the file of the shape.
 
 A shape knows nothing of robots. It has a size, the numbers that describe it, and where it matters a placement: the
-rotation R from its axes to the world's, and its centre p. The rest of the package reads the table:
+rotation R from its axes to the world's, and its center p. The rest of the package reads the table:
 
     simulation    candidates on the ground, which of them roll, what the checks of a scene have to know
     pairs         distance fields and supports
@@ -30,7 +30,7 @@ Array = NDArray[numpy.float64]
 class Touch(NamedTuple):
     """A gap [m], the point (3,) [m] of the body and the normal (3,) of what it touches, in the world.
 
-    `feature` is a whole number, equal while the same features of both shapes touch: warm starts are matched by it.
+    `feature` is an integer, equal while the same features of both shapes touch: warm starts are matched by it.
     """
 
     gap: Any
@@ -40,7 +40,7 @@ class Touch(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A shape in the world: its rotation (3, 3), its centre (3,) [m], and its size.
+    """A shape in the world: its rotation (3, 3), its center (3,) [m], and its size.
 
     Sizes are lengths [m]: the radius of a sphere; the radius and the length of a cylinder or capsule, without its caps;
     the edges of a box; the half-axes of an ellipsoid; the vertices (n, 3) of a mesh. A plane has none.

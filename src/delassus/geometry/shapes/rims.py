@@ -24,7 +24,7 @@ RIM_POINTS: Final = 2
 """Contacts of a rim with faces at most: a wheel in a groove."""
 
 _REACH: Final = 1.1
-"""Of the radius: how far from the centre, across, the ground is looked at."""
+"""Of the radius: how far from the center, across, the ground is looked at."""
 
 _UPRIGHT: Final = 1e-9
 """The part of a normal across the axis below which all points of a rim are as low as each other."""
@@ -46,7 +46,7 @@ class _Lowest(NamedTuple):
 
 
 def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> list[Touch]:
-    """The least gaps of a rim with centre (3,), axis (3,) and a known radius [m] above faces of a height field."""
+    """The least gaps of a rim with center (3,), axis (3,) and a known radius [m] above faces of a height field."""
     grid, reach = field.field, _REACH * radius
     count = math.ceil(2.0 * reach / grid.spacing) + 1
     first = [np.floor((center[k] - reach - grid.origin[k]) / grid.spacing) for k in range(2)]
@@ -71,7 +71,7 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
             gap = (x[2] - a - rises[0] * s - rises[1] * t) * n[2]
             gap = np.where(above & (size > _UPRIGHT), gap, _FAR)
             feature = 2.0 * (i * float(grid.columns) + j) + float(number)
-            best = _inserted(best, _Lowest(gap, x, n, feature), radius)
+            best = _insert_minimum(best, _Lowest(gap, x, n, feature), radius)
         return best, None
 
     shifts = numpy.array([(u, v) for u in range(count) for v in range(count)], float)
@@ -81,7 +81,7 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
     return [Touch(np.where(gap > 0.5 * _FAR, away, gap), *rest) for gap, *rest in lowest]
 
 
-def _inserted(best: tuple[_Lowest, ...], other: _Lowest, radius: float) -> tuple[_Lowest, ...]:
+def _insert_minimum(best: tuple[_Lowest, ...], other: _Lowest, radius: float) -> tuple[_Lowest, ...]:
     """The least gaps with another one among them, unless it is one of them, seen from two triangles."""
     for one in best:
         same = norm(one.point - other.point) < _ROUNDING * radius

@@ -31,11 +31,11 @@ class Sphere(ShapeKind):
         return (True,) * round_points(on_field)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """Its lowest point: the gap is that of its centre less the radius."""
+        """Its lowest point: the gap is that of its center less the radius."""
         return round_touches(RoundBody(body.p, ball_halves(body.size[0])), surface, on_field)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
-        """From the centre less the radius; the centre itself is left upwards."""
+        """From the center less the radius; the center itself is left upwards."""
         return distance_from_ball(x, body.p, body.size[0], np.array((0.0, 0.0, 1.0)))
 
     def support(self, body: Placed, direction: Any) -> Any:
@@ -43,11 +43,11 @@ class Sphere(ShapeKind):
         return body.p + body.size[0] * direction / norm(direction)
 
     def core(self, body: Placed) -> Core:
-        """Its centre."""
+        """The core of the rounded shape: the center."""
         return Core(body.p, np.zeros(3), body.size[0], numpy.inf)
 
     def core_support(self, body: Placed, direction: Any) -> Any:
-        """Its centre."""
+        """The support point of the core: the center."""
         return body.p
 
     def outline(self, size: Any) -> Array:

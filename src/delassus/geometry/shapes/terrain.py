@@ -40,7 +40,7 @@ TERRAIN_POINTS: Final = 5
 """Contacts of a shape with vertices and edges of a height field at most."""
 
 _REACH: Final = 1.1
-"""Of a shape's radius: how far from its centre, across, the ground is looked at."""
+"""Of a shape's radius: how far from its center, across, the ground is looked at."""
 
 _SKIN: Final = 2e-6
 """Added to gaps [m]: a box on level ground stands on its corners, and not on every point of the grid below it."""
@@ -61,7 +61,7 @@ _NEIGHBOURS: Final = ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.
 """Of a point of the grid, along x, y and the diagonal: edges to the first three are its own."""
 
 _BESIDE: Final = ((2, 4), (2, 3), (0, 1))
-"""Of these three edges, the neighbours that are the other corners of the triangles beside them."""
+"""Of these three edges, the neighbors that are the other corners of the triangles beside them."""
 
 _LEVEL: Final = 0.01
 """The slope of surfaces that count as parallel."""
@@ -79,7 +79,7 @@ class ConvexBody(NamedTuple):
     Attributes:
         distance: From points, a convex function.
         center: (3,) [m].
-        radius: Of the ball around the centre that contains it [m], known while a kernel is traced.
+        radius: Of the ball around the center that contains it [m], known while a kernel is traced.
         lowest: The height [m] of its lowest point.
         counts: Whether a point (3,) of the terrain is one that other contacts do not stand for; None for all.
     """
@@ -135,7 +135,7 @@ def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
 
 
 def convex_touches(surface: Surface, body: ConvexBody) -> list[Touch]:
-    """The same with any ground: a plane has no vertices, and these contacts are not there."""
+    """Contacts with any ground: a plane has no vertices, so these contacts do not exist there."""
     if isinstance(surface, HeightField):
         return terrain_touches(surface, body)
     height, normal = surface(body.center)
@@ -180,7 +180,7 @@ def _with_minima_around(
 ) -> tuple[_Minimum, ...]:
     """The least minima with those on a point (3,) of the grid and inside of its edges among them."""
     gap, normal = body.distance(x)
-    here = _Minimum(_counted(body, gap, x, normal, around), x, normal, number)
+    here = _Minimum(_gap_if_minimum(body, gap, x, normal, around), x, normal, number)
     best = _with_minimum(best, here, body.center)
 
     def visit(best: Any, edge: Any) -> Any:
@@ -194,7 +194,7 @@ def _with_minima_around(
 
         def add(best: Any) -> Any:
             depth, point, way = _minimum_on_edge(body, x, along, left, right)
-            depth = _counted(body, depth, point, way, [one, other])
+            depth = _gap_if_minimum(body, depth, point, way, [one, other])
             return _with_minimum(best, _Minimum(depth, point, way, feature), body.center)
 
         return cond(inside, add, best, best), None
@@ -217,7 +217,7 @@ def _minimum_on_edge(body: ConvexBody, x: Any, along: Any, left: _Bracket, right
     """The gap, the point (3,) and the normal (3,) of the minimum between two sides of it."""
     least = _LEAST * np.sqrt(along @ along)
 
-    def cut(sides: Any, _: Any) -> Any:
+    def clip_side(sides: Any, _: Any) -> Any:
         left, right, *_ = sides
         rise = right.slope - left.slope
         share = (left.gap - right.gap + right.slope * right.share - left.slope * left.share) / np.maximum(rise, least)
@@ -229,7 +229,7 @@ def _minimum_on_edge(body: ConvexBody, x: Any, along: Any, left: _Bracket, right
         right = _Bracket(*(np.where(falls, old, new) for new, old in zip(here, right, strict=True)))
         return (left, right, share, gap), None
 
-    (left, right, share, gap), _ = scan(cut, (left, right, left.share, left.gap), numpy.zeros(_TANGENTS))
+    (left, right, share, gap), _ = scan(clip_side, (left, right, left.share, left.gap), numpy.zeros(_TANGENTS))
     weight = np.clip(right.slope / np.maximum(right.slope - left.slope, least), 0.0, 1.0)
     mean = weight * left.normal + (1.0 - weight) * right.normal
     size = np.sqrt(mean @ mean)
@@ -238,7 +238,7 @@ def _minimum_on_edge(body: ConvexBody, x: Any, along: Any, left: _Bracket, right
     return np.where(gap < 0.0, gap / size, gap), point, mean / size
 
 
-def _counted(body: ConvexBody, gap: Any, point: Any, normal: Any, others: list[Any]) -> Any:
+def _gap_if_minimum(body: ConvexBody, gap: Any, point: Any, normal: Any, others: list[Any]) -> Any:
     """The gap of a point of the terrain, large if it is no minimum on triangles with `others` as corners."""
     counts = np.array(True) if body.counts is None else body.counts(point)
     for corner in others:

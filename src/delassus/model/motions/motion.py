@@ -81,7 +81,9 @@ class JointMotion:
 
     def moves(self, x: Sequence[Any], pitch: Traced) -> tuple[Move, ...]:
         """How coordinates x (nq,) move the frame, from the moved frame to the one at rest; pitch [m/rad]."""
-        raise NotImplementedError(f"the motion {self.name!r} does not say how it moves: write its method `moves`.")
+        raise NotImplementedError(
+            f"the motion {self.name!r} does not define how it moves: implement its method `moves`."
+        )
 
     def subspace(self, pitch: Traced) -> NDArray[Any]:
         """The motion subspace S (6, nv) in the moving frame: the spatial velocity is S v."""

@@ -1,7 +1,7 @@
 """Shapes, equality constraints, actuators and tendons of a compiled MuJoCo model.
 
 A shape that can collide has the role "collision", others are "visual". Ellipsoids have three half-axes; planes, across
-z of their frame, half their lengths along x and y, zero if they have no end. MuJoCo moves a mesh to its centre of mass;
+z of their frame, half their lengths along x and y, zero if they have no end. MuJoCo moves a mesh to its center of mass;
 its placement here is that of the file's own frame again.
 """
 
@@ -21,7 +21,7 @@ from delassus.model.readers.mjcf_names import MjcfNames, text_at
 from delassus.model.readers.mjcf_tree import BALL, FREE, MjcfTree, placement
 from delassus.model.transmission import CARRIED, PULLEY, STATELESS, WRAP, Actuator, Tendon
 
-_GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default colour, which gives way to that of a material
+_GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default color, which gives way to that of a material
 _CONNECT, _WELD, _JOINT, _TENDON = range(4)  # mjtEq
 _SITE = 6  # mjOBJ_SITE
 WRAP_JOINT, _WRAP_PULLEY, WRAP_SITE = 1, 2, 3  # mjtWrap
@@ -131,7 +131,7 @@ def _anchor(name: str, number: str, taken: set[str]) -> str:
 
 
 def free_name(frame: str, taken: set[str]) -> str:
-    """A name for a frame that is not taken; it is from then on."""
+    """A free name for a frame, which is reserved from then on."""
     while frame in taken:
         frame += "_anchor"
     taken.add(frame)

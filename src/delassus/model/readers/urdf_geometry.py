@@ -101,7 +101,7 @@ class Shapes:
 
 
 def _colors(robot: Element) -> dict[str, tuple[float, ...]]:
-    """Colours (red, green, blue, alpha) by the name of their material, wherever in the file it is first given one."""
+    """Colors (red, green, blue, alpha) by the name of their material, wherever in the file it is first given one."""
     found: dict[str, tuple[float, ...]] = {}
     visuals = [visual for link in robot.all("link") for visual in link.all("visual")]
     for owner in (robot, *visuals):

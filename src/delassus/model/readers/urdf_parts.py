@@ -100,7 +100,7 @@ def joint_kind(joint: Element) -> JointKind | None:
     kind = joint.get("type")
     if kind not in JOINT_TYPES:
         raise joint.error(
-            f"the joint type {short(kind or '')!r} is unknown; it is one of {', '.join(JOINT_TYPES)}.",
+            f"the joint type {short(kind or '')!r} is unknown; it must be one of {', '.join(JOINT_TYPES)}.",
             code="unknown-option",
         )
     if kind == "fixed":

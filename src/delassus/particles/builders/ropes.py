@@ -171,7 +171,9 @@ def ribbon(
     along = middle[-1] - middle[0]
     across = np.cross([0.0, 0.0, 1.0], along)
     if not np.linalg.norm(along) > 0.0:
-        raise ParticlesError(f"a ribbon begins and ends at {start!r}: it has a length.", code="degenerate-element")
+        raise ParticlesError(
+            f"a ribbon begins and ends at {start!r}; its length must not be zero.", code="degenerate-element"
+        )
     if not np.linalg.norm(across) > 1e-12 * np.linalg.norm(along):
         across = np.array([0.0, 1.0, 0.0])
     across = 0.5 * width * across / np.linalg.norm(across)

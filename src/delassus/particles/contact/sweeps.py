@@ -49,7 +49,7 @@ def sweep_to_tolerance(
     system = operator.system
     if system.stiff is not None or len(system.R):
         raise SweepError(
-            "sequential impulses of contacts alone need particles that elements do not tie together: take the method "
+            "sequential impulses of contacts alone need particles that no elements connect: use the method "
             "'sequential_impulses' for both, or the contact method 'admm'.",
             code="not-supported",
         )

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.differentiation.derivatives import jacobian
-from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.compiler.graph.program import Program
 from delassus.errors import BadArgument
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import BadArgument
+from delassus.errors import BadArgument, warn
 from delassus.geometry.batched import distances_from
 
 Array = NDArray[np.float64]
@@ -28,6 +28,26 @@ class Obstacle(Protocol):
 
     def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """The gaps (…) and normals (…, 3) of points (…, 3)."""
+
+
+@dataclass(frozen=True)
+class _OldObstacle:
+    """An obstacle whose method has the old name, `touched`."""
+
+    obstacle: Any
+
+    def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
+        """The gaps (…) and normals (…, 3) of points (…, 3)."""
+        gap, normal = self.obstacle.touched(x)
+        return gap, normal
+
+
+def as_obstacle(given: Any) -> Any:
+    """An obstacle as it is; one with a method `touched` instead of `gap_and_normal` is adapted, with a warning."""
+    if hasattr(given, "gap_and_normal") or not callable(getattr(given, "touched", None)):
+        return given
+    warn(f"{type(given).__name__}.touched was renamed: call the method gap_and_normal.", DeprecationWarning)
+    return _OldObstacle(given)
 
 
 @dataclass(frozen=True)

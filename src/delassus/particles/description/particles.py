@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import FRICTIONS, Range, number_in_range
+from delassus.common.deprecated import OldName
 from delassus.common.options import Options, accept_groups
 from delassus.errors import short
 from delassus.particles.description.bodies import Bricks
@@ -25,7 +26,7 @@ from delassus.particles.description.checks import (
     finite,
 )
 from delassus.particles.description.elements import Elements
-from delassus.particles.description.obstacles import Obstacle
+from delassus.particles.description.obstacles import Obstacle, as_obstacle
 
 Array = NDArray[np.float64]
 
@@ -158,7 +159,9 @@ class Particles:
             "motions": tuple(
                 Motion(check_indices(f"motion {k}", m.points, n), m.velocity) for k, m in enumerate(motions)
             ),
-            "obstacles": tuple(self.obstacles) if isinstance(self.obstacles, Sequence) else (self.obstacles,),
+            "obstacles": tuple(
+                as_obstacle(x) for x in (self.obstacles if isinstance(self.obstacles, Sequence) else (self.obstacles,))
+            ),
             "pins": np.unique(check_indices("pins", self.pins, n)),
             "faces": check_indices("faces", self.faces, n, (-1, 3)),
         }
@@ -171,7 +174,8 @@ class Particles:
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
                 raise ParticlesError(
-                    f"an obstacle is {obstacle!r}; it must be a Plane, Sphere, Box, or has a `touched`.",
+                    f"an obstacle is {obstacle!r}; it must be a Plane, Sphere or Box, or have a method "
+                    "`gap_and_normal`.",
                     code="wrong-type",
                 )
         check_elements(n, self.elements)
@@ -216,6 +220,8 @@ class Particles:
             found[motion.points] = True
         return found
 
+    held = OldName("is_prescribed")
+
     def with_(self, **changes: Any) -> Particles:
         """A copy with other values: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
         return replace(self, **changes)
@@ -233,7 +239,7 @@ def _positions(value: Any) -> Array:
         found = np.array(value, float)
     except (TypeError, ValueError):
         raise ParticlesError(
-            f"positions is {short(repr(value))}; it holds numbers (n, 3) [m].", code="not-a-number"
+            f"positions is {short(repr(value))}; it must be an array (n, 3) [m].", code="not-a-number"
         ) from None
     if not found.size:
         return np.zeros((0, 3))

@@ -20,7 +20,7 @@ from delassus.dynamics.kinematics.kinematics import frame_placement
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.motion.state import ParticleState, ParticleStep
 from delassus.particles.motion.step import Stepper
-from delassus.particles.solvers.tied import Tie
+from delassus.particles.solvers.coupled_system import Tie
 from delassus.step.compliant.arguments import StepError
 from delassus.step.compliant.compliant_system import compliant_system
 from delassus.step.scheme.flying import integrate_velocity

@@ -34,9 +34,7 @@ _BLUE, _GREY, _ORANGE = "#4570a0", "#b8bcc4", "#d97b45"
 def plot_curve(what: str, time: Array, values: Callable[[], Array], ax: Any) -> Any:
     """The axes of a drawing over time; `values` are computed once their name is known to be one."""
     if what not in LABELS:
-        raise ParticlesError(
-            f"there is no drawing of {what!r}; there are those of: {', '.join(LABELS)}.", code="unknown-option"
-        )
+        raise ParticlesError(f"{what!r} cannot be drawn; choose one of: {', '.join(LABELS)}.", code="unknown-option")
     if ax is None:
         _, ax = pyplot().subplots(layout="constrained")
     ax.plot(time, values())

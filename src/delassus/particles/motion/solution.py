@@ -15,9 +15,9 @@ from delassus.particles.contact.solve import solve_touches
 from delassus.particles.contact.sweeps import sweep_elements_and_contacts
 from delassus.particles.motion.state import ParticleState
 from delassus.particles.solvers.choice import solve_system
+from delassus.particles.solvers.coupled_system import CoupledSystem
 from delassus.particles.solvers.direct import refine
 from delassus.particles.solvers.system import RowSolution, System
-from delassus.particles.solvers.tied import CoupledSystem
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.row_laws import unilateral
 

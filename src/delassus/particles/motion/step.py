@@ -37,9 +37,9 @@ from delassus.particles.motion.solution import (
 from delassus.particles.motion.state import ParticleState, ParticleStep, check_state
 from delassus.particles.solvers.assembly import Assembly
 from delassus.particles.solvers.choice import BY_BLOCKS
+from delassus.particles.solvers.coupled_system import CoupledSystem, Tie
 from delassus.particles.solvers.rows import PROXIMAL
 from delassus.particles.solvers.system import System
-from delassus.particles.solvers.tied import CoupledSystem, Tie
 from delassus.step.compliant.arguments import StepError
 from delassus.step.scheme.blend import Blend
 

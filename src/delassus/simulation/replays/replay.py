@@ -90,6 +90,8 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
         contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.scene.contact_rows),
         simulation=sim,
         parameters=now.state.parameters if sim.nparameters else None,
+        activation=np.stack([one.activation for one in states]) if sim.scene.na else None,
+        tally=np.stack([one.tally for one in states]) if sim.scene.tracked else None,
     )
 
 

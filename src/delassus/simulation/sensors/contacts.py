@@ -16,38 +16,10 @@ from delassus.model.links import links_of
 from delassus.model.parts import WORLD
 from delassus.model.placement import HERE
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
-from delassus.step.scene import Scene
+from delassus.step.points.tally import candidate_signs
+from delassus.step.scene import TALLIES
 from delassus.step.stages.collide import find_candidates, ground_surface
 from delassus.step.stages.kinematics import compute_kinematics
-
-GROUND = "ground"
-
-
-def candidate_signs(scene: Scene, target: str) -> numpy.ndarray[Any, Any]:
-    """(candidates,) 1 where a candidate is a contact of a shape or body, -1 where it is one against it, else 0.
-
-    "one|other" are the contacts of one shape or body with another, or with "ground".
-    """
-    one, _, other = target.partition("|")
-    signs = []
-    for shape, partner, _ in scene.candidate_shapes:
-        first, second = names_of(scene, shape), names_of(scene, partner)
-        forward = one in first and (not other or other in second)
-        backward = one in second and (not other or other in first)
-        signs.append(float(forward) - float(backward))
-    return numpy.array(signs)
-
-
-def names_of(scene: Scene, shape: Any) -> set[str]:
-    """By which names contacts of a shape are found: its own, and those of its body."""
-    if shape is None:
-        return {GROUND}
-    joint = shape.geometry.joint
-    if joint == WORLD:
-        return {shape.geometry.name}
-    model = scene.model
-    links = {frame.name for frame in model.frame_list if frame.role == "link" and frame.joint == joint}
-    return {shape.geometry.name, model.joints[joint].name, *links}
 
 
 @register_sensor("touch", "shape", 1)
@@ -57,6 +29,29 @@ def touch(now: Readout, sensor: Sensor) -> Any:
     signs = np.take(candidate_signs(scene, sensor.target), now.contact)
     normal = np.stack([now.force[rows * k + 2] for k in range(scene.slots)])
     return np.stack([np.sum(np.abs(signs) * normal)])
+
+
+def _tallied(now: Readout, sensor: Sensor, which: int) -> Any:
+    """One of the numbers that the step keeps of a tracked shape."""
+    return now.tally[TALLIES * now.scene.tracked.index(sensor.target) + which][None]
+
+
+@register_sensor("touchmean", "tracked", 1)
+def mean_touch(now: Readout, sensor: Sensor) -> Any:
+    """The mean of `touch` over the steps of the last control period [N]."""
+    return _tallied(now, sensor, 0)
+
+
+@register_sensor("touchpeak", "tracked", 1)
+def peak_touch(now: Readout, sensor: Sensor) -> Any:
+    """The largest `touch` in a step of the last control period [N]."""
+    return _tallied(now, sensor, 1)
+
+
+@register_sensor("airtime", "tracked", 1)
+def air_time(now: Readout, sensor: Sensor) -> Any:
+    """Time since it last touched, or since it started [s]."""
+    return _tallied(now, sensor, 2)
 
 
 @register_sensor("force", "shape", 3)

@@ -15,7 +15,7 @@ from delassus.model.links import links_of
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
 from delassus.spatial.quaternions import quaternion_from_rotation
 from delassus.step.actuators.drive import drive
-from delassus.step.actuators.force_law import clipped_force
+from delassus.step.actuators.force_law import clip_force
 from delassus.step.actuators.transmissions import transmission
 
 _WORLD_AXES = "LOCAL_WORLD_ALIGNED"
@@ -134,7 +134,7 @@ def accelerometer(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("jointpos", "joint", 1)
 def joint_position(now: Readout, sensor: Sensor) -> Any:
-    """[rad, m]."""
+    """The coordinate of a joint [rad, m]."""
     return now.q[now.model.q_slice(sensor.target)]
 
 
@@ -170,7 +170,7 @@ def actuator_force(now: Readout, sensor: Sensor) -> Any:
     control = now.control[k]
     if actuator.control_range:
         control = np.clip(control, *actuator.control_range)
-    return np.stack([clipped_force(actuator, control, length, rate)])
+    return np.stack([clip_force(actuator, control, length, rate)])
 
 
 @register_sensor("jointactfrc", "joint", 1, "control")
@@ -202,7 +202,7 @@ def tendon_length(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("tendonvel", "tendon", 1)
 def tendon_rate(now: Readout, sensor: Sensor) -> Any:
-    """[m/s]."""
+    """The rate of the length of a tendon [m/s]."""
     return np.stack([_tendon(now, sensor)[1]])
 
 
@@ -214,7 +214,7 @@ def potential(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("e_kinetic", "", 1)
 def kinetic(now: Readout, sensor: Sensor) -> Any:
-    """[J]."""
+    """The kinetic energy [J] of the robot."""
     return np.stack([np.array(kinetic_energy.function(now.model, now.q, now.v))])
 
 

@@ -24,6 +24,7 @@ class Readout(NamedTuple):
         ground: Where it is.
         time: [s].
         time_step: [s].
+        tally: (3 tracked,) of tracked shapes.
     """
 
     scene: Scene
@@ -36,10 +37,11 @@ class Readout(NamedTuple):
     ground: GroundShape
     time: Any
     time_step: Any
+    tally: Any
 
     @property
     def model(self) -> Any:
-        """The robot."""
+        """The model of the robot."""
         return self.scene.model
 
 
@@ -75,7 +77,8 @@ class SensorKind(NamedTuple):
     """How a kind of sensor reads a state.
 
     Attributes:
-        on: What it is on: "frame", "joint", "tendon", "actuator", "body", "shape", or "" for the robot.
+        on: What it is on: "frame", "joint", "tendon", "actuator", "body", "shape", "tracked" for tracked shapes, or ""
+            for the robot.
         size: How many numbers it gives; None for as many as the sensor has points.
         read: Of a state and a sensor, (size,).
         needs: What it needs besides the state: "acceleration", "control".

@@ -23,11 +23,11 @@ from delassus.model.parts import FileSensor
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.runner import some
-from delassus.simulation.sensors.contacts import GROUND, candidate_signs, names_of
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.of_scene import OfScene
+from delassus.step.points.tally import contact_targets, is_contact_target
 from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.kernels import GROUND as GROUND_INPUTS
 from delassus.step.stages.types import GroundShape
@@ -35,7 +35,7 @@ from delassus.step.stages.types import GroundShape
 Array = NDArray[numpy.float64]
 
 AIR_TIME: Final = "airtime"
-"""The one kind that needs the history of a log; it reads what "touch" reads."""
+"""The kind that needs a history: where shapes are not tracked, it is computed from "touch" at all times of a log."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class ParametricPanel(Panel, ParametricComposite):
 
     @property
     def parametric_part(self) -> Any:
-        """The scene."""
+        """The part with parameters: the scene."""
         return self.scene
 
 
 def size_of(scene: Scene, sensor: Sensor) -> int:
     """How many numbers a sensor gives."""
-    kind = KINDS["touch" if sensor.kind == AIR_TIME else sensor.kind]
+    kind = KINDS[sensor.kind]
     if kind.on == "joint":
         joint = scene.model.joint(sensor.target)
         return int(joint.kind.nq if sensor.kind == "jointpos" else joint.kind.nv)
@@ -98,11 +98,18 @@ def read_sensors(
     """The readings of all sensors in a state, one after the other."""
     scene, level = panel.scene, ground._replace(normal=np.array(ground.normal))
     force, slots, signals = impulse[: scene.m] / time_step, contact[: scene.slots], control[: scene.nu]
-    now = Readout(scene, q, v, a, force, slots, signals, level, time, time_step)
-    kinds = ["touch" if sensor.kind == AIR_TIME else sensor.kind for sensor in panel.sensors]
+    first = scene.m + scene.na
+    tally = impulse[first : first + scene.tally_size]
+    now = Readout(scene, q, v, a, force, slots, signals, level, time, time_step, tally)
+    kinds = ["touch" if _needs_history(scene, sensor) else sensor.kind for sensor in panel.sensors]
     readings = [KINDS[kind].read(now, one) for kind, one in zip(kinds, panel.sensors, strict=True)]
     ends = [one.cutoff for one in panel.sensors]
     return np.concatenate([np.clip(x, -c, c) if c else x for x, c in zip(readings, ends, strict=True)])
+
+
+def _needs_history(scene: Scene, sensor: Sensor) -> bool:
+    """Whether a sensor reads more than a state has."""
+    return sensor.kind == AIR_TIME and sensor.target not in scene.tracked
 
 
 class Sensors:
@@ -130,7 +137,7 @@ class Sensors:
         if twice:
             raise SimulationError(f"the sensor {twice[0]!r} is named twice.", code="duplicate-name")
         self._panel = Panel(sim.scene, self.sensors)
-        self._needs = {KINDS[one.kind].needs for one in self.sensors if one.kind in KINDS}
+        self._needs = {KINDS[one.kind].needs for one in self.sensors}
 
     @classmethod
     def of_file(cls, sim: Setup) -> Sensors:
@@ -156,8 +163,13 @@ class Sensors:
 
     def _of_state(self, state: State, since: State | None, control: Any) -> dict[str, Array]:
         check_state(state)
-        if any(one.kind == AIR_TIME for one in self.sensors):
-            raise SimulationError("air times are those of a log: a state has no history.", code="not-recorded")
+        for one in self.sensors:
+            if _needs_history(self.sim.scene, one):
+                raise SimulationError(
+                    f"{one.label!r} is read from a log, or from states of a simulation that tracks the shape: "
+                    f"Simulation(…, tracked={one.target!r}).",
+                    code="not-recorded",
+                )
         if state.impulse.shape[-1] != self.sim.scene.m or state.q.shape[-1] != self.sim.scene.nq:
             raise SimulationError("the state is one of another simulation.", code="other-system")
         a = numpy.zeros(self.sim.scene.nv)
@@ -168,7 +180,7 @@ class Sensors:
                     code="missing-argument",
                 )
             a = _mean_acceleration(state.v - since.v, numpy.asarray(state.time - since.time))
-        contacts = (state.impulse, state.contact)
+        contacts = (state.rows, state.contact)
         return self._read(state.q, state.v, a, contacts, control, state.parameters, state.time)
 
     def _of_log(self, log: Trajectory, control: Any) -> dict[str, Array]:
@@ -179,12 +191,13 @@ class Sensors:
         duration = numpy.diff(times, axis=0)
         duration = duration.reshape(duration.shape + (1,) * (log.q.ndim - 1 - duration.ndim))
         a[1:] = _mean_acceleration(numpy.diff(log.v, axis=0), numpy.broadcast_to(duration, log.v[1:].shape[:-1]))
-        contacts = (log.contacts.impulse, log.contacts.contact)
+        parts = [log.contacts.impulse, *(x for x in (log.activation, log.tally) if x is not None)]
+        contacts = (numpy.concatenate(parts, -1), log.contacts.contact)
         parameters = numpy.zeros(0) if log.parameters is None else log.of_items(log.parameters)
         clock = numpy.asarray(times).reshape(numpy.shape(times) + (1,) * (log.q.ndim - 1 - numpy.ndim(times)))
         readings = self._read(log.q, log.v, a, contacts, control, parameters, clock)
         for one in self.sensors:
-            if one.kind == AIR_TIME:
+            if _needs_history(self.sim.scene, one):
                 readings[one.label] = _air_time(readings[one.label], numpy.diff(log.time))
         return readings
 
@@ -203,9 +216,6 @@ class Sensors:
             )
         given = {PARAMETERS: parameters} if sim.nparameters else {}
         impulse, contact = (some(x) for x in contacts)
-        if impulse.shape[-1] < sim.scene.impulse_size:  # activations are behind them
-            pad = numpy.zeros((*impulse.shape[:-1], sim.scene.impulse_size - impulse.shape[-1]))
-            impulse = numpy.concatenate([impulse, pad], -1)
         ground = sim.ground.shape
         values = read_sensors(
             self._panel, q, v, a, impulse, contact, some(u), time, sim.time_step, ground=ground, **given
@@ -217,6 +227,8 @@ class Sensors:
 def _mean_acceleration(change: Array, duration: Array) -> Array:
     """(…, nv), zero where no time has passed or an item started again."""
     passed = duration > 0.0
+    if passed.all():
+        return change / duration[..., None]
     return numpy.where(passed[..., None], change, 0.0) / numpy.where(passed, duration, 1.0)[..., None]
 
 
@@ -243,9 +255,11 @@ def _expanded(sim: Setup, given: Any) -> list[Sensor]:
         raise SimulationError(
             f'a sensor is {short(repr(given))}; it is a name such as "gyro:trunk", or a Sensor.', code="wrong-type"
         )
-    if sensor.kind not in {*KINDS, AIR_TIME}:
-        raise UnknownName("kind of sensor", sensor.kind, [*KINDS, AIR_TIME], code="unknown-sensor")
-    on = KINDS["touch" if sensor.kind == AIR_TIME else sensor.kind].on
+    if sensor.kind not in KINDS:
+        raise UnknownName("kind of sensor", sensor.kind, list(KINDS), code="unknown-sensor")
+    on = KINDS[sensor.kind].on
+    if sensor.kind == AIR_TIME and not sim.scene.tracked:
+        on = "shape"
     known = _targets(sim, on)
     if sensor.kind == "heightscan" and not _are_points(sensor.points):
         raise SimulationError(
@@ -256,6 +270,12 @@ def _expanded(sim: Setup, given: Any) -> list[Sensor]:
         found = [name for name in known if fnmatchcase(name, sensor.target)]
     else:
         found = [sensor.target] if _is_target(sim, on, sensor.target, known) else []
+    if not found and on == "tracked":
+        raise SimulationError(
+            f"{sensor.kind!r} is read of shapes that are tracked, and {short(repr(sensor.target))} is none of "
+            f"{', '.join(known) or 'them'}: Simulation(…, tracked={short(repr(sensor.target))}).",
+            code="unknown-sensor",
+        )
     if not found:
         raise UnknownName(f"{on} for {sensor.kind!r} named", sensor.target, known, code="unknown-sensor")
     if sensor.reference:
@@ -272,11 +292,7 @@ def _of_file(one: FileSensor) -> Sensor:
 def _is_target(sim: Setup, on: str, target: str, known: list[str]) -> bool:
     if not on:
         return not target
-    if on != "shape":
-        return target in known
-    one, bar, other = target.partition("|")
-    apart = one in known and (not bar or other in {*known, GROUND})
-    return apart and bool(numpy.any(candidate_signs(sim.scene, target)))
+    return is_contact_target(sim.scene, target) if on == "shape" else target in known
 
 
 def _are_points(points: Any) -> bool:
@@ -300,5 +316,4 @@ def _targets(sim: Setup, on: str) -> list[str]:
     if on == "body":
         links = [frame.name for frame in model.frame_list if frame.role == "link" and frame.joint >= 0]
         return [*(joint.name for joint in model.joints), *links]
-    shapes = [one for shape, other, _ in sim.scene.candidate_shapes for one in (shape, other)]
-    return list(dict.fromkeys(name for shape in shapes for name in sorted(names_of(sim.scene, shape))))
+    return list(sim.scene.tracked) if on == "tracked" else contact_targets(sim.scene)

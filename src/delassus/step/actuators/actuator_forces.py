@@ -1,4 +1,4 @@
-"""Generalised forces of a model's actuators in a state, MuJoCo's `qfrc_actuator`."""
+"""Generalized forces of a model's actuators in a state, MuJoCo's `qfrc_actuator`."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             slope = np.where(at_limit, 0.0, slope)
         resists = actuator.law != "affine" or has_nonzero((*actuator.gain[1:], *actuator.bias[1:]))
         pulls.append(_Pull(line, pull, slope if resists else None))
-    saturated = _saturated_joints(model, actuators, pulls)
+    saturated = _saturate_joints(model, actuators, pulls)
     for _, is_beyond in saturated.values():
         clipped = clipped + np.where(is_beyond, 1.0, 0.0)
     for line, pull, slope in pulls:
@@ -122,7 +122,7 @@ class _Pull(NamedTuple):
     slope: Any
 
 
-def _saturated_joints(model: Model, actuators: tuple[Actuator, ...], pulls: list[_Pull]) -> dict[int, tuple[Any, Any]]:
+def _saturate_joints(model: Model, actuators: tuple[Actuator, ...], pulls: list[_Pull]) -> dict[int, tuple[Any, Any]]:
     """The velocities of joints whose actuators together have a limit: their force within it, and whether it is there.
 
     Those that one actuator drives alone have the limit in its own force range (`joint_ranges`).

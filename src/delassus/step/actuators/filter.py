@@ -21,7 +21,7 @@ class Filter(ActivationDynamics):
 
 @dataclass(frozen=True)
 class ExactFilter(Filter):
-    """The same filter, integrated exactly for a constant control, as MJCF's dyntype "filterexact"."""
+    """The first-order filter, integrated exactly for a constant control, as MJCF's dyntype "filterexact"."""
 
     name = "filterexact"
 

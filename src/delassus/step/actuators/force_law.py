@@ -44,7 +44,7 @@ def register_law(law: ForceLaw) -> ForceLaw:
     return law
 
 
-def clipped_force(actuator: Actuator, signal: Any, length: Any, rate: Any) -> Any:
+def clip_force(actuator: Actuator, signal: Any, length: Any, rate: Any) -> Any:
     """The force of an actuator within its limits."""
     force = LAWS[actuator.law].force(actuator, signal, length, rate)
     return np.clip(force, *actuator.force_range) if actuator.force_range else force

@@ -41,7 +41,7 @@ class LimitedServos(NamedTuple):
 
 
 class Forces(NamedTuple):
-    """Generalised forces of a step, and what is implicit in them.
+    """Generalized forces of a step, and what is implicit in them.
 
     Attributes:
         force: (nv,) [N·m, N].

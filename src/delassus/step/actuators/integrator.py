@@ -14,7 +14,7 @@ class Integrator(ActivationDynamics):
     name = "integrator"
 
     def rate(self, parameters: Sequence[float], activation: Any, control: Any) -> Any:
-        """The control."""
+        """The rate of the activation: the control."""
         return control
 
 

@@ -26,7 +26,7 @@ from delassus.model.transmission import PULLEY, WRAP, Actuator
 def limited_by_joints(model: Model, actuators: Iterable[Actuator]) -> tuple[Actuator, ...]:
     """The actuators, those that drive a joint alone within its limit."""
     every = tuple(actuators)
-    ranges, counts = _ranges(model), Counter(j for one in every for j in _driven(model, one))
+    ranges, counts = _ranges(model), Counter(j for one in every for j in _actuated_velocities(model, one))
     return tuple(_limited(model, one, ranges, counts) for one in every)
 
 
@@ -35,7 +35,7 @@ def shared_ranges(model: Model, actuators: tuple[Actuator, ...]) -> dict[int, tu
     ranges = _ranges(model)
     if not ranges:
         return {}
-    driven = [_driven(model, one) for one in actuators]
+    driven = [_actuated_velocities(model, one) for one in actuators]
     counts = Counter(j for dofs in driven for j in dofs)
     shared = {j for dofs in driven for j in dofs if counts[j] > 1 or len(dofs) > 1}
     return {j: limits for j, limits in ranges.items() if j in shared}
@@ -47,7 +47,7 @@ def _ranges(model: Model) -> dict[int, tuple[float, float]]:
     return {start: (found[0], found[1]) for start, found in limited if found}
 
 
-def _driven(model: Model, actuator: Actuator) -> set[int]:
+def _actuated_velocities(model: Model, actuator: Actuator) -> set[int]:
     """The velocities that an actuator pushes."""
     if actuator.drives in ("joint", "joint-in-parent"):
         own = model.v_slice(actuator.target)
@@ -66,7 +66,7 @@ def _driven(model: Model, actuator: Actuator) -> set[int]:
 def _limited(
     model: Model, actuator: Actuator, ranges: dict[int, tuple[float, float]], counts: Counter[int]
 ) -> Actuator:
-    driven = _driven(model, actuator)
+    driven = _actuated_velocities(model, actuator)
     if len(driven) != 1 or actuator.drives != "joint":
         return actuator
     (j,) = driven

@@ -2,7 +2,7 @@
 
 A contact obeys λ = P(z), z = λ - R⁻¹ σ, with the velocity σ = J v + b and any R > 0 (k + 1,), a number for each row
 [1/kg]: the normal part of z onto the half-line, then the k tangents onto the ball of radius μ λ_n, nearest in the
-metric R. With D = P'(z) and y = P(z) - λ, linearised and with a proximal ε,
+metric R. With D = P'(z) and y = P(z) - λ, linearized and with a proximal ε,
 
     B dλ = y - D R⁻¹ J dv,   B = I - (1 - ε) D,   so that   dλ = B⁻¹ y - C J dv,   C = B⁻¹ D R⁻¹.
 

@@ -72,7 +72,7 @@ class TreeProblem(NamedTuple):
 
     Attributes:
         tree: Of the robot.
-        V: Of each velocity its motion (6,) about a centre, in the world's axes.
+        V: Of each velocity its motion (6,) about a center, in the world's axes.
         inertias: (6, 6) of the links there.
         diagonal: (nv,) what M has beside them on its diagonal: rotors, dampers, servos without limits.
         M: (nv, nv) with `diagonal`.

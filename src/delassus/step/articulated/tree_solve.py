@@ -5,7 +5,7 @@ Solves, by one pass towards the root and one back,
     (M + diag(b) + Σ V_bᵀ K_b V_b) dv = τ,      dv_j = 0 where joint j is locked,
 
 V_b (6, nv) the motion of body b, K_b (6, 6) of its contacts, which need not be symmetric. All in one frame, axes of the
-world about a centre c, so that nothing is carried from link to link. For each velocity j with the motion V_j (6,),
+world about a center c, so that nothing is carried from link to link. For each velocity j with the motion V_j (6,),
 from the leaves to the root,
 
     U = A V_j,   W = Aᵀ V_j,   D = V_j·U + d_j,   A_parent += A - U D⁻¹ Wᵀ
@@ -30,7 +30,7 @@ from delassus.spatial.rotations import skew
 
 
 def world_inertias(tree: Links, poses: list[Pair], center: Any) -> list[Any]:
-    """The inertias (6, 6) of all links in the world's axes about a centre (3,)."""
+    """The inertias (6, 6) of all links in the world's axes about a center (3,)."""
     result = []
     for link, (R, p) in zip(tree.links, poses, strict=True):
         if link.inertia.mass == 0.0 and not np.any(np.array(link.inertia.rotational)):

@@ -76,7 +76,7 @@ class CompliantArguments(NamedTuple):
             scene, elements.compliance, elements.damping, contact.compliance, batch
         )
         check_blends(scene, alpha, beta, elastic, springs.compliance)
-        velocity, dofs = driven_numbers(scene.model, elements.driven)
+        velocity, dofs = read_driven(scene.model, elements.driven)
         if elements.geometric_stiffness is not None:
             impulses = _core("geometric_stiffness", elements.geometric_stiffness, scene.m)
             springs = springs._replace(geometric=impulses)
@@ -155,7 +155,7 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
             numbers = np.asarray(x)[..., None] if np.ndim(x) else x
             parts.append((_not_negative(f"{what}, row {row!r},", numbers, 1), [at.start + k]))
             rows.append(at.start + k)
-    return OfRows(_spread(mechanism.m, parts), tuple(rows), tuple(matrices))
+    return OfRows(_scatter_rows(mechanism.m, parts), tuple(rows), tuple(matrices))
 
 
 def _is_matrix(what: str, value: Any, count: int, batch: tuple[int, ...]) -> bool:
@@ -225,7 +225,7 @@ def _finite(what: str, numbers: Any, remedy: str) -> Any:
 
 
 def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
-    """Numbers (…, count)."""
+    """Values (…, count), checked for their last axis."""
     numbers = real_array(what, value, f"an array whose last axis has the length {count}")
     if numbers.shape[-1:] != (count,):
         raise StepError(
@@ -265,9 +265,9 @@ def elastic_numbers(
     springs, start = RowSprings(), scene.bilateral.start
     if C is not None or soft is not None:
         parts = [(C, scene.bilateral), (soft, list(scene.normals))]
-        springs = springs._replace(compliance=_spread(scene.m, [(x, at) for x, at in parts if x is not None]))
+        springs = springs._replace(compliance=_scatter_rows(scene.m, [(x, at) for x, at in parts if x is not None]))
     if B is not None:
-        springs = springs._replace(damping=_spread(scene.m, [(B, scene.bilateral)]))
+        springs = springs._replace(damping=_scatter_rows(scene.m, [(B, scene.bilateral)]))
     coupled = tuple((start + at.start, start + at.stop) for _, at in matrices)
     if matrices:
         leading = np.broadcast_shapes(*(matrix.shape[:-2] for matrix, _ in matrices))
@@ -278,7 +278,7 @@ def elastic_numbers(
     return springs, tuple(sorted(rows)), coupled
 
 
-def _spread(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
+def _scatter_rows(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
     batch = np.broadcast_shapes(*(np.shape(x)[:-1] for x, _ in parts))
     found = np.zeros((*batch, m))
     for x, at in parts:
@@ -325,13 +325,13 @@ def servo_numbers(model: Model, servos: ServoOptions) -> Servo:
     return found if servos.target is None else found._replace(target=_core("servo_target", servos.target, model.nq))
 
 
-def driven_numbers(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None, tuple[int, ...]]:
+def read_driven(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None, tuple[int, ...]]:
     """Velocities (…, nv) after the step by the names of joints, None without, and their numbers."""
     if velocity is None:
         return None, ()
     if not isinstance(velocity, Mapping):
         raise StepError(
-            f"driven is {velocity!r}; it is a mapping from joints to velocities, such as {{'crank': 2.0}}.",
+            f"driven is {velocity!r}; it must be a mapping from joints to velocities, such as {{'crank': 2.0}}.",
             code="wrong-type",
         )
     dofs = {name: locked_velocities(model, [name]) for name in velocity}
@@ -340,7 +340,7 @@ def driven_numbers(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | N
         what, count = f"driven[{name!r}]", len(dofs[name])
         own = real_array(what, x, "a velocity, or one for each state") if count == 1 else _core(what, x, count)
         parts.append((own[..., None] if count == 1 else own, list(dofs[name])))
-    found = _spread(model.nv, parts)
+    found = _scatter_rows(model.nv, parts)
     return found, tuple(sorted({k for own in dofs.values() for k in own}))
 
 

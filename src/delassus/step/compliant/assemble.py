@@ -18,11 +18,17 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.kinematics import RowKinematics
-from delassus.step.compliant.response import Driven, free_response, kicked_motions, response_matrix, turning_of
+from delassus.step.compliant.response import (
+    PrescribedVelocities,
+    free_response,
+    motions_without_flight,
+    response_matrix,
+    turning_of,
+)
 from delassus.step.compliant.rows import dynamics_values
 from delassus.step.compliant.system import System
 from delassus.step.compliant.types import Reflections, RowSystem, RowValues, StepSetup
-from delassus.step.impacts.reflecting import held, reflected
+from delassus.step.impacts.reflecting import constrained_response, reflect
 from delassus.step.impacts.strikes import strikes, touching
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component
@@ -33,7 +39,7 @@ def assemble(state: RowKinematics, v: Any, setup: StepSetup) -> RowSystem:
     """The system of a step from velocities v (nv,), with the inertias and rows of a state."""
     forces, inputs, _, options, parts = setup
     blend, restitution = inputs.blend, inputs.numbers.restitution
-    driven = Driven(options.driven, inputs.driven_velocity)
+    driven = PrescribedVelocities(options.driven, inputs.driven_velocity)
     free, response = free_response(state.motions, state.rows, v, forces, blend.h, driven, options.straight, parts)
     G, after, velocity, reflections = response.delassus(), state.velocities(free), free, None
     if options.impacts == "reflections" and restitution is not None:
@@ -78,8 +84,8 @@ def apply_reflections(
     on = touching(found, blend, state.gap, before, after)
     ahead = (found.share + blend.beta - 0.5) * (after - before)
     ties = list(range(scene.m)[scene.bilateral])
-    inner, reaction = held(G, normals, ties)
-    rounds = reflected(inner, before + ahead, on, restitution)
+    inner, reaction = constrained_response(G, normals, ties)
+    rounds = reflect(inner, before + ahead, on, restitution)
     impulse = np.zeros(scene.m)
     impulse[normals] = rounds.impulse
     if reaction is not None:
@@ -91,7 +97,7 @@ def apply_reflections(
 def form_system(state: RowKinematics, v: Any, values: RowValues, setup: StepSetup) -> System:
     """The system of a step as matrices, in the form of velocities, in the axes of its beginning if it is straight."""
     forces, parts, h, straight = setup.forces, setup.parts, setup.inputs.blend.h, setup.options.straight
-    motions = kicked_motions(state.motions, parts)
+    motions = motions_without_flight(state.motions, parts)
     W = response_matrix(motions, forces)
     bias = newton_euler(motions.model, motions.q, motions.v, turning_of(motions) if straight else np.zeros(len(v)))
     c = W @ v + h * (forces.force - bias)

@@ -117,7 +117,7 @@ def compliant_system(
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N].
+        tau: Generalized forces (…, nv) [N·m, N].
         time_step: (…) h [s].
         contacts: Where it may touch: some `Contact`.
         system: A `SystemForm`: of which unknowns and of which phase it is.

@@ -19,7 +19,7 @@ from delassus.dynamics.kinematics.manifold import integrate
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.model.links import links_of
 from delassus.step.compliant.kinematics import RowKinematics
-from delassus.step.compliant.response import Driven, free_response
+from delassus.step.compliant.response import PrescribedVelocities, free_response
 from delassus.step.compliant.rows import correction_bias
 from delassus.step.compliant.solve import solve_rows
 from delassus.step.compliant.types import RowValues, StepSetup, VelocityStep
@@ -72,9 +72,13 @@ def move(state: RowKinematics, q: Any, before: Any, step: VelocityStep, setup: S
 def correct_end(state: RowKinematics, end: StepEnd, values: RowValues, setup: StepSetup) -> StepEnd:
     """The end of a step, moved onto its rows by a displacement that takes no time; `state` is that of the end."""
     forces, inputs, _, options, _ = setup
-    model, h, driven = state.mechanism.model, inputs.blend.h, Driven(options.driven, inputs.driven_velocity)
+    model, h, driven = (
+        state.mechanism.model,
+        inputs.blend.h,
+        PrescribedVelocities(options.driven, inputs.driven_velocity),
+    )
     _, response = free_response(state.motions, state.rows, end.v, forces, h, driven)
-    u, status = _correct_errors(state, response, values.coupled_with(response.delassus()), values, setup)
+    u, status = _correct_errors(state, response, values.add_coupling(response.delassus()), values, setup)
     if options.midpoint:
         return StepEnd(integrate(model, end.q, h * u), end.v, status)
     q, v, _ = integrate_velocity(model, (), end.q, end.v, 0.0, h * u)

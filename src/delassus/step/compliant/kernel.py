@@ -22,7 +22,7 @@ from delassus.step.compliant.forces import compliant_forces
 from delassus.step.compliant.inputs import FORM_NUMBERS, NO_NUMBERS, NUMBERS, StepNumbers
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.pipeline import CompliantStages, run_stages
-from delassus.step.compliant.response import Driven, free_response
+from delassus.step.compliant.response import PrescribedVelocities, free_response
 from delassus.step.compliant.rows import correction_bias, dynamics_values
 from delassus.step.compliant.system import System
 from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions, StepSetup
@@ -32,7 +32,7 @@ from delassus.step.scheme.components import components, undriven
 from delassus.step.stages.types import StepState
 
 
-class Advanced(NamedTuple):
+class CompliantResult(NamedTuple):
     """A step: q⁺, v⁺, impulses (m,), what rows leave (m,), gaps as it begins, iterations, the number of a `Status`, the
     share of restitution that added no energy, and the velocity (nv,) that solves the system of the step."""
 
@@ -55,7 +55,7 @@ DEFAULTS: Final = StepOptions()
 @kernel(
     "(nq),(nv),(nv),()->(nq),(nv),(m),(m),(points),(),(),(),(nv)",
     inputs={"numbers": NUMBERS, "options": OPTIONS},
-    result=Advanced,
+    result=CompliantResult,
 )
 def compliant_kernel(
     scene: Scene,
@@ -66,14 +66,14 @@ def compliant_kernel(
     *,
     numbers: StepNumbers = NO_NUMBERS,
     options: StepOptions = DEFAULTS,
-) -> Advanced:
+) -> CompliantResult:
     """A step of the compliant scheme, without checks; with `outputs=` it can be specialized whatever rows there are.
 
     Args:
         scene: What `compliant_step` has compiled: `step.scene`.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N].
+        tau: Generalized forces (…, nv) [N·m, N].
         time_step: (…) h [s].
         numbers: What it takes at run time; its fields are keywords, too: scheme, springs, servo, driven_velocity,
             contact, planes, time, solver.
@@ -121,16 +121,16 @@ def system_of_step(
     parts = undriven(components(scene.mechanism, q), driven)
     after = None
     if numbers.contact.restitution is not None:
-        given = Driven(driven, numbers.driven_velocity)
+        given = PrescribedVelocities(driven, numbers.driven_velocity)
         free, _ = free_response(state.motions, state.rows, v, forces, h, given, straight=True, parts=parts)
         after = state.velocities(free)
     values = dynamics_values(state, inputs, options, after)
     setup = StepSetup(forces, inputs, ConeInputs(), options, parts)
     formed = form_system(state, v, values, setup).driven(driven, numbers.driven_velocity)
-    formed = formed._replace(coupling=values.coupled_with(np.zeros((scene.m, scene.m))))
+    formed = formed._replace(coupling=values.add_coupling(np.zeros((scene.m, scene.m))))
     if phase == "correction":
         return formed._replace(c=np.zeros(scene.nv), b=correction_bias(state, inputs, options))
-    return formed.seen(form, v, h)
+    return formed.to_form(form, v, h)
 
 
 def _row_inputs(h: Any, numbers: StepNumbers, options: StepOptions) -> RowInputs:
@@ -141,15 +141,15 @@ def _row_inputs(h: Any, numbers: StepNumbers, options: StepOptions) -> RowInputs
     return RowInputs(Blend(h, *numbers.scheme), of_rows, recovery, numbers.driven_velocity)
 
 
-def _pack_result(scene: Scene, stages: CompliantStages) -> Advanced:
+def _pack_result(scene: Scene, stages: CompliantStages) -> CompliantResult:
     """The result of a step."""
     q, v, step, solution = stages.q, stages.v, stages.step, stages.step.solution
     finite, fraction = np.isfinite(np.sum(q) + np.sum(v)), step.restitution_fraction
     if solution is None:
         status = np.where(finite, float(Status.CONVERGED), float(Status.NOT_FINITE))
         none = np.zeros(0)
-        return Advanced(q, v, none, none, np.zeros(scene.points), np.array(0.0), status, fraction, step.v)
+        return CompliantResult(q, v, none, none, np.zeros(scene.points), np.array(0.0), status, fraction, step.v)
     impulse, residual, iterations, status = solution
     status = np.where(status != float(Status.CONVERGED), status, stages.correction_status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
-    return Advanced(q, v, impulse, residual, stages.kinematics.gap, iterations, status, fraction, step.v)
+    return CompliantResult(q, v, impulse, residual, stages.kinematics.gap, iterations, status, fraction, step.v)

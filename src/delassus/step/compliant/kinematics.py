@@ -57,8 +57,8 @@ class RowKinematics(NamedTuple):
         stops = [stop.gap(motions) for stop in scene.stops]
         return cls(scene, mechanism, motions, motions, rows, rate, gaps(scene, mechanism, motions), stops)
 
-    def moved_to(self, q: Any, v: Any, before: Any) -> RowKinematics:
-        """The same with inertias, J and velocity products of another state, that of the middle of the step; `before`
+    def at_state(self, q: Any, v: Any, before: Any) -> RowKinematics:
+        """The kinematics with inertias, J and velocity products of the state in the middle of the step; `before`
         (nv,) is the velocity as the step begins, in the axes there."""
         motions = LinkMotions.of(self.mechanism.model, q, v, self.place.time)
         there = self._replace(motions=motions, rows=rows_in(self.mechanism, motions))

@@ -49,7 +49,9 @@ class SchemeOptions(Options):
         one_of("stabilization", self.stabilization, STABILIZATIONS)
         one_of("impacts", self.impacts, IMPACTS)
         if self.midpoint is not None and not isinstance(self.midpoint, bool | int | np.bool_):
-            raise BadArgument(f"midpoint is {short(repr(self.midpoint))}; it is True or False.", code="not-a-boolean")
+            raise BadArgument(
+                f"midpoint is {short(repr(self.midpoint))}; it must be True or False.", code="not-a-boolean"
+            )
 
     @property
     def is_default(self) -> bool:

@@ -21,7 +21,7 @@ from delassus.step.compliant.assemble import assemble, form_system
 from delassus.step.compliant.inputs import FORMED
 from delassus.step.compliant.integrate import correct_end, move, step_allowances
 from delassus.step.compliant.kinematics import RowKinematics
-from delassus.step.compliant.response import Driven, free_response
+from delassus.step.compliant.response import PrescribedVelocities, free_response
 from delassus.step.compliant.solve import FilteredRows, filter_rows, measure_residual, solve_rows
 from delassus.step.compliant.system import System, solve_system
 from delassus.step.compliant.types import RowSolution, RowSystem, StepSetup, VelocityStep
@@ -70,14 +70,14 @@ def _move_to_middle(state: RowKinematics, step: VelocityStep, setup: StepSetup) 
     mean = 0.5 * (v + step.v)
     middle = integrate(model, q, 0.5 * h * mean)
     middle, before = fly_all(model, parts, (q, v), 0.5 * h, (middle, v))
-    return state.moved_to(middle, without_flight(parts, mean), before), before
+    return state.at_state(middle, without_flight(parts, mean), before), before
 
 
 def velocity_step(state: RowKinematics, v: Any, setup: StepSetup) -> VelocityStep:
     """Stages 4 and 5: the step from velocities v (nv,), with the inertias and rows of a state."""
     scene, (forces, inputs, cones, options, parts), h = state.scene, setup, setup.inputs.blend.h
     if not scene.m:
-        driven = Driven(options.driven, inputs.driven_velocity)
+        driven = PrescribedVelocities(options.driven, inputs.driven_velocity)
         free, response = free_response(state.motions, state.rows, v, forces, h, driven, options.straight, parts)
         return VelocityStep(free, free, response, None, None, np.array(1.0))
     system = assemble(state, v, setup)

@@ -32,14 +32,14 @@ from delassus.step.scheme.flying import turning, without_flight
 from delassus.step.scheme.response import ArticulatedResponse, FactoredResponse, Response
 
 
-class Driven(NamedTuple):
+class PrescribedVelocities(NamedTuple):
     """Velocities (nv,) that some joints have after the step, and the numbers of these velocities."""
 
     dofs: tuple[int, ...] = ()
     velocity: Any = None
 
 
-FREE: Final = Driven()
+FREE: Final = PrescribedVelocities()
 """No joint is driven."""
 
 
@@ -49,7 +49,7 @@ def free_response(
     v: Any,
     forces: Forces,
     h: Any,
-    driven: Driven = FREE,
+    driven: PrescribedVelocities = FREE,
     straight: bool = False,
     parts: Sequence[Component] = (),
 ) -> tuple[Any, Response]:
@@ -59,25 +59,25 @@ def free_response(
     their flight, not here.
     """
     check_inertias(motions.model)
-    motions = kicked_motions(motions, parts)
+    motions = motions_without_flight(motions, parts)
     given = _accelerations(motions, driven, v, h)
     turned = turning_of(motions, driven) if straight else None
     if motions.tree.mimics or forces.coupling is not None:
         return _by_factors(motions, rows, v, forces, h, driven, given, turned)
-    motions, links = _carried_by(motions, driven, given, turned)
+    motions, links = _prescribed_motions(motions, driven, given, turned)
     body, push = eliminate_joints(motions, rows, None, Loads(forces.force, None), forces.added, links)
     a = body.accelerations(push, body.order, world_acceleration(motions.tree), motions.product)[1]
     return v + h * (a if given is None else a + given), ArticulatedResponse(body, rows, motions)
 
 
-def kicked_motions(motions: LinkMotions, parts: Sequence[Component]) -> LinkMotions:
+def motions_without_flight(motions: LinkMotions, parts: Sequence[Component]) -> LinkMotions:
     """The motions that velocity products of a kick are those of: free bodies at rest."""
     if not any(part.rigid for part in parts):
         return motions
     return LinkMotions.of(motions.model, motions.q, without_flight(parts, motions.v), motions.time)
 
 
-def _accelerations(motions: LinkMotions, driven: Driven, v: Any, h: Any) -> Any:
+def _accelerations(motions: LinkMotions, driven: PrescribedVelocities, v: Any, h: Any) -> Any:
     """Those (nv,) of driven joints, or None."""
     if not driven.dofs:
         return None
@@ -87,7 +87,7 @@ def _accelerations(motions: LinkMotions, driven: Driven, v: Any, h: Any) -> Any:
     return given
 
 
-def turning_of(motions: LinkMotions, driven: Driven = FREE) -> Any:
+def turning_of(motions: LinkMotions, driven: PrescribedVelocities = FREE) -> Any:
     """-ω × v (nv,) of joints whose velocities are in moving axes, but for those that are driven."""
     turned = turning(motions.model, motions.v)
     for k in driven.dofs:
@@ -95,7 +95,9 @@ def turning_of(motions: LinkMotions, driven: Driven = FREE) -> Any:
     return turned
 
 
-def _carried_by(motions: LinkMotions, driven: Driven, given: Any, turned: Any) -> tuple[LinkMotions, set[int]]:
+def _prescribed_motions(
+    motions: LinkMotions, driven: PrescribedVelocities, given: Any, turned: Any
+) -> tuple[LinkMotions, set[int]]:
     """Motions in which links of driven joints accelerate as these do, and of others as axes turn; those driven."""
     links, product = set(), list(motions.product)
     for i, link in enumerate(motions.tree.links):
@@ -110,7 +112,14 @@ def _carried_by(motions: LinkMotions, driven: Driven, given: Any, turned: Any) -
 
 
 def _by_factors(
-    motions: LinkMotions, rows: Rows, v: Any, forces: Forces, h: Any, driven: Driven, given: Any, turned: Any
+    motions: LinkMotions,
+    rows: Rows,
+    v: Any,
+    forces: Forces,
+    h: Any,
+    driven: PrescribedVelocities,
+    given: Any,
+    turned: Any,
 ) -> tuple[Any, FactoredResponse]:
     """By the sparse factors of W."""
     model = motions.model

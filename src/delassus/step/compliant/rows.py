@@ -12,7 +12,7 @@ from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side
 from delassus.step.compliant.kinematics import RowKinematics, rigid_rows
 from delassus.step.compliant.types import Recovery, RowInputs, RowValues, StepOptions
-from delassus.step.impacts.strikes import rebound_at_start, strikes, thrown_back
+from delassus.step.impacts.strikes import rebound_at_start, rebound_bias, strikes
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.row_laws import elastic, elastic_matrix, kinematic, unilateral
 
@@ -48,14 +48,14 @@ def dynamics_values(state: RowKinematics, inputs: RowInputs, options: StepOption
             R[soft], b[soft] = elastic(blend, g[own], rate[own], w[own], numbers.compliance[soft], B)
     for row, stop, gap in zip(scene.stop_rows, scene.stops, state.stop_gap, strict=True):
         w = stop.reference_velocity(state.place)
-        b[row] = _held_out(blend, gap, state.rate[row], recovery)
+        b[row] = _recovery_bias(blend, gap, state.rate[row], recovery)
         if w is not None:
-            b[row] = _held_out(blend, gap, state.rate[row] - w[0], recovery) - w[0]
+            b[row] = _recovery_bias(blend, gap, state.rate[row] - w[0], recovery) - w[0]
     normals = list(scene.normals)
     if not normals:
         return RowValues(R, b, b, None, coupling, yields)
     closing = state.rate[normals]
-    value = _held_out(blend, state.gap, closing, recovery)
+    value = _recovery_bias(blend, state.gap, closing, recovery)
     if numbers.compliance is not None:
         C = numbers.compliance[normals]
         B = None if numbers.damping is None else numbers.damping[normals]
@@ -71,7 +71,7 @@ def dynamics_values(state: RowKinematics, inputs: RowInputs, options: StepOption
         leaves, _ = rebound_at_start(np.maximum(state.gap, 0.0) / blend.h, closing, after[normals], e)
         rebound = np.minimum(-leaves, 0.0)
     else:
-        rebound = thrown_back(found, blend, closing, after[normals], e)
+        rebound = rebound_bias(found, blend, closing, after[normals], e)
     full = np.array(b)
     full[normals] = np.where(found.on, rebound, value)
     return RowValues(R, full, b, found, coupling, yields)
@@ -87,7 +87,7 @@ def _is(share: Any, number: float) -> bool:
     return isinstance(share, float) and share == number
 
 
-def _held_out(blend: Blend, gap: Any, rate: Any, recovery: Recovery) -> Any:
+def _recovery_bias(blend: Blend, gap: Any, rate: Any, recovery: Recovery) -> Any:
     """b of a contact or limit that does not strike, and gives a share of its penetration back."""
     b = unilateral(blend, gap, rate)
     return b if _is(recovery.unilateral, 0.0) else np.where(gap > 0.0, b, recovery.unilateral * gap / blend.h)

@@ -22,7 +22,7 @@ from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
 from delassus.contact.solvers.solve import solve_contacts, velocity_and_residual
-from delassus.linalg.filtered import FilteredSystem
+from delassus.linalg.filtered_system import FilteredSystem
 from delassus.step.compliant.types import ConeInputs, RowAccuracy, RowSolution
 from delassus.step.scene import Scene
 

@@ -23,7 +23,7 @@ from delassus.step.compliant.inputs import Scheme
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.compliant.options import CompliantOptions
 from delassus.step.compliant.system import SOLVERS, check_rows
-from delassus.step.impacts.dissipation import lowered_restitution
+from delassus.step.impacts.dissipation import describe_energy_limit
 from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
@@ -102,7 +102,7 @@ class CompliantStep(Outcome):
         counted = (
             f", in {np.sum(self.status == worst)} of {np.size(self.status)} states" if np.ndim(self.status) else ""
         )
-        return f"{worst.sentence[:-1]}{counted}.{lowered_restitution(self.energy_limited)}"
+        return f"{worst.sentence[:-1]}{counted}.{describe_energy_limit(self.energy_limited)}"
 
 
 def compliant_step(
@@ -127,7 +127,7 @@ def compliant_step(
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        tau: Generalised forces (…, nv) [N·m, N], constant during the step.
+        tau: Generalized forces (…, nv) [N·m, N], constant during the step.
         time_step: (…) h [s].
         contacts: Where it may touch: some `Contact`. Its compliance makes it elastic.
         options: A `CompliantOptions`: scheme, elements, contact, planes, rows, solver, time, parameters.

@@ -46,13 +46,13 @@ class System(NamedTuple):
     b: Any
     coupling: Any = None
 
-    def yielded(self, impulse: Any) -> Any:
+    def compliance_term(self, impulse: Any) -> Any:
         """R λ (m,)."""
         own = self.R * impulse
         return own if self.coupling is None else own + self.coupling @ impulse
 
     def driven(self, dofs: tuple[int, ...], velocity: Any) -> System:
-        """The same for the other velocities, where some are given (nv,): those are projected out."""
+        """The system of the other velocities, where some are given (nv,): those are projected out."""
         W, c, J = np.array(self.W), np.array(self.c), np.array(self.J)
         given = np.zeros(len(c))
         for k in dofs:
@@ -63,7 +63,7 @@ class System(NamedTuple):
             W[k, k], c[k] = 1.0, given[k]
         return System(W, c, J, self.R, b, self.coupling)
 
-    def seen(self, form: str, v: Any, h: Any) -> System:
+    def to_form(self, form: str, v: Any, h: Any) -> System:
         """Of the unknowns v⁺, Δv = v⁺ - v, or a = Δv/h: "velocity", "variation" or "acceleration"."""
         if form == "velocity":
             return self
@@ -130,7 +130,7 @@ def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any
 
     def apply(x: Any) -> Any:
         x = unit * x
-        return unit * (J @ factors.solve(J.T @ x) + system.yielded(x))
+        return unit * (J @ factors.solve(J.T @ x) + system.compliance_term(x))
 
     found = conjugate_gradients(apply, -unit * g, tolerance, iterations)
     return RowSolution(unit * found.x, -found.left / unit, found.count, _status(found, tolerance))
@@ -146,11 +146,11 @@ def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolutio
 
     def apply(x: Any) -> Any:
         v, impulse = heavy * x[:n], unit * x[n:]
-        return np.concatenate([heavy * (W @ v - J.T @ impulse), -unit * (J @ v + system.yielded(impulse))])
+        return np.concatenate([heavy * (W @ v - J.T @ impulse), -unit * (J @ v + system.compliance_term(impulse))])
 
     found = minimal_residuals(apply, np.concatenate([heavy * c, unit * b]), tolerance, iterations)
     v, impulse = heavy * found.x[:n], unit * found.x[n : n + m]
-    yielded = system.yielded(impulse)
+    yielded = system.compliance_term(impulse)
     left = J @ v + yielded + b
     # Among large momenta, rows that are not met may be a small share of the whole residual.
     reach = np.max(unit * (np.abs(J) @ np.abs(v) + np.abs(yielded) + np.abs(b)))
@@ -176,10 +176,10 @@ def _by_impulses(
         compliance=system.R,
         **cones.limits,
     )
-    return SystemSolution(moved[: layout.n], impulse, _left(layout, sigma), count, status)
+    return SystemSolution(moved[: layout.n], impulse, _row_residual(layout, sigma), count, status)
 
 
-def _left(layout: RowsOnVelocities, sigma: Any) -> Any:
+def _row_residual(layout: RowsOnVelocities, sigma: Any) -> Any:
     """What rows leave: σ of those that act in both directions; of those that push, σ where it is negative."""
     left = np.zeros(layout.m)
     for row in layout.rows(Free):

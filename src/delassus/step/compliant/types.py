@@ -141,11 +141,11 @@ class RowValues(NamedTuple):
     coupling: Any = None
     yields: bool = True
 
-    def coupled_with(self, G: Any) -> Any:
+    def add_coupling(self, G: Any) -> Any:
         """G (m, m) with what R has besides its diagonal."""
         return G if self.coupling is None else G + self.coupling
 
-    def biased(self, fraction: Any = None) -> Any:
+    def bias_with_restitution(self, fraction: Any = None) -> Any:
         """b (m,) with a fraction of restitution; None for all of it."""
         if fraction is None:
             return self.bias
@@ -212,7 +212,7 @@ class RowSystem(NamedTuple):
     @property
     def A(self) -> Any:
         """(m, m) G with what R has besides its diagonal."""
-        return self.values.coupled_with(self.G)
+        return self.values.add_coupling(self.G)
 
 
 class StepSetup(NamedTuple):

@@ -39,7 +39,7 @@ class ContactArguments:
     Attributes:
         scene: What is compiled.
         contacts: With their numbers.
-        state: Configurations, velocities, generalised forces.
+        state: Configurations, velocities, generalized forces.
         step: h [s], or None for forces.
         inputs: Of kernels.
         parameters: (…, nparameters) of the model, None if it has none.
@@ -89,7 +89,7 @@ class ContactArguments:
         return np.array([x for x, contact in zip(values, self.contacts, strict=True) for _ in contact.corners], float)
 
     @property
-    def unstabilized(self) -> ContactInputs:
+    def without_stabilization(self) -> ContactInputs:
         """Inputs of kernels that take no errors of position off."""
         return self.inputs._replace(stabilization=None)
 

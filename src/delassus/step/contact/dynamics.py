@@ -11,7 +11,7 @@ from delassus.contact.solvers.laws import Lcp, Ncp
 from delassus.step.contact.arguments import ContactArguments
 from delassus.step.contact.options import ContactOptions, ProblemOptions
 from delassus.step.contact.origins import rigid_problem
-from delassus.step.contact.steps import accelerations, free, relaxed, rigid, soft
+from delassus.step.contact.steps import accelerations, free, rigid, soft, step_relaxed
 from delassus.step.laws.law import LAWS, Law, Relaxed, Soft
 
 _NAMES: Final = "mechanism q v tau contacts time_step"
@@ -48,7 +48,7 @@ def contact_dynamics(
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the step.
-        tau: Generalised forces (…, nv) [N·m, N], those of springs and dampers (`passive_forces`) among them.
+        tau: Generalized forces (…, nv) [N·m, N], those of springs and dampers (`passive_forces`) among them.
         contacts: Where it may touch: some `Contact`.
         time_step: (…) h [s], or None for accelerations and forces (see `rigid_forces`).
         law: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "lcp" or `Lcp(faces, pyramid)`
@@ -74,7 +74,7 @@ def contact_dynamics(
     if not asked.scene.m:
         return free(asked, chosen, solver)
     if isinstance(chosen, Relaxed):
-        return relaxed(asked, chosen, solver)
+        return step_relaxed(asked, chosen, solver)
     if isinstance(chosen, Soft | Lcp) and asked.step is None:
         raise ContactProblemError(
             f"time_step is missing: the law {chosen.name!r} makes steps.", code="missing-argument"

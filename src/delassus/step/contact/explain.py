@@ -4,7 +4,7 @@ With accelerations a, tau = M a + c - Jᵀ f; the velocity after a step is v + h
 do not tell their forces by the motion: any that push may be there where nothing moves. What does is that some
 velocities have no motor, those of a free base above all: the forces leave as little as possible to do there,
 
-    minimise ‖tau_u‖² in the metric of M_uu⁻¹,   f in its cones,
+    minimize ‖tau_u‖² in the metric of M_uu⁻¹,   f in its cones,
 
 where contacts that open have none, and those that slide have friction against sliding as large as it can be.
 
@@ -30,7 +30,7 @@ from delassus.dynamics.mass.crba import crba
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.rows import dynamics_values
 from delassus.step.contact.rigid import STEP, row_inputs
-from delassus.step.laws.explaining import explained
+from delassus.step.laws.explaining import explain_impulses
 from delassus.step.laws.inputs import NOTHING, RELAXATION, ContactInputs, RowRelaxation, surroundings
 from delassus.step.laws.pyramids import edges_of, pyramids
 from delassus.step.laws.relaxed import RELAXED, rows_relaxed
@@ -70,7 +70,7 @@ def explain_yielding(
             share = friction[k] / np.where(coefficient > 0.0, coefficient, 1.0)
             R[row] = R[own[0]] * share * share
     time, bounds = surroundings.time, np.array(scene.friction_bounds) * time_step
-    impulse = explained(scene, law == "ccp", motion.demand, R, (friction, torsional, rolling), (-bounds, bounds))
+    impulse = explain_impulses(scene, law == "ccp", motion.demand, R, (friction, torsional, rolling), (-bounds, bounds))
     force = impulse / time_step
     J = constraint_jacobian.function(mechanism, q, time=time)
     torque = motion.torque - J.T @ force
@@ -148,7 +148,7 @@ def explain_relaxed(
     mechanism = scene.on_planes(*planes)
     rows = rows_relaxed(scene, mechanism, q, v, a, time_step, relaxation, contact, time)
     c, bounds = rows.free - rows.wanted, np.array(scene.friction_bounds)
-    force = explained(scene, True, c, rows.R, (friction, torsional, rolling), (-bounds, bounds))
+    force = explain_impulses(scene, True, c, rows.R, (friction, torsional, rolling), (-bounds, bounds))
     if cone == "pyramidal":
         edges = edges_of(scene, friction, torsional, rolling)
         _, R = pyramids(scene, rows.R, relaxation.impratio, friction)

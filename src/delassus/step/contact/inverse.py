@@ -95,7 +95,7 @@ def contact_inverse_dynamics(
     solver = solver_inputs(asked.scene, chosen, options.solver)
     if asked.inputs.contact.restitution is not None:
         raise ContactProblemError(
-            "a strike has no inverse: leave restitution out of the contacts.", code="not-supported"
+            "impacts have no inverse dynamics: leave restitution out of the contacts.", code="not-supported"
         )
     if solver.start is not None:
         raise ContactProblemError("start has no use: forces are found without one.", code="not-supported")
@@ -110,7 +110,7 @@ def contact_inverse_dynamics(
             asked.scene,
             *asked.state,
             np.zeros(()) if asked.step is None else asked.step,
-            surroundings=asked.unstabilized,
+            surroundings=asked.without_stabilization,
             relaxation=row_relaxation(asked, chosen),
             parameters=asked.parameters,
             cone=chosen.cone,
@@ -147,7 +147,7 @@ def _yielding(asked: ContactArguments, yielding: Any) -> Array:
     R, m = real_array("yielding", yielding), asked.scene.m
     if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, m)):
         raise ContactProblemError(
-            f"yielding is {short(repr(yielding))}; it is positive, one number or one for each of {m} rows.",
+            f"yielding is {short(repr(yielding))}; it must be positive, one number or one for each of {m} rows.",
             code="out-of-range",
         )
     return np.broadcast_to(R, (*R.shape[:-1], m))
@@ -165,7 +165,8 @@ def _passive(asked: ContactArguments, passive: Any) -> Array:
     given = real_array("passive", passive)
     if given.shape != (robot.nv,):
         raise ContactProblemError(
-            f"passive has shape {given.shape}; it has one number for each of {robot.nv} velocities.", code="wrong-shape"
+            f"passive has shape {given.shape}; it must have one number for each of {robot.nv} velocities.",
+            code="wrong-shape",
         )
     return np.where(given != 0.0, 1.0, 0.0)
 

@@ -83,7 +83,7 @@ class ExplanationOptions(Options):
     Attributes:
         yielding: R [1/kg], one number or (…, m), by which all rows give way; None for rigid rows.
         passive: (nv,) not zero for velocities without a motor; by default those of free joints.
-        tau: (…, nv) generalised forces of passive velocities, where they are known [N·m, N], such as `passive_forces`;
+        tau: (…, nv) generalized forces of passive velocities, where they are known [N·m, N], such as `passive_forces`;
             by default none.
         rest_speed: [m/s] contacts that open more slowly push, and those that slide more slowly stick.
 

@@ -46,7 +46,7 @@ class Origin:
         return relaxed_problem(self.scene, self.state, self.inputs, self.parameters, self.relaxation)
 
 
-def copied(state: tuple[Any, ...]) -> tuple[Any, ...]:
+def copy_arrays(state: tuple[Any, ...]) -> tuple[Any, ...]:
     """Arrays of its own."""
     return tuple(np.array(x, float) for x in state)
 

@@ -17,7 +17,7 @@ from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
 from delassus.step.contact.origins import Origin
-from delassus.step.impacts.dissipation import lowered_restitution
+from delassus.step.impacts.dissipation import describe_energy_limit
 from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
@@ -109,7 +109,7 @@ class ContactStep(InContact):
 
     def describe(self) -> str:
         """How it ended, in some sentences: of the worst state, where there are several."""
-        return super().describe() + lowered_restitution(self.energy_limited)
+        return super().describe() + describe_energy_limit(self.energy_limited)
 
     @property
     def impulses(self) -> Mapping[str, Array]:

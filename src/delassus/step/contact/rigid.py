@@ -30,7 +30,7 @@ from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.pipeline import solve_contact_law, solve_with_restitution
 from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions, StepSetup
 from delassus.step.laws.inputs import CONTACT, NOTHING, SOLVER, ContactInputs, surroundings
-from delassus.step.laws.marks import marked
+from delassus.step.laws.marks import flag_not_finite
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import components
@@ -62,7 +62,7 @@ def assemble_contacts(
     inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
     setup = StepSetup(Forces(tau), inputs, ConeInputs(), STEP, components(scene.mechanism, q))
     system = assemble(kinematics, v, setup)
-    g = system.after + system.values.biased(restitution_share)
+    g = system.after + system.values.bias_with_restitution(restitution_share)
     return system.G, g, system.values.compliance, kinematics.gap, system.free_velocity
 
 
@@ -99,12 +99,14 @@ def contact_step(
     )
     impulse, residual, count, status = solution
     values, after = system.values, system.velocity + system.response.respond(impulse)
-    sigma = system.G @ impulse + (system.after + values.biased(None if values.strikes is None else fraction))
+    sigma = system.G @ impulse + (
+        system.after + values.bias_with_restitution(None if values.strikes is None else fraction)
+    )
     if values.yields:
         sigma = sigma + values.compliance * impulse
     q_end, v_end, _ = integrate_velocity(scene.model, parts, q, after, time_step)
     gap = kinematics.gap
-    status = marked(status, gap, contact.restitution, contact.compliance, stabilization, *planes)
+    status = flag_not_finite(status, gap, contact.restitution, contact.compliance, stabilization, *planes)
     return q_end, v_end, impulse, sigma, residual, gap, count, status, fraction
 
 

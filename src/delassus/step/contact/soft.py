@@ -4,7 +4,7 @@
 
 and the same for moments against turning, with their coefficients. Forces are those of the beginning of the step, so
 that it must be short: h < 2 √(m/k) and h < 2 m/d, m what a point feels of the robot's mass, or the robot shakes.
-Constraints of the mechanism, limits and dry friction of joints stay rigid; they are solved for with these forces known.
+Constraints of the mechanism, joint limits and joint friction stay rigid; they are solved with these forces known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.types import ConeInputs, StepSetup
 from delassus.step.contact.rigid import STEP, row_inputs
 from delassus.step.laws.inputs import CONES, NOTHING, SOLVER, ContactInputs, surroundings
-from delassus.step.laws.marks import marked
+from delassus.step.laws.marks import flag_not_finite
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
@@ -96,7 +96,7 @@ def soft_step(
         impulse[at:], residual[at:], count, status = solution[0], solution[2], solution[3], solution[4]
     after = system.free_velocity + system.response.respond(impulse)
     finite = np.isfinite(np.sum(after) + np.sum(impulse))
-    status = marked(np.where(finite, status, float(Status.NOT_FINITE)), gaps)
+    status = flag_not_finite(np.where(finite, status, float(Status.NOT_FINITE)), gaps)
     q_end, v_end, _ = integrate_velocity(scene.model, parts, q, after, time_step)
     return q_end, v_end, impulse, free + system.G @ impulse, residual, gaps, count, status
 

@@ -15,7 +15,7 @@ from delassus.contact.solvers.options import SolverOptions
 from delassus.dynamics.forces.aba import aba
 from delassus.step.contact.arguments import ContactArguments, solver_inputs
 from delassus.step.contact.options import RestThresholds
-from delassus.step.contact.origins import Origin, copied
+from delassus.step.contact.origins import Origin, copy_arrays
 from delassus.step.contact.result import ContactForces, ContactStep, InContact
 from delassus.step.contact.rigid import advance_freely, contact_step
 from delassus.step.contact.soft import PointSoftness, soft_step
@@ -60,7 +60,7 @@ def rigid(asked: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptions) 
     )
     lowered = None if inputs.contact.restitution is None else share
     origin = Origin(
-        "rigid", asked.scene, copied((*asked.state, asked.step)), inputs, lowered, parameters=asked.parameters
+        "rigid", asked.scene, copy_arrays((*asked.state, asked.step)), inputs, lowered, parameters=asked.parameters
     )
     return _step(asked, law, found, origin, share)
 
@@ -73,7 +73,7 @@ def accelerations(
     found = rigid_forces(
         asked.scene,
         *asked.state,
-        surroundings=asked.unstabilized,
+        surroundings=asked.without_stabilization,
         solver=solver_inputs(asked.scene, law, solver),
         parameters=asked.parameters,
         rest_gap=rest.rest_gap,
@@ -107,7 +107,7 @@ def soft(asked: ContactArguments, law: Soft, solver: SolverOptions) -> ContactSt
     return _step(asked, law, found, Origin("the soft model", asked.scene))
 
 
-def relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InContact:
+def step_relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InContact:
     """A step with relaxed contact, or accelerations and forces without a step."""
     relaxation = row_relaxation(asked, law)
     h = np.zeros(()) if asked.step is None else asked.step
@@ -115,7 +115,7 @@ def relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InC
         asked.scene,
         *asked.state,
         h,
-        surroundings=asked.unstabilized,
+        surroundings=asked.without_stabilization,
         relaxation=relaxation,
         parameters=asked.parameters,
         solver=solver_inputs(asked.scene, law, solver),
@@ -125,8 +125,8 @@ def relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InC
     origin = Origin(
         "relaxed",
         asked.scene,
-        copied((*asked.state, h)),
-        asked.unstabilized,
+        copy_arrays((*asked.state, h)),
+        asked.without_stabilization,
         relaxation=relaxation,
         parameters=asked.parameters,
     )
@@ -136,7 +136,7 @@ def relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InC
         return forces_of(asked, law, found, origin)
     a, force, moving, residual, gap, made, status = found
     rows = h[..., None]
-    q, v = _moved(asked, a)
+    q, v = _integrate_accelerations(asked, a)
     return _step(asked, law, (q, v, rows * force, rows * moving, rows * residual, gap, made, status), origin)
 
 
@@ -163,7 +163,7 @@ def free(asked: ContactArguments, law: Law, solver: SolverOptions) -> InContact:
     """The step, or the accelerations, of a robot that nothing touches."""
     solver_inputs(asked.scene, law, solver)  # refuses bad options all the same
     a = aba(asked.scene.mechanism, *asked.state, parameters=asked.parameters)
-    motion = (a,) if asked.step is None else _moved(asked, a)
+    motion = (a,) if asked.step is None else _integrate_accelerations(asked, a)
     batch = motion[-1].shape[:-1]
     empty = np.zeros((*batch, 0))
     status = np.where(np.isfinite(motion[-1]).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
@@ -173,7 +173,7 @@ def free(asked: ContactArguments, law: Law, solver: SolverOptions) -> InContact:
     )
 
 
-def _moved(asked: ContactArguments, a: Any) -> tuple[Any, Any]:
+def _integrate_accelerations(asked: ContactArguments, a: Any) -> tuple[Any, Any]:
     """Configurations and velocities after the step, with accelerations (…, nv) in the axes of the bodies."""
     q, v, _ = asked.state
     found: tuple[Any, Any] = advance_freely(asked.scene.model, q, v, a, asked.step, parameters=asked.parameters)

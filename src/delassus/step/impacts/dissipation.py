@@ -115,7 +115,7 @@ def _largest_fraction(respond: Response, u: Any, impulse: Any, plastic: Any) -> 
     return (1.0 - _MARGIN) * np.clip(fraction, 0.0, 1.0)
 
 
-def lowered_restitution(limited: Any) -> str:
+def describe_energy_limit(limited: Any) -> str:
     """A sentence, after a space, if restitution was lowered in some states; nothing if it was not."""
     states = numpy.asarray(limited)
     if not states.any():

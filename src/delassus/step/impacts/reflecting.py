@@ -25,7 +25,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.solvers.dantzig import dantzig
-from delassus.linalg.filtered import scaled_least_norm
+from delassus.linalg.filtered_system import scaled_least_norm
 from delassus.linalg.schur import eliminate_rows
 
 MOST: Final = 500
@@ -34,7 +34,7 @@ MOST: Final = 500
 _FOREVER: Final = 1e150
 
 
-class Reflected(NamedTuple):
+class ReflectionResult(NamedTuple):
     """Impulses (k,) of the normals, rounds made, and whether all contacts separate."""
 
     impulse: Any
@@ -50,15 +50,15 @@ class _Round(NamedTuple):
     count: Any
 
 
-def reflected(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)) -> Reflected:
-    """From G (k, k), velocities u (k,) of normals, and which of them touch (k,), a truth value each."""
+def reflect(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)) -> ReflectionResult:
+    """From G (k, k), velocities u (k,) of normals, and which of them touch (k,), a boolean each."""
     k = len(u)
     response = np.stack([G[i, i] for i in range(k)])
     unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
     A, u = G * (unit[:, None] * unit[None, :]), u * unit
     close = 64.0 * 2.0 ** -computing_in().digits * np.max(np.abs(u))
 
-    def pushed(u: Any, who: Any) -> Any:
+    def solve_contact_set(u: Any, who: Any) -> Any:
         """λ (k,) of the contacts in question alone."""
         upper = np.where(who, _FOREVER, 0.0)
         return dantzig(A, u, np.zeros(k), upper, close + np.zeros(k), np.array(20.0 * k)).impulse
@@ -67,19 +67,19 @@ def reflected(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOS
         return on & (u < -close)
 
     def play(now: _Round) -> _Round:
-        push = 2.0 * pushed(now.u, approaching(now.u))
+        push = 2.0 * solve_contact_set(now.u, approaching(now.u))
         return _Round(now.u + A @ push, now.impulse + push, now.count + 1.0)
 
     def goes_on(now: _Round) -> Any:
         return np.any(approaching(now.u)) & (now.count < rounds)
 
     last = while_loop(goes_on, play, _Round(u, np.zeros(k), np.array(0.0)), MOST)
-    plastic = pushed(u, on)
+    plastic = solve_contact_set(u, on)
     blended = plastic + restitution * (last.impulse - plastic)
-    return Reflected(unit * np.where(np.any(on), blended, 0.0), last.count, ~np.any(approaching(last.u)))
+    return ReflectionResult(unit * np.where(np.any(on), blended, 0.0), last.count, ~np.any(approaching(last.u)))
 
 
-def held(G: Any, normals: list[int], ties: list[int]) -> tuple[Any, Any]:
+def constrained_response(G: Any, normals: list[int], ties: list[int]) -> tuple[Any, Any]:
     """G of normals where constraints hold (k, k), and what impulses of normals (k,) make of those (b, k)."""
     inner = G[normals][:, normals]
     if not ties:

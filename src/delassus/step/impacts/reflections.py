@@ -16,7 +16,7 @@ from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.dynamics.tree.check import check_inertias
 from delassus.linalg.products import mirror
-from delassus.step.impacts.reflecting import MOST, held, reflected
+from delassus.step.impacts.reflecting import MOST, constrained_response, reflect
 from delassus.step.points.numbers import contact_parameters, scene_for
 from delassus.step.points.response import responding
 from delassus.step.scene import Scene
@@ -53,10 +53,10 @@ def reflections_kernel(
     motions = LinkMotions.of(mechanism.model, q, v)
     u = row_values(rows_in(mechanism, motions), motions.velocity, v)
     normals, ties = list(scene.normals), list(range(scene.m)[scene.bilateral])
-    G, answer = held(mirror(lower_delassus(mechanism, q, "auto")), normals, ties)
+    G, answer = constrained_response(mirror(lower_delassus(mechanism, q, "auto")), normals, ties)
     on = np.ones(len(normals)) > 0.0 if touching is None else touching != 0.0
     e = 1.0 if restitution is None else restitution
-    found = reflected(G, u[normals], on, e, rounds)
+    found = reflect(G, u[normals], on, e, rounds)
     impulses = np.zeros(scene.m)
     impulses[normals] = found.impulse
     if answer is not None:

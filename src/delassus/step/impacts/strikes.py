@@ -55,7 +55,7 @@ def strikes(model: Model, blend: Blend, gap: Any, before: Any, after: Any, resti
     return Strikes(on, np.where(np.any(on), first, 0.0))
 
 
-def thrown_back(found: Strikes, blend: Blend, before: Any, after: Any, restitution: Any) -> Any:
+def rebound_bias(found: Strikes, blend: Blend, before: Any, after: Any, restitution: Any) -> Any:
     """b (points,) of points that strike: J v⁺ is at least what -e J v₁ is when the step ends, and not negative."""
     change = after - before
     ahead = (blend.beta - 0.5) * change

@@ -22,7 +22,7 @@ from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 
 
-def explained(
+def explain_impulses(
     scene: Scene, convex: bool, c: Any, R: Any, coefficients: tuple[Any, Any, Any], bounds: tuple[Any, Any]
 ) -> Any:
     """λ (m,) of row velocities c (m,) and compliances R (m,); `bounds` of dry friction (intervals,) each."""

@@ -21,7 +21,7 @@ class ContactPlanes(NamedTuple):
     height: Any = None
 
     def replace(self, **changes: Any) -> Self:
-        """The same with other values in some fields."""
+        """A copy with other values in some fields."""
         return self._replace(**changes)
 
 
@@ -76,7 +76,7 @@ KINDS: Final[dict[str, Any]] = {
 }
 
 
-def structured(inputs: Mapping[str, Any], kinds: Mapping[str, Any] = KINDS) -> dict[str, Any]:
+def group_inputs(inputs: Mapping[str, Any], kinds: Mapping[str, Any] = KINDS) -> dict[str, Any]:
     """Inputs by the names of fields, as the structures that kernels take; others as they are."""
     found = dict(inputs)
     for name, kind in kinds.items():

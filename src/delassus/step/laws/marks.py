@@ -8,7 +8,7 @@ import delassus.numpy as np
 from delassus.constrained.solvers.status import Status
 
 
-def marked(status: Any, *known: Any) -> Any:
+def flag_not_finite(status: Any, *known: Any) -> Any:
     """A status, or `NOT_FINITE` where one of some arrays is not finite; None for those that are not given."""
     finite = np.array(True)
     for x in known:

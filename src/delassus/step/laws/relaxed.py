@@ -48,7 +48,7 @@ from delassus.step.laws.inputs import (
     RowRelaxation,
     surroundings,
 )
-from delassus.step.laws.marks import marked
+from delassus.step.laws.marks import flag_not_finite
 from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.points.geometry import gaps
@@ -130,7 +130,7 @@ def relaxed_forces(
         force, moving, residual = edges.T @ force, normals_of(scene, moving), normals_of(scene, residual)
     force = force * rows.on
     after = rows.acceleration + responding(rows.mechanism, q, time)(force)
-    return after, force, moving, residual, rows.gap, count, marked(status, rows.gap)
+    return after, force, moving, residual, rows.gap, count, flag_not_finite(status, rows.gap)
 
 
 def _free_rows(

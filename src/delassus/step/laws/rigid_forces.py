@@ -31,12 +31,12 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
 from delassus.contact.solvers.choice import solve_by_name
 from delassus.contact.solvers.options import SolverInputs
-from delassus.contact.solvers.progress import Budget, started
+from delassus.contact.solvers.progress import Budget, initial_best
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
 from delassus.step.laws.inputs import CONES, NOTHING, SOLVER, ContactInputs, surroundings
-from delassus.step.laws.marks import marked
+from delassus.step.laws.marks import flag_not_finite
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.points.geometry import gaps
 from delassus.step.points.response import responding
@@ -107,11 +107,11 @@ def rigid_forces(
     problem = symmetric._replace(G=A[order][:, order] * f[:, None] * f[None, :])
     most = 1000.0 if iterations is None else iterations
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
-    first = started(problem, None if start is None else problem.taken(start, factors))
+    first = initial_best(problem, None if start is None else problem.to_scaled(start, factors))
     found = solve_by_name(problem, first, budget, method)
     best = found.best
 
-    force = B @ (on * problem.given(best.impulse, factors))
+    force = B @ (on * problem.from_scaled(best.impulse, factors))
     residual = problem.residual_given(problem.residual(best.impulse, best.velocity), factors)
     acceleration = free + responding(mechanism, q, time)(force)
     solved = best.error <= budget.tolerance
@@ -123,7 +123,7 @@ def rigid_forces(
     finite = np.isfinite(np.sum(force) + np.sum(acceleration))
     for x in known:
         finite = finite & ~np.any(np.isnan(x))
-    status = marked(np.where(finite, status, float(Status.NOT_FINITE)), gap)
+    status = flag_not_finite(np.where(finite, status, float(Status.NOT_FINITE)), gap)
     return acceleration, force, G @ force + b, residual, gap, best.count, status
 
 

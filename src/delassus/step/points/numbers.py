@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delassus.common.checks import real_array
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.cones.parameters import ContactParameters
-from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
+from delassus.contact.problems.checks import ContactProblemError, broadcast_rows, not_negative
 from delassus.contact.systems.scaled import LARGEST_FRICTION
 from delassus.errors import expect
 from delassus.errors import short as text_of
@@ -33,17 +33,19 @@ def scene_for(
 ) -> tuple[Scene, tuple[Contact, ...]]:
     """What is compiled, and the contacts with their numbers; a bare model counts as a mechanism."""
     if isinstance(mechanism, Model | ParametricModel):
-        mechanism = _alone(mechanism)
+        mechanism = _single_model(mechanism)
     expect("the mechanism", mechanism, Mechanism, "Mechanism(model, Point('foot'))")
     given = contacts_of(contacts)
     for name, value in (("limits", limits), ("joint_friction", joint_friction)):
         if not isinstance(value, bool | int | float | np.bool_ | np.number | None) or value not in (None, 0, 1):
-            raise ContactProblemError(f"{name} is {text_of(repr(value))}; it is True or False.", code="not-a-boolean")
+            raise ContactProblemError(
+                f"{name} is {text_of(repr(value))}; it must be True or False.", code="not-a-boolean"
+            )
     return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
 
 
 @lru_cache(maxsize=64)
-def _alone(model: Any) -> Mechanism:
+def _single_model(model: Any) -> Mechanism:
     return Mechanism(model)
 
 
@@ -58,11 +60,11 @@ def _scene(
 
 def contact_parameters(scene: Scene, contacts: tuple[Contact, ...], given: ContactParameters) -> ContactParameters:
     """Arrays, last axes (points,) or fewer, as given or as contacts say; None for those that would do nothing."""
-    found = _own(contacts)
+    found = _contact_parameters(contacts)
     for name, value in zip(given._fields, given, strict=True):
         if value is None:
             continue
-        array = spread(name, value, len(_values(contacts, name)), _OF_POINTS[name])
+        array = broadcast_rows(name, value, len(_values(contacts, name)), _OF_POINTS[name])
         not_negative(name, array)
         if array is not None:
             found = found._replace(**{name: _bounded(name, array)})
@@ -78,7 +80,7 @@ def plane_arrays(scene: Scene, normal: Any, height: Any) -> tuple[Any, Any]:
 
 
 @lru_cache(maxsize=256)
-def _own(contacts: tuple[Contact, ...]) -> ContactParameters:
+def _contact_parameters(contacts: tuple[Contact, ...]) -> ContactParameters:
     """What contacts say themselves."""
     every = {name: np.array(_values(contacts, name)) for name in _OF_POINTS}
     needed = ("friction", "torsional", "rolling")

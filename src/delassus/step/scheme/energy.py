@@ -8,11 +8,11 @@ should be is known at q, where energy and work balance exactly:
 
 For a robot that floats, v⁺ is the sum of the locked motion, in which the robot moves as one body with its momentum, and
 of a motion of the joints without momentum; their energies add up (König). The first is set by P* and L* (about the
-centre of mass), the second is scaled by s so that the energy is T*. Neither opens closed loops. If the motion of the
-joints has too little energy to make up for the rest, the robot is turned about its centre of mass, as a body that flies
+center of mass), the second is scaled by s so that the energy is T*. Neither opens closed loops. If the motion of the
+joints has too little energy to make up for the rest, the robot is turned about its center of mass, as a body that flies
 (see `free_rotation.energy_turn`). Robots that are fixed to the world are scaled as a whole.
 
-Cost: about that of the mass matrix, no factorisation.
+Cost: about that of the mass matrix, no factorization.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _LITTLE: Final = 1e-14
 """Share of the kinetic energy below which the joints' motion counts as none: scaling it is of no use."""
 
 
-class Locked(NamedTuple):
-    """A component as one rigid body, in the axes of its first root: mass, centre (3,), inverse inertia about it (3, 3),
-    momentum (3,) and angular momentum about the centre (3,)."""
+class LockedBody(NamedTuple):
+    """A component as one rigid body, in the axes of its first root: mass, center (3,), inverse inertia about it (3, 3),
+    momentum (3,) and angular momentum about the center (3,)."""
 
     mass: Any
     center: Any
@@ -62,7 +62,7 @@ class Allowance(NamedTuple):
     Attributes:
         T: Kinetic energy [J].
         P: Momentum (3,) [kg·m/s] of a component that floats, in the world's axes.
-        L: Its angular momentum (3,) [kg·m²/s] about the centre of mass.
+        L: Its angular momentum (3,) [kg·m²/s] about the center of mass.
         angle: By how much it may be turned as a whole [rad]: nothing where contacts hold it.
         grounded: Whether it touches the world, so that its momentum is not kept.
         flies: Whether it touches nothing.
@@ -77,7 +77,7 @@ class Allowance(NamedTuple):
 
 
 def gravity_forces(model: Model, q: Any, M: Any, parts: Sequence[Component]) -> Any:
-    """The generalised forces (nv,) of gravity; with M at hand, those of floating robots come from its first columns."""
+    """The generalized forces (nv,) of gravity; with M at hand, those of floating robots come from its first columns."""
     tree, still = links_of(model), np.zeros(model.nv)
     force = -newton_euler(model, q, still, still)
     poses = None
@@ -136,12 +136,12 @@ def allowance_of(
         return Allowance(T, flies=flies)
     poses = world_poses(links_of(model), q)
     R = poses[part.roots[0]][0]
-    body = _locked(poses, part, _trees_in(model, part, M, momentum))
+    body = _lock_component(poses, part, _trees_in(model, part, M, momentum))
     P, L, spin = R @ body.P, R @ body.L, body.inverse @ body.L
     if middle is not None:
         poses = world_poses(links_of(model), middle)
         R = poses[part.roots[0]][0]
-        kicked = _locked(poses, part, _trees_in(model, part, mass_matrix(model, middle), push))
+        kicked = _lock_component(poses, part, _trees_in(model, part, mass_matrix(model, middle), push))
         P, L = P + R @ kicked.P, L + R @ kicked.L
     return Allowance(T, P, L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
 
@@ -185,7 +185,7 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
         return q, v
     poses = world_poses(tree, q)
     frame = poses[part.roots[0]]
-    now = _locked(poses, part, [trees[root] for root in part.roots])
+    now = _lock_component(poses, part, [trees[root] for root in part.roots])
     P, L, spin = frame[0].T @ target.P, frame[0].T @ target.L, now.inverse @ now.L
     inner = T - 0.5 * (now.P @ now.P) / now.mass - 0.5 * (spin @ now.L)
     inner = np.where(inner > _LITTLE * T, inner, 0.0)
@@ -200,7 +200,7 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
         wanted = left - np.where(share < _SLOWEST, _SLOWEST, np.minimum(share, FASTEST)) * inner
         by = energy_turn(L, now.inverse @ L, lambda x: now.inverse @ x, wanted, target.angle)
         back = quaternion_conjugate(by)
-        turned = [root.turned(base, by) for root, base in zip(roots.values(), bases, strict=True)]
+        turned = [root.rotate(base, by) for root, base in zip(roots.values(), bases, strict=True)]
         return quaternion_rotate(back, P), quaternion_rotate(back, L), *turned
 
     start = (P, L, *(q[i : i + 7] for i in places))
@@ -232,7 +232,7 @@ def _ratio(a: Any, b: Any) -> Any:
 
 class _Root(NamedTuple):
     """A root in a component: the rotation (3, 3) from the component's axes to the root's, and the vector (3,) from the
-    centre of mass to the root's origin in the component's axes."""
+    center of mass to the root's origin in the component's axes."""
 
     R: Any
     arm: Any
@@ -248,11 +248,11 @@ class _Root(NamedTuple):
         return x if self.R is None else self.R @ x
 
     def motion(self, velocity: Any, spin: Any) -> Any:
-        """The velocity (6,) of the root where the component moves as one body, given that of its centre of mass."""
+        """The velocity (6,) of the root where the component moves as one body, given that of its center of mass."""
         return np.concatenate([self.axes(velocity + np.cross(spin, self.arm)), self.axes(spin)])
 
-    def turned(self, q: Any, by: Any) -> Any:
-        """Coordinates (7,) after the component has turned about its centre of mass, by a quaternion in its axes."""
+    def rotate(self, q: Any, by: Any) -> Any:
+        """Coordinates (7,) after the component has turned about its center of mass, by a quaternion in its axes."""
         by = np.concatenate([self.axes(by[:3]), by[3:]])
         arm = self.axes(self.arm)
         place = q[:3] + quaternion_rotate(q[3:], quaternion_rotate(by, arm) - arm)
@@ -271,7 +271,7 @@ def _trees_in(model: Model, part: Component, M: Any, momentum: Any) -> list[Tree
     return result
 
 
-def _locked(poses: list[Pair], part: Component, trees: Sequence[TreeMomentum]) -> Locked:
+def _lock_component(poses: list[Pair], part: Component, trees: Sequence[TreeMomentum]) -> LockedBody:
     """A component as one body, from its trees."""
     R, p = poses[part.roots[0]]
     mass, first, I, P, L = np.array(0.0), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
@@ -284,7 +284,7 @@ def _locked(poses: list[Pair], part: Component, trees: Sequence[TreeMomentum]) -
         mass, first, I, P, L = mass + body[0], first + body[1], I + body[2], P + push[0], L + push[1]
     c = first / mass
     central = mirror(I - (c @ first) * np.eye(3) + np.outer(c, first))
-    return Locked(mass, c, inverse_symmetric(central), P, L - np.cross(c, P))
+    return LockedBody(mass, c, inverse_symmetric(central), P, L - np.cross(c, P))
 
 
 def _tree_dofs(model: Model, root: int) -> list[int]:

@@ -86,7 +86,7 @@ def rotate_freely(axes: PrincipalAxes, turn: Any, omega: Any, h: Any) -> tuple[A
 
 
 def _rotate_split(inverse: Any, turn: Any, L: Any, h: Any) -> tuple[Any, Any, Any]:
-    """The same in principal axes, for any body, with the number of substeps."""
+    """Rotate any body in principal axes by a splitting; also returns the number of substeps."""
     i_a, i_b, i_c = (inverse[k] for k in range(3))
     size, T = np.sqrt(L @ L), 0.5 * (L @ (inverse * L))
     whole = np.abs(h) * size

@@ -25,7 +25,7 @@ class Response(Protocol):
     """W⁻¹ and J of a state."""
 
     def solve(self, force: Any) -> Any:
-        """W⁻¹ f (nv,) of generalised forces (nv,)."""
+        """W⁻¹ f (nv,) of generalized forces (nv,)."""
 
     def respond(self, impulse: Any) -> Any:
         """W⁻¹ Jᵀ λ (nv,) of impulses (m,) of the rows."""

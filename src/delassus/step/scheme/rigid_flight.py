@@ -1,7 +1,7 @@
 """The flight of a free rigid body over a step of time, exact in momentum and energy.
 
 Forces and impulses act at once, as the step begins (a kick, v' = v + M⁻¹ (h f + Jᵀ λ)); then the body flies freely: its
-centre of mass goes straight on, and it turns as `free_rotation` says. So there are no gyroscopic forces in the kick.
+center of mass goes straight on, and it turns as `free_rotation` says. So there are no gyroscopic forces in the kick.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fly(link: Link, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any
 
 
 def fly_body(c: Any, axes: PrincipalAxes, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any, Any]:
-    """As `fly`, for a body with its centre of mass at c (3,) [m] and these principal axes there, plain or traced."""
+    """As `fly`, for a body with its center of mass at c (3,) [m] and these principal axes there, plain or traced."""
     place, turn, spin = q[:3], q[3:], v[3:]
     velocity, step = v[:3] + np.cross(spin, c), h * v[:3] + h * np.cross(spin, c)
     start = turn
@@ -52,6 +52,6 @@ def kick_acceleration(link: Link, v: Any, a: Any) -> Any:
 
 
 def _rotational(link: Link) -> Any:
-    """The rotational inertia (3, 3) about the centre of mass: plain, or traced if it comes at run time."""
+    """The rotational inertia (3, 3) about the center of mass: plain, or traced if it comes at run time."""
     I = link.inertia.rotational
     return np.array(I) if isinstance(link.inertia, TracedInertia) else numpy.array(I)

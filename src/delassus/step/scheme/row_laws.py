@@ -12,7 +12,7 @@ g and the rate ġ = J v - w, w the velocity of its reference, is
     unilateral    J v⁺ + R λ + b ≥ 0 ⊥ λ ≥ 0, b as of a kinematic row, but never so that the row is thrown back: a gap
                   may close, and not more, and a penetration is not the business of velocities (see `stabilization`).
 
-A stabilised row is met in two phases. In the correction phase a motion u with W u = Jᵀ μ takes its error off, and is
+A stabilized row is met in two phases. In the correction phase a motion u with W u = Jᵀ μ takes its error off, and is
 added to the positions alone; in the dynamics phase its velocity is that of its reference:
 
                     correction        dynamics

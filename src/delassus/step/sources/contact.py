@@ -134,7 +134,7 @@ class Contact:
                 )
         if not isinstance(self.name, str):
             raise ConstraintError(
-                f"the name of a contact is {self.name!r}; it is a str, such as 'left foot'.", code="wrong-type"
+                f"the name of a contact is {self.name!r}; it must be a str, such as 'left foot'.", code="wrong-type"
             )
         object.__setattr__(self, "corners", self._points())
         for field in ("normal", "tangent"):
@@ -193,12 +193,13 @@ class Contact:
         form = "a list of points (x, y, z) in the frame"
         if isinstance(self.corners, str) or not isinstance(self.corners, Iterable):
             raise ConstraintError(
-                f"the corners of {self.label!r} are {self.corners!r}; they are {form}.", code="not-a-number"
+                f"the corners of {self.label!r} are {self.corners!r}; they must be {form}.", code="not-a-number"
             )
         points = real_array(f"corners of {self.label!r}", elements(self.corners), form)
         if points.ndim != 2 or points.shape[1] != 3 or not len(points) or not np.all(np.isfinite(points)):
             raise ConstraintError(
-                f"the corners of {self.label!r} have shape {points.shape}; they are {form}, finite.", code="wrong-shape"
+                f"the corners of {self.label!r} have shape {points.shape}; they must be {form}, finite.",
+                code="wrong-shape",
             )
         return tuple(vector(point) for point in points)
 
@@ -208,7 +209,8 @@ class Contact:
         )
         if numbers.shape != (3,) or not np.linalg.norm(numbers) > 0.0:
             raise ConstraintError(
-                f"{field} of {self.label!r} is {getattr(self, field)!r}; it is a direction (x, y, z) of any length "
+                f"{field} of {self.label!r} is {getattr(self, field)!r}; it must be a direction (x, y, z) of "
+                "any length "
                 "but zero.",
                 code="zero-direction",
             )
@@ -233,7 +235,7 @@ def contacts_of(contacts: Any) -> tuple[Contact, ...]:
     given = (contacts,) if isinstance(contacts, Contact | Frame | str) else contacts
     if not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
         raise ConstraintError(
-            f"the contacts are {contacts!r}; they are one Contact or a list of them.", code="wrong-type"
+            f"the contacts are {contacts!r}; they must be one Contact or a list of them.", code="wrong-type"
         )
     found = []
     for contact in given:

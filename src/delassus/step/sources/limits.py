@@ -36,7 +36,7 @@ class JointLimit(Constraint):
         return self.name or self.joint
 
     def count(self, model: Model) -> int:
-        """One."""
+        """The number of rows, 1."""
         return 1
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:

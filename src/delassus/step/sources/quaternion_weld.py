@@ -30,7 +30,7 @@ class QuaternionWeld(OnFrame):
 
     @property
     def most(self) -> int:
-        """Six."""
+        """The largest number of rows, 6."""
         return 6
 
     @cached_property
@@ -66,7 +66,7 @@ class QuaternionWeld(OnFrame):
         return 0.5 * (e[3] * np.eye(3) + skew(e[:3])), e[:3]
 
     def _relative(self, motions: LinkMotions) -> Any:
-        """ω (3,)."""
+        """The relative angular velocity ω (3,) [rad/s]."""
         _, w = self._weld.local_velocity(motions)
         R, _ = self._weld.second_link(motions)
         _, w_2 = self._weld.second_velocity(motions)

@@ -1,6 +1,6 @@
 """One point of a contact, as rows on the bodies that it touches: its gap, its velocities, and how forces act there.
 
-All is seen from the plane: in coordinates of its frame (t1, t2, n), c is the centre of the point's ball (or the point
+All is seen from the plane: in coordinates of its frame (t1, t2, n), c is the center of the point's ball (or the point
 itself) and d = (0, 0, -r) leads from there to where it touches. The rows are
 
     ċ + ω × d        (t1, t2, n),        ω        (spin about n; roll about t1 and t2),
@@ -59,7 +59,7 @@ class Spot(OnFrame):
 
     @property
     def most(self) -> int:
-        """Six."""
+        """The largest number of rows, 6."""
         return 6
 
     def inner(self, model: Model) -> bool:

@@ -21,7 +21,7 @@ from delassus.contact.systems.of_rows import OfRows
 from delassus.contact.systems.protocol import NEWTON, SWEEP, TRACED, Update
 from delassus.contact.systems.scaled import Scaled
 from delassus.contact.systems.sweep import ContactSteps, coulomb_move, row_step, steps_of
-from delassus.linalg.filtered import regularization
+from delassus.linalg.filtered_system import regularization
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.stages.sharing import Sharing
 
@@ -78,11 +78,11 @@ class Carried(OfRows):
         return self.rows.capabilities if self.P is None else frozenset({TRACED, SWEEP, NEWTON})
 
     def velocity(self, impulse: Any) -> Any:
-        """σ (m,)."""
+        """The velocities σ (m,) of the rows."""
         return self.rows.velocity(impulse) if self.P is None else self.P @ self._moved(impulse) + self.rows.g
 
     def dense(self) -> Scaled:
-        """The same problem with its Delassus matrix G = P S Pᵀ, for solvers that need it."""
+        """The problem with its Delassus matrix G = P S Pᵀ, for solvers that need it."""
         return self.rows if self.P is None else self.rows._replace(G=self.P @ self.S @ self.P.T)
 
     def _moved(self, impulse: Any) -> Any:
@@ -93,7 +93,7 @@ class Carried(OfRows):
         return self.rows.respond(impulse, velocity) if self.P is None else self._moved(impulse)
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
-        """σ (m,)."""
+        """The velocities σ (m,) of the rows, of a response."""
         return response if self.P is None else self.P @ response + self.rows.g
 
     def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:

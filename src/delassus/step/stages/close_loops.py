@@ -25,7 +25,7 @@ from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
-from delassus.constraints.basis.some_rows import RowSelection
+from delassus.constraints.basis.row_selection import RowSelection
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate

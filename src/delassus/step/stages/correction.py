@@ -79,7 +79,7 @@ def penetration_demand(scene: Scene, gap: Any, predicted: Any, time_step: Any) -
 
 
 def contact_demand(gap: Any, predicted: Any, time_step: Any) -> Any:
-    """The same for contacts alone, one of them or several."""
+    """The correction that contacts alone demand, one of them or several."""
     return _demand(gap, predicted, _FASTEST * time_step)
 
 

@@ -82,7 +82,7 @@ simulate: Final = simulate_by(take_activated_step)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_activated_step) -> Kernel[..., Any]:
-    """The same kernel with a traced function of time, q and v in place of the controls; `step` makes a step of time."""
+    """`simulate` with a traced function of time, q and v in place of the controls; `step` makes a time step."""
 
     @kernel(SIGNATURE.format(control=""), inputs=INPUTS)
     def simulate_policy(
@@ -100,7 +100,7 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_acti
         limits: SolverLimits,
         wrench: Any = None,
     ) -> tuple[Floats, ...]:
-        """As `simulate`."""
+        """`simulate`, with the controls computed by the policy."""
         inputs = step_inputs(np.array(policy(time, q, v)), time_step, material, ground, limits)
         inputs = inputs._replace(wrench=wrench)
         return take_period(scene, PeriodStart(q, v, impulse, contact, time, alive), inputs, step)

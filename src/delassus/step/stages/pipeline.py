@@ -26,6 +26,7 @@ from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_mo
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.marks import Mark
+from delassus.step.points.tally import begin_tally, end_tally, update_tally
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components, turning_dofs
 from delassus.step.scheme.free_rotation import SUBSTEPS
@@ -303,10 +304,11 @@ Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
 
 
 class _Period(NamedTuple):
-    """The result of a control period so far, and how many of its steps are done."""
+    """The result of a control period so far, how many of its steps are done, and its tally (`points.tally`)."""
 
     result: StepResult
     done: Any
+    tally: Any
 
 
 class PeriodStart(NamedTuple):
@@ -330,20 +332,27 @@ def take_period(
     """
     check_inertias(scene.model)
     q, v, impulse, contact, time, alive = start
-    padding = impulse[scene.full.m + scene.na :], contact[scene.full_slots :]
+    behind = scene.full.m + scene.na
+    old_tally = impulse[behind : behind + scene.tally_size]
+    padding = impulse[behind + scene.tally_size :], contact[scene.full_slots :]
     control = inputs.control[: scene.nu]
     first = initial_result(scene, q, v, impulse, contact, time)
     usable = (alive > 0.5) & ~np.any(np.isnan(control)) if scene.nu else alive > 0.5
     inputs = inputs._replace(control=np.where(usable, control, 0.0))
+
+    def advance(now: _Period) -> _Period:
+        result = step(scene, now.result, inputs)
+        tally, state = now.tally, result.state
+        if scene.tracked:
+            tally = update_tally(scene, tally, state.impulse, state.contact, inputs.time_step)
+        return _Period(result, now.done + 1.0, tally)
+
+    period = _Period(first, np.array(0.0), begin_tally(scene, old_tally) if scene.tracked else np.zeros(0))
     if scene.substeps == 1:
-        last = step(scene, first, inputs)
+        period = advance(period)
     else:
-        last = while_loop(
-            lambda now: now.done < float(scene.substeps),
-            lambda now: _Period(step(scene, now.result, inputs), now.done + 1.0),
-            _Period(first, np.array(0.0)),
-            scene.substeps,
-        ).result
+        period = while_loop(lambda now: now.done < float(scene.substeps), advance, period, scene.substeps)
+    last = period.result
     state = last.state
     too_few = last.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.fallback is not None))
     finite = np.isfinite(np.sum(state.q) + np.sum(state.v) + np.sum(state.impulse))
@@ -352,7 +361,8 @@ def take_period(
     good = usable & ~too_few & ~last.omitted & finite
     kept = StepState(*(np.where(good, new, old) for new, old in zip(state, first.state, strict=True)))
     q, v = kept.q, kept.v
-    impulse = np.concatenate([kept.impulse, kept.activation, padding[0]])
+    tally = np.where(good, end_tally(scene, period.tally), old_tally) if scene.tracked else np.zeros(0)
+    impulse = np.concatenate([kept.impulse, kept.activation, tally, padding[0]])
     contact = np.concatenate([kept.contact, padding[1]])
     flags = sum(
         np.where(condition, float(mark), 0.0)

@@ -31,7 +31,7 @@ class Sharing(NamedTuple):
     bodies: Bodies
 
     def with_others(self, count: int) -> Sharing:
-        """The same with so many more rows, which are motions themselves."""
+        """The sharing with `count` more rows, which are motions themselves."""
         rows, motions = self.P.shape
         P = np.concatenate([self.P, np.zeros((count, motions))])
         return self._replace(P=np.concatenate([P, np.eye(rows + count, count, -rows)], 1))

@@ -18,7 +18,7 @@ from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import solve_by_name, sweeps_for
 from delassus.contact.solvers.newton import ATTEMPTS, Attempt, NewtonRules, NewtonState, Proximal, iterate_newton
-from delassus.contact.solvers.progress import Best, Budget, started
+from delassus.contact.solvers.progress import Best, Budget, initial_best
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.linalg.ldl import ldl_regularized
 from delassus.linalg.schur import ReducedSystem, eliminate_rows
@@ -143,7 +143,7 @@ def _without_loops(S: Any, g: Any) -> ReducedSystem:
 def _solved(
     problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: SolverLimits, method: str
 ) -> Solved:
-    """The same, without loops."""
+    """Solve a problem without loops."""
     layout = problem.layout
     problem = replace(problem, rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
     rows, rules, zero = problem.rows, newton_rules(layout.m), np.array(0.0)
@@ -157,16 +157,16 @@ def _solved(
 
     def ended(found: Best) -> Solved:
         return Solved(
-            rows.given(found.impulse, factors),
+            rows.from_scaled(found.impulse, factors),
             found.error * (np.max(rows.limit * rows.root) if layout.scalars else scale),
             found.count,
             found.error <= WANTED[-1] * limits.tolerance,
         )
 
-    impulse = rows.taken(start, factors)
+    impulse = rows.to_scaled(start, factors)
     if method != "auto":
         budget = Budget(limits.tolerance, ITERATIONS * limits.iterations, warm=True)
-        found = solve_by_name(problem.dense(), started(problem, impulse), budget, method).best
+        found = solve_by_name(problem.dense(), initial_best(problem, impulse), budget, method).best
         return ended(found)
     ahead = impulse - problem.velocity(impulse)
     projected = rows.smooth(ahead, 0.0)[0]

@@ -24,7 +24,7 @@ class MeshError(BadArgument):
 
 
 def mesh_vertices(geometry: Geometry) -> NDArray[np.float64]:
-    """The vertices (n, 3) of a mesh [m], scaled, in the frame of the shape; they are finite and not all in a line."""
+    """The vertices (n, 3) of a mesh [m], scaled, in the frame of the shape; finite, and not all in a line."""
     where = f"the mesh of the shape {geometry.name!r}"
     path = Path(geometry.mesh)
     if not geometry.mesh or not path.is_file():

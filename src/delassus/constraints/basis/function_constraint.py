@@ -9,10 +9,10 @@ from typing import Any, Self
 import delassus.numpy as np
 from delassus.common.checks import check_integer
 from delassus.common.types import Traced
-from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.compiler.graph.program import Program
 from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
-from delassus.constraints.basis.followed import trace_function
+from delassus.constraints.basis.function_tracing import trace_function
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.kinematics.kinematics import frame_in_world
 from delassus.model.model import Model, ParametricModel, TracedModel

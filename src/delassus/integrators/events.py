@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.errors import BadArgument, short
 from delassus.model.of_model import OfModel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from delassus.compiler.differentiation.recorded import RecordedFunction
+from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.constraints.basis.constraint import ConstraintError
 
 

@@ -1,0 +1,107 @@
+"""What contacts do over a control period: mean and peak of their normal forces, and how long nothing was touched.
+
+A state has the impulses of its last step of time alone. Where shapes are tracked (`Scene.tracked`), three numbers for
+each go along with the steps, at a few operations a slot:
+
+    mean     (1/n) Σ f      over the n steps of the period [N]
+    peak     max f          over the period [N]
+    air      t - t_touch    since the last step with f > 0 [s]
+
+with f the sum of the normal forces of the contacts of a shape or body.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.common.names import UnknownName
+from delassus.model.parts import WORLD
+from delassus.step.scene import TALLIES, Scene
+
+GROUND: Final = "ground"
+"""By which name contacts with the ground are found."""
+
+
+def candidate_signs(scene: Scene, target: str) -> numpy.ndarray[Any, Any]:
+    """(candidates,) 1 where a candidate is a contact of a shape or body, -1 where it is one against it, else 0.
+
+    "one|other" are the contacts of one shape or body with another, or with "ground".
+    """
+    one, _, other = target.partition("|")
+    signs = []
+    for shape, partner, _ in scene.candidate_shapes:
+        first, second = contact_names(scene, shape), contact_names(scene, partner)
+        forward = one in first and (not other or other in second)
+        backward = one in second and (not other or other in first)
+        signs.append(float(forward) - float(backward))
+    return numpy.array(signs)
+
+
+def contact_names(scene: Scene, shape: Any) -> set[str]:
+    """By which names contacts of a shape are found: its own, and those of its body."""
+    if shape is None:
+        return {GROUND}
+    joint = shape.geometry.joint
+    if joint == WORLD:
+        return {shape.geometry.name}
+    model = scene.model
+    links = {frame.name for frame in model.frame_list if frame.role == "link" and frame.joint == joint}
+    return {shape.geometry.name, model.joints[joint].name, *links}
+
+
+def contact_targets(scene: Scene) -> list[str]:
+    """All names by which contacts are found."""
+    shapes = [one for shape, other, _ in scene.candidate_shapes for one in (shape, other)]
+    return list(dict.fromkeys(name for shape in shapes for name in sorted(contact_names(scene, shape))))
+
+
+def is_contact_target(scene: Scene, target: str) -> bool:
+    """Whether a name, or two with a bar, are those of something that may touch."""
+    known = contact_targets(scene)
+    one, bar, other = target.partition("|")
+    return one in known and (not bar or other in known) and bool(candidate_signs(scene, target).any())
+
+
+def expand_targets(scene: Scene, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that patterns stand for; patterns match names of shapes."""
+    found: list[str] = []
+    shapes = [shape.geometry.name for shape, _, _ in scene.candidate_shapes]
+    for pattern in patterns:
+        matching = [name for name in dict.fromkeys(shapes) if fnmatchcase(name, pattern)]
+        matching = matching or ([pattern] if is_contact_target(scene, pattern) else [])
+        if not matching:
+            raise UnknownName("shape or body to be tracked named", pattern, contact_targets(scene))
+        found += matching
+    return tuple(dict.fromkeys(found))
+
+
+def normal_forces(scene: Scene, impulse: Any, contact: Any, time_step: Any) -> list[Any]:
+    """The sum of normal forces [N] on each tracked shape or body in the last step of time."""
+    rows = scene.contact_rows
+    normal = np.stack([impulse[rows * k + 2] for k in range(scene.full_slots)]) / time_step
+    signs = (np.abs(candidate_signs(scene.full, target)) for target in scene.tracked)
+    return [np.sum(np.take(sign, contact) * normal) for sign in signs]
+
+
+def update_tally(scene: Scene, tally: Any, impulse: Any, contact: Any, time_step: Any) -> Any:
+    """(TALLIES · tracked,) after a step with these impulses and contacts; Σ f in place of the mean."""
+    updated = []
+    for k, force in enumerate(normal_forces(scene, impulse, contact, time_step)):
+        total, peak, air = (tally[TALLIES * k + i] for i in range(TALLIES))
+        updated += [total + force, np.maximum(peak, force), np.where(force > 0.0, 0.0, air + time_step)]
+    return np.stack(updated)
+
+
+def begin_tally(scene: Scene, tally: Any) -> Any:
+    """The tally as a period begins: sums and peaks of nothing, air times as they are."""
+    keep = numpy.tile([0.0, 0.0, 1.0], len(scene.tracked))
+    return keep * tally
+
+
+def end_tally(scene: Scene, tally: Any) -> Any:
+    """The tally of a period, with means in place of sums."""
+    return numpy.tile([1.0 / scene.substeps, 1.0, 1.0], len(scene.tracked)) * tally
