@@ -121,6 +121,11 @@ def _roll_simulation(model, q, v, h, steps, physics) -> Rollout:
     return np.array(log.time), np.array(log.q), np.array(log.v)
 
 
+def _roll_softly(model, q, v, h, steps, physics) -> Rollout:
+    """By MuJoCo's law, whose contacts sink in and creep, and whose limits and loops give way."""
+    return _roll_simulation(model, q, v, h, steps, replace(physics, options={"law": "mujoco"} | physics.options))
+
+
 def _roll_compliant(model, q, v, h, steps, physics) -> Rollout:
     servo = {}
     if physics.servo:
@@ -183,6 +188,7 @@ _ALL = _BODIES | _PASSIVE | _TOUCH | {"restitution", "servo", "limit", "dry", "o
 
 ROOMS = (
     Room("Simulation", _ALL, 1.0, _roll_simulation),
+    Room("Simulation law=mujoco", frozenset({"box", "spin", "free", "servo"}) | _PASSIVE, 1.0, _roll_softly),
     Room("compliant_step", _ALL | {"reflections"}, 1.0, _roll_compliant),
     Room("compliant_step midpoint", _BODIES | _PASSIVE, 0.0, _roll_middle),
     Room("contact_dynamics", _ALL - {"servo", "closed", "tree"}, 1.0, _roll_contact_dynamics),

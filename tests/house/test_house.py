@@ -107,7 +107,7 @@ INNER = {
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
     "step": [
         *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
-        *("articulated", "stages", "bodies", "compliant", "contact"),
+        *("articulated", "primal", "stages", "bodies", "compliant", "contact"),
     ],
     "simulation": ["", "sensors", "replays"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],

@@ -69,6 +69,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         warnings=(*model.warnings, *other.warnings),
         omissions=(*model.omissions, *other.omissions),
         contact_rules=model.contact_rules.merge(other.contact_rules.with_prefix(prefix)),
+        impedances=model.impedances.merge(other.impedances.with_prefix(prefix)),
     )
 
 

@@ -26,7 +26,18 @@ from delassus.model.checks import check_inertia, check_numbers, check_parts, che
 from delassus.model.of_model import Description, OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.parametric import PLAIN, TRACED, default_parameters, substitute_parameters, with_nonzero_inertia
-from delassus.model.parts import WORLD, WORLD_FRAME, ContactRules, FileSensor, Frame, Geometry, Joint, Posture, is_world
+from delassus.model.parts import (
+    WORLD,
+    WORLD_FRAME,
+    ContactRules,
+    FileSensor,
+    Frame,
+    Geometry,
+    Impedances,
+    Joint,
+    Posture,
+    is_world,
+)
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
 from delassus.model.transmission import Actuator, Tendon
 
@@ -38,7 +49,7 @@ class Model(Description):
     `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
     `actuators`, `tendons`, `postures` and `contact_rules` are what the model's file says of them. `describes_world` is
     for files of a whole world, as MJCF is: their planes are the ground, and without one there is none. `time_step`
-    [s] is the file's.
+    [s] is the file's. `impedances` say how soft rows are in MuJoCo's law of contact.
     `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
     whatever simulates the model warns of.
 
@@ -62,6 +73,7 @@ class Model(Description):
     describes_world: bool = field(default=False, metadata=UNREAD)
     contact_rules: ContactRules = field(default=ContactRules(), metadata=UNREAD)
     time_step: float | None = field(default=None, metadata=UNREAD)
+    impedances: Impedances = field(default=Impedances(), metadata=UNREAD)
 
     def __post_init__(self) -> None:
         check_parts(self, joints=Joint, frame_list=Frame, geometries=Geometry, postures=Posture)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from delassus.model.joints import JointKind
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement
@@ -90,7 +91,10 @@ class Geometry:
     empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
     friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
     if the bits of `contype` of one and of `conaffinity` of the other meet (see `geometry.filters`): by default a shape
-    touches the ground, and no other shape unless a simulation is told to.
+    touches the ground, and no other shape unless a simulation is told to. In MuJoCo's law of contact, `solref` and
+    `solimp` say how soft the shape is (see `Impedance`; empty for the default), `solmix` is its weight where two shapes
+    mix them, and contacts push from a gap of both `margin` [m] on; `center` [m] is the centre of mass of the shape's
+    body in its joint's frame, where a file has several bodies on one joint.
     """
 
     name: str
@@ -106,6 +110,11 @@ class Geometry:
     priority: int = 0
     contype: int = 1
     conaffinity: int = 0
+    margin: float = 0.0
+    solref: tuple[float, ...] = ()
+    solimp: tuple[float, ...] = ()
+    solmix: float = 1.0
+    center: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,6 +147,9 @@ class ContactPair:
     condim: int = 3
     margin: float = 0.0
     gap: float = 0.0
+    solref: tuple[float, ...] = ()
+    solimp: tuple[float, ...] = ()
+    solreffriction: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,3 +200,61 @@ class FileSensor:
     reference: str = ""
     numbers: tuple[float, ...] = ()
     cutoff: float = 0.0
+
+
+# --- how soft rows are ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Impedance:
+    """The reference and the impedance of a row.
+
+    Attributes:
+        solref: (time constant [s], damping ratio), or, both negative, -(stiffness, damping).
+        solimp: (d₀, d_width, width [m, rad], midpoint, power).
+        centers: Of a constraint on bodies, their centres of mass (3,) [m] in their joints' frames, empty for those of
+            all that a joint carries: where the row is weighed.
+    """
+
+    solref: tuple[float, ...] = (0.02, 1.0)
+    solimp: tuple[float, ...] = (0.9, 0.95, 0.001, 0.5, 2.0)
+    centers: tuple[tuple[float, ...], ...] = ()
+
+
+NamedImpedances = tuple[tuple[str, Impedance], ...]
+
+
+@dataclass(frozen=True)
+class Impedances:
+    """Those of all rows but contacts, by the names of joints, tendons and constraints; the default is not listed.
+
+    Attributes:
+        joint_limits: Of limits of joints.
+        joint_friction: Of dry friction in joints.
+        tendon_limits: Of limits of tendons.
+        constraints: Of equality constraints.
+        impratio: By how much friction of contacts is harder than their normals are.
+    """
+
+    joint_limits: NamedImpedances = ()
+    joint_friction: NamedImpedances = ()
+    tendon_limits: NamedImpedances = ()
+    constraints: NamedImpedances = ()
+    impratio: float = 1.0
+
+    def with_prefix(self, prefix: str) -> Impedances:
+        """Those of a model whose parts have names with a prefix."""
+        named: dict[str, Any] = {field: _prefixed(prefix, getattr(self, field)) for field in _NAMED}
+        return replace(self, **named)
+
+    def merge(self, other: Impedances) -> Impedances:
+        """Those of two models in one; the first one's impratio counts."""
+        named: dict[str, Any] = {field: getattr(self, field) + getattr(other, field) for field in _NAMED}
+        return replace(self, **named)
+
+
+_NAMED: Final = ("joint_limits", "joint_friction", "tendon_limits", "constraints")
+
+
+def _prefixed(prefix: str, named: NamedImpedances) -> NamedImpedances:
+    return tuple((prefix + name, impedance) for name, impedance in named)

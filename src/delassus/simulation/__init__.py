@@ -7,7 +7,7 @@ from delassus.lazy import lazily
 if TYPE_CHECKING:
     from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
-    from delassus.simulation.inspection import GroundContacts
+    from delassus.simulation.inspection import Accelerations, GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
     from delassus.simulation.pushes import Push
     from delassus.simulation.scenery import ground_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from delassus.step.marks import Mark
 
 __all__ = [
+    "Accelerations",
     "ContactSelection",
     "Delayed",
     "Ground",
@@ -50,7 +51,7 @@ if not TYPE_CHECKING:
             "step.actuators.servos": "motors position_servos velocity_servos with_lag",
             "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
-            "simulation.inspection": "GroundContacts",
+            "simulation.inspection": "Accelerations GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
             "simulation.scenery": "ground_of",
             "simulation.pushes": "Push",

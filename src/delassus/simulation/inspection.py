@@ -19,9 +19,9 @@ from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
 from delassus.step.bodies.kernels import geometry_kernel
+from delassus.step.points.slot_friction import contact_coefficients
 from delassus.step.scene import ParametricScene
-from delassus.step.stages.friction import contact_coefficients
-from delassus.step.stages.kernels import assemble_step, contact_candidates
+from delassus.step.stages.kernels import assemble_step, contact_candidates, soft_accelerations
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import GroundShape, SolverLimits, StepInputs, StepState
 
@@ -44,6 +44,26 @@ class GroundContacts(NamedTuple):
     normal: Array
     body: tuple[str, ...]
     shape: tuple[str, ...]
+
+
+class Accelerations(NamedTuple):
+    """A state under MuJoCo's law of contact, of one item or a batch.
+
+    Attributes:
+        acceleration: (…, nv) [m/s², rad/s²], along axes that do not turn: of a free base, those of the state.
+        constraint_force: (…, nv) of contacts, limits, dry friction and constraints together [N, N·m].
+        force: (…, m) of the rows, in the order of `State.impulse` [N, N·m].
+        candidate: (…, slots) the candidates of the contact slots.
+        gap: (…, slots) [m].
+        residual: (…) [m/s²].
+    """
+
+    acceleration: Array
+    constraint_force: Array
+    force: Array
+    candidate: Array
+    gap: Array
+    residual: Array
 
 
 class Inspection(Setup):
@@ -109,6 +129,29 @@ class Inspection(Setup):
             scene = scene.with_parameters(state.parameters)
         return run_stages(scene, now, inputs)
 
+    def accelerations(self, state: State, control: Any = None) -> Accelerations:
+        """Accelerations and constraint forces of states under MuJoCo's law of contact, as `mj_forward` gives them.
+
+        Of one item or a batch. Nothing is integrated, so nothing is implicit: servos, springs and dampers push as the
+        state says. Under the rigid law accelerations are not defined where something strikes; see `contact_dynamics`.
+        """
+        u, scene = self.check(state, control), self.scene
+        if not scene.is_soft:
+            raise SimulationError(
+                'accelerations are those of law="mujoco"; under law="rigid" a state has impulses: see stages, or '
+                "contact_dynamics.",
+                code="not-supported",
+            )
+        given: dict[str, Any] = {**structures(self.ground.inputs), "limits": SolverLimits(self.tolerance)}
+        if self.nparameters:
+            given[PARAMETERS] = state.parameters
+        rows, places = some(state.rows), some(state.contact)
+        a, constraint, force, candidate, gap, residual = soft_accelerations(
+            scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **given
+        )
+        slots = slice(scene.slots)
+        return Accelerations(a, constraint, force[..., : scene.m], candidate[..., slots], gap[..., slots], residual)
+
     def explain(self, state: State, control: Any = None) -> str:
         """What is hard about the next step of time of one item, in sentences: residual and iterations, how well the
         contact problem is conditioned, the contact that pushes most, the joint that is accelerated most."""
@@ -159,6 +202,11 @@ class Inspection(Setup):
             raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
         u = self.check(state, control)
         self._refuse_many_bodies("problem")
+        if scene.is_soft:
+            raise SimulationError(
+                'problem shows the contact problem of law="rigid"; under law="mujoco" see accelerations, or stages.',
+                code="not-supported",
+            )
         rows, places = some(state.rows), some(state.contact)
         given = structures(self.ground.inputs)
         if self.nparameters:

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from delassus.common.checks import TOLERANCES, Range, boolean, check_integer, number_in_range, positive_number
+from delassus.common.checks import (
+    TOLERANCES,
+    Range,
+    boolean,
+    check_integer,
+    number_in_range,
+    one_of,
+    positive_number,
+)
 from delassus.common.options import Options
 from delassus.errors import BadArgument, short
 from delassus.step.sources.contact import Contact
@@ -14,6 +22,10 @@ from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
 """Those beyond are taken for a mistake."""
+
+
+LAWS: Final = ("rigid", "mujoco")
+"""The laws of contact of a simulation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +79,12 @@ class ContactSelection(Options):
 
 @dataclass(frozen=True, eq=False)
 class StepSolver(Options):
-    """How the contacts of a step are solved.
+    """The law of contact of a step, and how it is solved.
 
     Attributes:
+        law: "rigid" for Signorini's and Coulomb's laws: nothing penetrates, nothing creeps. "mujoco" for MuJoCo's
+            convex model with elliptic cones, in which contacts, limits, dry friction and constraints give way as the
+            model's file says by `solref` and `solimp`.
         method: "auto" takes the cheaper of the next two. "dual" is Newton's method on impulses, by the Delassus matrix
             of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
             recursion: for robots with dry friction in many joints, servos that saturate and limits; one tree
@@ -78,6 +93,8 @@ class StepSolver(Options):
             the Delassus matrix, such as "pgs", to compare with.
         tolerance: The residual as a share of the velocities involved.
 
+    The law "mujoco" has one method, Newton's on velocities, which "auto" and "primal" name.
+
     >>> dl.simulation.StepSolver(method="newton").method
     'newton'
     """
@@ -85,8 +102,10 @@ class StepSolver(Options):
     main: ClassVar[str] = "method"
     method: str = "auto"
     tolerance: float = TOLERANCE
+    law: str = "rigid"
 
     def __post_init__(self) -> None:
+        one_of("law", self.law, LAWS)
         object.__setattr__(self, "tolerance", number_in_range("tolerance", self.tolerance, _TOLERANCES))
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from delassus.common.frozen import Frozen
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
+from delassus.errors import short
 from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
@@ -20,11 +23,29 @@ from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loo
 from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.reduced import reduced_scene
 
+PRIMAL: Final = "primal"
+"""The name of Newton's method on velocities, that of MuJoCo's law of contact."""
+
+
+MORE_SLOTS: Final = 8
+"""Contacts beyond those of the rigid law: a redundant contact that is left out makes a soft robot softer."""
+
+
+def refuse_restitution(ground: Ground) -> None:
+    """Refuse coefficients of restitution, which MuJoCo's law does not have."""
+    if np.any(ground.restitution):
+        raise SimulationError(
+            f'law="mujoco" has no coefficient of restitution, and the ground has {short(repr(ground.restitution))}: '
+            'how contacts bounce is said by solref, such as solref="-10000 -10"; leave restitution out, or choose '
+            'law="rigid".',
+            code="conflicting-arguments",
+        )
+
 
 def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
     """The scene with the method of its steps: loops over bodies and contacts where there are many free bodies, else one
     with so many slots for contacts, unless their number is given."""
-    if method == SWEEPS:
+    if method == SWEEPS and not scene.is_soft:
         reason = reason_against_loops(scene)
         if reason is not None:
             raise SimulationError(
@@ -32,6 +53,13 @@ def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
                 code="not-supported",
             )
         return with_loops(scene)
+    if scene.is_soft:
+        if method not in ("auto", PRIMAL):
+            raise SimulationError(
+                f'the method {method!r} does not solve law="mujoco": leave it out, or choose "auto" or "{PRIMAL}".',
+                code="not-supported",
+            )
+        return replace(scene, max_contacts=slots) if scene.max_contacts is None else scene
     looped = choose_loops(scene) if method == "auto" else scene
     if looped.many_bodies is not None:
         return looped

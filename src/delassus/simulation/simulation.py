@@ -38,8 +38,8 @@ from delassus.simulation.options import ContactSelection, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
-from delassus.simulation.scenery import choose_ground, warn_of_scenery
-from delassus.simulation.setup import choose_step
+from delassus.simulation.scenery import choose_ground, ground_plane, warn_of_scenery
+from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import (
     are_admissible_for,
@@ -54,6 +54,7 @@ from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.bodies.kernels import period_kernel
+from delassus.step.laws.softening import soften
 from delassus.step.marks import Mark
 from delassus.step.points.tally import expand_targets
 from delassus.step.scene import Scene
@@ -113,7 +114,7 @@ class Simulation(Inspection):
             contacts: A `ContactSelection`: what may touch, and how many rows a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
             **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error,
-                tracked (contacts); method, tolerance (solver).
+                tracked (contacts); method, tolerance, law (solver): law="mujoco" is MuJoCo's law of contact.
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
@@ -163,7 +164,11 @@ class Simulation(Inspection):
             actuators=chosen,
             substeps=substeps,
         )
-        scene = choose_step(scene, how.method, count_slots(model, meeting))
+        if how.law == "mujoco":
+            refuse_restitution(ground)
+            scene = soften(scene, ground_plane(model))
+        slots = count_slots(model, meeting)
+        scene = choose_step(scene, how.method, slots + MORE_SLOTS if scene.is_soft else slots)
         self.scene = replace(scene, tracked=expand_targets(scene, tuple(contacts.tracked)))
         self.freeze()
 
@@ -252,8 +257,9 @@ class Simulation(Inspection):
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1) & usable
-        q1, v1 = q, v
-        if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
+        q1, v1 = unit, v
+        # What is no configuration is frozen as it is: another item stands in for it. A soft law repairs itself.
+        if finite.any() and not scene.is_soft:
             safe = np.where(finite[..., None], unit, unit[finite][0])
             q1, v1 = repaired(
                 self.plain_scene,

@@ -36,6 +36,7 @@ from delassus.model.parameter_names import ACTUATOR_KINDS
 from delassus.model.transmission import Actuator
 from delassus.step.actuators.activation import count_activations
 from delassus.step.sources.contact import Contact
+from delassus.step.sources.impedances import SceneImpedances
 from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
 from delassus.step.sources.spot import Plane, Spot, spots_of
@@ -75,6 +76,8 @@ class Scene(OfModel):
         pushed: Frames that wrenches act on from outside.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
+        impedances: How soft rows are, for MuJoCo's law of contact; None for rigid ones. Contacts and joint limits then
+            act on their gaps as a step begins, and every contact set has all joint limits.
         tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`points.tally`).
         many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs
             and contacts (`step.bodies`); None for straight code.
@@ -99,6 +102,7 @@ class Scene(OfModel):
     pushed: tuple[str, ...] = ()
     reduced: tuple[int, ...] | None = None
     many_bodies: int | None = None
+    impedances: SceneImpedances | None = None
     tracked: tuple[str, ...] = ()
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
@@ -114,6 +118,11 @@ class Scene(OfModel):
     def fallback(self) -> str | None:
         """The method of steps that its own one leaves unsolved; None if there is none."""
         return FALLBACKS.get(self.method)
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether rows give way, by MuJoCo's law of contact."""
+        return self.impedances is not None
 
     # --- contact points -----------------------------------------------------------------------------------------------
 
@@ -244,11 +253,18 @@ class Scene(OfModel):
     def limit_slots(self) -> int:
         """Joint limits that are solved for; the reduced set has none."""
         count = len(self.joint_limits)
-        return 0 if self.reduced is not None else count if self.max_limits is None else min(count, self.max_limits)
+        if self.reduced is not None and not self.is_soft:
+            return 0
+        return count if self.max_limits is None else min(count, self.max_limits)
 
     @cached_property
     def _dry(self) -> tuple[tuple[Constraint, ...], tuple[float, ...]]:
         return dry_joints(self.model) if self.joint_friction else ((), ())
+
+    @property
+    def joint_friction_rows(self) -> tuple[Constraint, ...]:
+        """The rows of joint friction, by joints."""
+        return self._dry[0]
 
     @property
     def friction_bounds(self) -> tuple[float, ...]:
@@ -341,7 +357,7 @@ class Scene(OfModel):
         if self.reduced is None:
             return tuple(range(self.m))
         full = self.full
-        kept = (*range(full.m)[full.bilateral], *full.stop_rows[: len(self.one_sided)], *full.friction_rows)
+        kept = (*range(full.m)[full.bilateral], *full.stop_rows[: len(self.stop_rows)], *full.friction_rows)
         return (*range(self.contact_end), *kept)
 
     # --- sizes of arrays, as kernels have them: ufuncs need one element at least --------------------------------------

@@ -29,7 +29,7 @@ from delassus.model.placement import vector
 from delassus.model.readers.documents.mjcf_places import Places, check_assets
 from delassus.model.readers.documents.mjcf_refusals import one_line, refused
 from delassus.model.readers.documents.xml import ModelFileError, check_size, decoded
-from delassus.model.readers.mjcf_contact import contact_rules
+from delassus.model.readers.mjcf_contact import contact_rules, impedances
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
 from delassus.model.readers.mjcf_omissions import unsupported
@@ -149,6 +149,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         describes_world=True,
         contact_rules=contact_rules(mujoco, m, names),
         time_step=float(m.opt.timestep),
+        impedances=impedances(m, tree, names),
     )
 
 

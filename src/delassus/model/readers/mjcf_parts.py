@@ -42,7 +42,7 @@ def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geomet
         mesh, k = "", m.geom_dataid[g]
         if shape == "mesh":
             mesh, at = _path(m, k), at * placement(m.mesh_pos[k], m.mesh_quat[k]).inverse()
-        role, contact = contact_fields(m, g)
+        role, contact = contact_fields(mujoco, m, tree, g)
         found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), **contact))
     return found
 

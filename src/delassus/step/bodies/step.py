@@ -28,11 +28,11 @@ from delassus.step.bodies.solve import solve_bodies
 from delassus.step.bodies.tables import Tables, tables_of
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
+from delassus.step.points.slot_friction import contact_coefficients
 from delassus.step.scene import Scene
 from delassus.step.scheme.free_rotation import SUBSTEPS
 from delassus.step.stages.assemble import FAR
 from delassus.step.stages.collide import ground_surface
-from delassus.step.stages.friction import contact_coefficients
 from delassus.step.stages.pipeline import GAIN
 from delassus.step.stages.solve import Solved
 from delassus.step.stages.types import Impulses, StepInputs, StepResult, StepState

@@ -26,6 +26,7 @@ from delassus.linalg.products import mirror
 from delassus.step.actuators.forces import Forces
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
+from delassus.step.primal.soft_rows import RowState, soft_rows
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components
 from delassus.step.scheme.energy import gravity_forces
@@ -60,6 +61,9 @@ class StepSystem(NamedTuple):
         products: (nv,) velocity products c.
         kick: (nv,) the change of velocities by all forces but these.
         parts: What moves on its own.
+        soft: How rows give way, by MuJoCo's law of contact; None for rigid ones.
+        spin: (nv,) the part of v_f that free bodies have from velocity products, which their flight has, too; None
+            under the rigid law, where v_f has none of it.
     """
 
     rows: ConstraintRows
@@ -78,6 +82,8 @@ class StepSystem(NamedTuple):
     products: Any
     kick: Any
     parts: tuple[Component, ...]
+    soft: Any = None
+    spin: Any = None
 
     def solve(self, force: Any) -> Any:
         """M̂⁻¹ f (nv,)."""
@@ -137,7 +143,7 @@ def assemble(
     """The system of a step."""
     model, h, q, v = scene.model, inputs.time_step, state.q, state.v
     rows = constraint_rows(scene, state, kinematics, contacts, h)
-    by_rows = scene.method != ARTICULATED
+    by_rows = scene.method != ARTICULATED and not scene.is_soft
     J = rows.J if by_rows else np.zeros((0, scene.nv))
     factor = tree_factor(model, q, J, added=forces.added, rank_ones=forces.rank_ones)
     start = warm_start(scene, contacts.candidate, state) if scene.m else state.impulse
@@ -149,6 +155,41 @@ def assemble(
         """Forces (nv,) of motors, gravity and velocity products; free bodies have these in their flight."""
         moving = without_flight(parts, v)
         return forces.force - newton_euler(model, q, moving, turning(model, moving), None)
+
+    if scene.is_soft:
+        weight = gravity_forces(model, q, M, parts)
+        acting = accelerating_forces(v)
+        spin = forces.force - newton_euler(model, q, v, turning(model, v), None) - acting
+        spin = h * _solve(factor, spin) if any(part.rigid for part in parts) else np.zeros(scene.nv)
+        free = v + h * _solve(factor, acting) + spin
+        before, after = rows.velocities(v), rows.velocities(free)
+        now = RowState(q, v, state.time + h, contacts.candidate, contacts.gap, rows.stop_gap, rows.target, before)
+        soft = soft_rows(scene, now, h)
+        scale = np.maximum(_largest_speed(scene, after), _largest_speed(scene, before)) if scene.m else np.array(0.0)
+        scale = scale + fall_speed(model, h) + 1e-12
+        none, kick = np.zeros(scene.m), h * _solve(factor, forces.force + weight)
+        products = forces.force + weight - acting
+        g = after - soft.target
+        return StepSystem(
+            rows,
+            factor,
+            None,
+            g,
+            none,
+            before,
+            after,
+            scale,
+            free,
+            start,
+            forces,
+            M,
+            weight,
+            products,
+            kick,
+            parts,
+            soft,
+            spin,
+        )
 
     # Velocity products are those of the middle of a step with the impulses of the one before: what rests has none.
     weight = gravity_forces(model, q, M, parts)

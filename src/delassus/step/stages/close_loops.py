@@ -72,6 +72,8 @@ def close_loops(
     time: Any,
 ) -> tuple[Any, Any]:
     """Configuration (nq,) and velocity (nv,) near those at the end of a step, with closed loops and restored energy."""
+    if scene.is_soft:
+        return q, v
     if scene.mechanism.m:
         q, v = _project_with_factors(scene, system, q, v, time)
     return restore_parts(scene.model, q, v, allowances)

@@ -17,10 +17,11 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.broad_phase import pair_tables, place_shapes
 from delassus.geometry.candidates import Shape, touches
-from delassus.geometry.collisions import collision_touches
+from delassus.geometry.collisions import collision_touches, collisions_of
 from delassus.geometry.fields import HeightField
 from delassus.geometry.narrow_phase import ABSENT, all_places, class_places
 from delassus.geometry.nearest import nearest
+from delassus.geometry.pairs.capsules import capsule_ends
 from delassus.geometry.surfaces import Surface, plane_surface
 from delassus.geometry.travel import link_travel
 from delassus.model.links import Links
@@ -103,9 +104,26 @@ def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, t
             parts.append((places.gap, places.point, places.normal, places.number + first))
             crowded, first = crowded | places.crowded, first + pairs.count
     if len(parts) > 1:
-        gap, point, normal, number = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        return Candidates(gap, point, normal, number, crowded)
-    return Candidates(*parts[0], crowded)
+        parts = [tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))]
+    gap, point, normal, number = parts[0]
+    if scene.is_soft:
+        gap = _without_capsule_ends(scene, gap, number)
+    return Candidates(gap, point, normal, number, crowded)
+
+
+def _without_capsule_ends(scene: Scene, gap: Any, number: Any) -> Any:
+    """Gaps of candidates by their numbers, far for the ends of capsules on capsules: MuJoCo has one contact there."""
+    ways = [
+        *scene.collisions,
+        *(way for one in scene.pair_classes for pair in one.pairs for way in collisions_of(*pair)),
+    ]
+    ends = [way.pair.touches is capsule_ends for way in ways for _ in range(way.count)]
+    if not any(ends):
+        return gap
+    absent = numpy.array([*[0.0] * scene.ground_candidates, *map(float, ends)])
+    known = isinstance(number, numpy.ndarray)
+    left_out = absent[number.astype(int)] if known else np.take(absent, number)
+    return np.where(left_out > 0.5, ABSENT, gap)
 
 
 def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, time_step: Any) -> Contacts:
@@ -117,7 +135,10 @@ def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, t
     body, other = candidate_links(scene, kinematics.tree)
     travel: Any = ()
     if scene.pair_classes:
-        travel = link_travel(kinematics.tree, pair_tables(scene.pair_classes).shapes, v, time_step)
+        if scene.is_soft:
+            travel = _margin_travel(scene, kinematics.tree)
+        else:
+            travel = link_travel(kinematics.tree, pair_tables(scene.pair_classes).shapes, v, time_step)
     candidates = find_candidates(scene, kinematics, ground, travel)
     common = contact_axes(ground.normal) if scene.field is None and not scene.has_pairs else None
     candidate: Any = numpy.array(scene.slot_candidates[:slots], float)
@@ -127,12 +148,17 @@ def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, t
         gap, point, normal = (x[chosen] for x in candidates[:3])
         body, other = ([some[k] for k in chosen] for some in (body, other))
     else:
-        places, following = nearest(candidates.gap, slots)
-        overflow = overflow | (following < CLOSED)
+        ahead = candidates.gap
+        if scene.is_soft:
+            ahead = ahead - contact_margins(scene, candidates.number)
+        places, following = nearest(ahead, slots)
+        overflow = overflow | (following < (0.0 if scene.is_soft else CLOSED))
         gap, point, normal = (np.take(x, places, axis=0) for x in candidates[:3])
         candidate = np.take(candidates.number, places) if scene.pair_classes else places
         body, other = (list(np.take(numpy.array(some, float), candidate)) for some in (body, other))
     axes = [contact_axes(normal[k]) if common is None else common for k in range(slots)]
+    if scene.is_soft:  # bodies touch halfway between their surfaces
+        point = point - 0.5 * gap[:, None] * normal
     return Contacts(np.array(candidate), gap, point, axes, common, body, other, overflow, candidates)
 
 
@@ -157,6 +183,8 @@ def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts,
     """
     if scene.reduced is None:
         return np.array(False)
+    if scene.is_soft:
+        return _touches_outside(scene, contacts)
     gaps = _predicted_gaps_outside(scene, kinematics, contacts, v, time_step)
     if scene.joint_limits:
         motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
@@ -164,6 +192,32 @@ def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts,
             row, gap = limit.joints(motions)[0], limit.gap(motions)
             gaps.append(np.array(gap + time_step * np.minimum(row.factor * v[row.v], 0.0)))
     return np.min(np.stack(gaps)) < -SLOP if gaps else np.array(False)
+
+
+def _touches_outside(scene: Scene, contacts: Contacts) -> Any:
+    """Whether a contact outside the contact set pushes as the step begins, under MuJoCo's law."""
+    candidates = contacts.candidates
+    inside = scene.reduced or ()
+    outside = [k for k in range(len(candidates.gap)) if k not in inside]
+    if not outside:
+        return np.array(False)
+    margin = contact_margins(scene, candidates.number)
+    return np.min((candidates.gap - margin)[outside]) < 0.0
+
+
+def _margin_travel(scene: Scene, tree: Links) -> Any:
+    """Ways (links + 1,) [m] with which any two links approach each other by the largest margin at least: under MuJoCo's
+    law contacts are those of a step's beginning."""
+    most = max((own.margin for own in scene.impedances.contacts), default=0.0) if scene.impedances else 0.0
+    return np.array(numpy.array([*(most * len(tree.path(k)) for k in range(len(tree.links))), 0.0]))
+
+
+def contact_margins(scene: Scene, number: Any) -> Any:
+    """Gaps (…) [m] from which on candidates push, by their numbers (…), under MuJoCo's law."""
+    margins = numpy.array([own.margin for own in scene.impedances.contacts]) if scene.impedances else numpy.zeros(1)
+    if numpy.all(margins == margins[0]):
+        return margins[0]
+    return margins[number.astype(int)] if isinstance(number, numpy.ndarray) else np.take(margins, number)
 
 
 def _predicted_gaps_outside(
@@ -230,7 +284,7 @@ def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:
     have one again. Impulses (…, rows) and candidates (…, slots) are those of the full set."""
     full, inside = scene.full, [float(number) for number in scene.reduced or ()]
     result: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
-    for row in full.limit_rows:
+    for row in () if scene.is_soft else full.limit_rows:
         result = result | (impulse[..., row] > 0.0)
     for slot, row in enumerate(full.normals):
         known: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0

@@ -59,6 +59,12 @@ def integrate(
 ) -> Motion:
     """Where the velocity v (nv,) and the impulses that solve the system lead."""
     h, impulse = time_step, impulses.impulse
+    if scene.is_soft:  # as it is: what penetrates is pushed out by its own law
+        v = v - system.spin
+        turns = turning_dofs(scene.model, system.parts)
+        angle = h * np.max(np.abs(v[turns])) if turns else np.array(0.0)
+        q, v, substeps = integrate_velocity(scene.model, system.parts, state.q, v, h)
+        return Motion(q, v, [], angle, substeps)
     shift = correct_penetration(scene, contacts, system, v, h)
     kicked = _kicked_velocity(scene, system, state, impulses)
     kick = Kick(state.v, v, h * system.products, kicked)

@@ -151,6 +151,48 @@ def assemble_step(
     return system.delassus(), g
 
 
+@kernel(
+    "(nq),(nv),(impulse_size),(slot_size),(control_size),(),()->(nv),(nv),(impulse_size),(slot_size),(slot_size),()",
+    inputs={"material": MATERIAL, "ground": GROUND, "limits": LIMITS},
+)
+def soft_accelerations(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    impulse: Any,
+    contact: Any,
+    control: Any,
+    time: Any,
+    time_step: Any,
+    *,
+    material: ContactParameters,
+    ground: GroundShape,
+    limits: SolverLimits,
+) -> tuple[Floats, ...]:
+    """Accelerations (nv,) under MuJoCo's law of contact, the constraints' part of the forces (nv,), forces of rows,
+    candidates and gaps of the contact slots, and the residual [m/s²]. Nothing is implicit: forces are those of the
+    state."""
+    state = initial_result(scene, q, v, impulse, contact, time).state
+    signals, _ = activate(scene.actuators, state.activation, control[: scene.nu], time_step)
+    inputs = step_inputs(signals, time_step, material, ground, limits)
+    kinematics = compute_kinematics(scene, q)
+    contacts = collide(scene, kinematics, inputs.ground, v, time_step)
+    forces = drive(scene.model, scene.actuators, q, v, inputs.control, 0.0)._replace(servos=None)
+    system = assemble(scene, state, kinematics, contacts, forces, inputs)
+    solution = solve_contacts_without_gain(scene, state, kinematics, contacts, system, inputs)
+    rate = 1.0 / time_step
+    force = rate * solution.impulse
+    rest = np.zeros(scene.impulse_size - scene.m), np.zeros(scene.slot_size - scene.slots)
+    return (
+        rate * (solution.velocity - v),
+        system.rows.joint_impulses(force) if scene.m else np.zeros(scene.nv),
+        np.concatenate([force, rest[0]]),
+        np.concatenate([contacts.candidate, rest[1]]),
+        np.concatenate([contacts.gap, rest[1]]),
+        rate * solution.residual,
+    )
+
+
 @kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"ground": GROUND})
 def candidate_geometry(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""

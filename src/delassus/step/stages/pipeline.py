@@ -26,6 +26,7 @@ from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_mo
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.marks import Mark
+from delassus.step.points.slot_friction import contact_coefficients
 from delassus.step.points.tally import begin_tally, end_tally, update_tally
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components, turning_dofs
@@ -33,9 +34,9 @@ from delassus.step.scheme.free_rotation import SUBSTEPS
 from delassus.step.stages.assemble import StepSystem, assemble
 from delassus.step.stages.close_loops import close_loops
 from delassus.step.stages.collide import Contacts, collide, has_impulse_outside, penetrates_outside
-from delassus.step.stages.friction import contact_coefficients
 from delassus.step.stages.integrate import Motion, integrate
 from delassus.step.stages.kinematics import Kinematics, compute_kinematics
+from delassus.step.stages.soft_solve import solve_softly
 from delassus.step.stages.solve import Solved, solve_impulses
 from delassus.step.stages.tree_problem import TreeSolution, tree_solver
 from delassus.step.stages.types import MAX_ITERATIONS, Impulses, StepInputs, StepResult, StepState
@@ -75,6 +76,8 @@ def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = 
     h = inputs.time_step
     kinematics = compute_kinematics(scene, state.q)
     contacts = collide(scene, kinematics, inputs.ground, state.v, h)
+    if scene.is_soft:  # limits of servos are in the problem that is solved
+        modes = np.zeros(len(limited_servos(scene.actuators)))
     forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
     if scene.method == ARTICULATED and forces.servos is not None and modes is None:
         modes = predict_servo_modes(forces.servos, mass_matrix(scene.model, state.q), h)
@@ -100,7 +103,7 @@ def solve_contacts_without_gain(
     inputs: StepInputs,
 ) -> Impulses:
     """Stage 5 of a step: impulses that obey the laws of contact, with as much restitution as adds no energy."""
-    if not scene.m:
+    if not scene.m and not scene.is_soft:
         zero = np.array(0.0)
         return Impulses(np.zeros(0), zero, zero, np.array(True), np.array(1.0))
     coefficients: dict[str, Any] = {}
@@ -111,6 +114,9 @@ def solve_contacts_without_gain(
     if scene.friction_bounds:
         bounds = np.array(scene.friction_bounds) * inputs.time_step
         coefficients |= {"lower": -bounds, "upper": bounds}
+
+    if scene.is_soft:
+        return solve_softly(scene, system, coefficients, inputs.time_step, inputs.solver)
 
     zero = np.array(0.0)
     empty: Any = Solved(system.start, zero, zero, np.array(True))
@@ -160,13 +166,14 @@ def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = N
     contacts, forces, motion, impulse = stages.contacts, stages.forces, stages.motion, stages.impulses.impulse
     modes = servo_modes(forces, stages.velocity)
     clipped = forces.clipped
-    if len(modes) and scene.method == ARTICULATED:
+    known = scene.method == ARTICULATED or scene.is_soft
+    if len(modes) and known:
         clipped = clipped - np.sum(np.abs(forces.modes)) + np.sum(np.abs(modes))
     omitted = penetrates_outside(scene, stages.kinematics, contacts, state.q, stages.velocity, h)
     candidate = contacts.candidate
     if scene.reduced is not None:
         omitted = omitted | has_impulse_outside(scene, state.impulse, state.contact)
-        if len(modes) and scene.method != ARTICULATED:
+        if len(modes) and not known:
             omitted = omitted | np.any(modes != forces.modes)
         full_impulse = np.zeros(scene.full.m)
         full_impulse[list(scene.rows_in_full)] = impulse
@@ -201,7 +208,8 @@ def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
     Which servos are at their limits is known at its end alone. With the reduced contact set, a step that has guessed
     wrong is left to the full one, which tries again with what it has found.
     """
-    if scene.reduced is not None or scene.method == ARTICULATED or not limited_servos(scene.actuators):
+    known = scene.method == ARTICULATED or scene.is_soft
+    if scene.reduced is not None or known or not limited_servos(scene.actuators):
         return _try_step(scene, last, inputs)[0]
 
     def try_again(guess: _ServoGuess) -> _ServoGuess:
@@ -234,6 +242,8 @@ def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepRes
     the last substep, as if it had taken the whole step.
     """
     turns = turning_dofs(scene.model, components(scene.mechanism, last.state.q))
+    if scene.is_soft:
+        return take_step(scene, last, inputs)
     if scene.reduced is not None or not turns:
         result = take_step(scene, last, inputs)
         too_far = result.omitted | (result.angle > TURN)

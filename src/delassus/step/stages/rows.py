@@ -80,7 +80,8 @@ def constraint_rows(
         stop_gap = np.concatenate([stop_gap, limit_gap])
     loops, target, mobile = np.zeros((0, scene.nv)), np.zeros(0), np.zeros(0)
     if scene.mechanism.m:
-        loops = constraint_jacobian.function(scene.mechanism, q, time=time)
+        held = Mechanism(scene.model, scene.bilateral_constraints, model_constraints=False)
+        loops = constraint_jacobian.function(held if scene.as_in_mujoco else scene.mechanism, q, time=time)
         target = velocities_asked(scene.mechanism, q, time)
         # Out-of-plane rows of a planar linkage are zero up to rounding: they would get huge impulses.
         sizes = np.max(np.abs(loops), axis=1)

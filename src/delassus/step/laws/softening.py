@@ -1,0 +1,98 @@
+"""A scene under MuJoCo's law of contact: how soft each of its rows is.
+
+All numbers are those of the model's file, by MuJoCo's rules. Of two shapes the one with the larger priority decides; of
+equals, `solref` and `solimp` are mixed with the weights `solmix`, but a `solref` of stiffness and damping is the
+smaller one of each number; margins add up. A pair that the file lists has its own numbers. What says nothing, such as a
+robot from URDF or the ground that is given to a simulation, has MuJoCo's defaults.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from delassus.model.parts import WORLD, ContactPair, Geometry, Impedance, NamedImpedances
+from delassus.model.placement import HERE
+from delassus.step.scene import Scene
+from delassus.step.sources.impedances import ContactImpedance, SceneImpedances
+
+_LEAST: Final = 1e-15
+"""Weights `solmix` below are none."""
+
+_GROUND: Final = Geometry("ground", WORLD, HERE, "plane", (0.0, 0.0), "collision")
+"""A plane that says nothing."""
+
+
+def soften(scene: Scene, plane: Geometry | None) -> Scene:
+    """A scene with rows that give way; `plane` is the shape that stands for its ground, if the model's file has one.
+
+    It has a row for each joint limit: they cost next to nothing.
+    """
+    scene = replace(scene, max_limits=None if scene.max_limits else 0, as_in_mujoco=True)
+    own, usual = scene.model.impedances, Impedance()
+    limits, friction, ties = dict(own.joint_limits), dict(own.joint_friction), dict(own.constraints)
+    tendons = _tendon_limits(own.tendon_limits)
+    dry: tuple[Any, ...] = scene.joint_friction_rows
+    impedances = SceneImpedances(
+        contacts=_contacts(scene, plane or _GROUND),
+        constraints=tuple(ties.get(constraint.name, usual) for constraint in scene.mechanism.constraints),
+        one_sided=tuple(tendons.get(row.label, usual) for row in scene.one_sided),
+        joint_limits=tuple(limits.get(limit.joint, usual) for limit in scene.joint_limits),
+        joint_friction=tuple(friction.get(row.joint, usual) for row in dry for _ in range(row.count(scene.model))),
+        impratio=own.impratio,
+    )
+    return replace(scene, impedances=impedances)
+
+
+def _tendon_limits(named: NamedImpedances) -> dict[str, Impedance]:
+    return {f"{name}_{end}": own for name, own in named for end in ("shortest", "longest")}
+
+
+def _contacts(scene: Scene, plane: Geometry) -> tuple[ContactImpedance, ...]:
+    """Of all candidates, in their order."""
+    listed = {frozenset((p.first, p.second)): _pair_impedance(p) for p in scene.model.contact_rules.pairs}
+    known: dict[tuple[Geometry, Geometry], ContactImpedance] = {}
+    found = []
+    for shape, other, _ in scene.candidate_shapes:
+        pair = shape.geometry, plane if other is None else other.geometry
+        if pair not in known:
+            known[pair] = listed.get(frozenset(g.name for g in pair)) or mix_impedances(*pair)
+        found.append(known[pair])
+    return tuple(found)
+
+
+def _pair_impedance(pair: ContactPair) -> ContactImpedance:
+    usual = Impedance()
+    return ContactImpedance(
+        pair.solref or usual.solref,
+        pair.solimp or usual.solimp,
+        solreffriction=pair.solreffriction,
+        margin=pair.margin,
+    )
+
+
+def mix_impedances(one: Geometry, two: Geometry) -> ContactImpedance:
+    """The impedance of a contact of two shapes."""
+    usual, margin = Impedance(), one.margin + two.margin
+    references = [np.array(g.solref or usual.solref) for g in (one, two)]
+    curves = [np.array(g.solimp or usual.solimp) for g in (one, two)]
+    share = _first_share(one, two)
+    solref = share * references[0] + (1.0 - share) * references[1]
+    if one.priority == two.priority and not all(reference[0] > 0.0 for reference in references):
+        solref = np.minimum(*references)
+    solimp = share * curves[0] + (1.0 - share) * curves[1]
+    return ContactImpedance(tuple(solref.tolist()), tuple(solimp.tolist()), margin=margin)
+
+
+def _first_share(one: Geometry, two: Geometry) -> float:
+    """The weight of the first of two shapes."""
+    if one.priority != two.priority:
+        return float(one.priority > two.priority)
+    first, second = one.solmix, two.solmix
+    if first >= _LEAST and second >= _LEAST:
+        return first / (first + second)
+    if first < _LEAST and second < _LEAST:
+        return 0.5
+    return float(first >= _LEAST)
