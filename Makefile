@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 FAILED := pip could not install what is needed: see above. It takes a network connection and some free disk space.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help demo closed-loops pictures smoke test test-all soak lint format bench doctor clean
+.PHONY: help demo drop closed-loops pictures smoke test test-all soak lint format bench doctor clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,7 +41,10 @@ $(BENCH_STAMP): $(STAMP)
 	$(INSTALL) '.[dev,bench]'
 	@touch $@
 
-demo: $(DEMO_STAMP)  ## 1 024 quadrupeds and 1 024 bipeds with closed loops fall to the ground: a table, pictures, films
+demo: $(DEMO_STAMP)  ## a quadruped learns to walk, in a minute at most: curves and a film
+	$(BIN)/python examples/learn_to_walk.py
+
+drop: $(DEMO_STAMP)  ## 1 024 quadrupeds and 1 024 bipeds with closed loops fall to the ground: a table, pictures, films
 	$(BIN)/python examples/drop.py
 
 closed-loops: $(DEMO_STAMP)  ## robots with closed loops: every method on 4 096 states, 10 s of motion, pictures
@@ -83,8 +86,8 @@ format: $(STAMP)  ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(BENCH_STAMP)  ## speed, as ratios within one run
-	$(BIN)/python -m benchmarks
+bench: $(BENCH_STAMP)  ## speed, as ratios within one run; ROBOTS=folder adds robots of other people
+	$(if $(ROBOTS),DELASSUS_ROBOTS=$(ROBOTS)) $(BIN)/python -m benchmarks $(SECTIONS)
 
 doctor: $(STAMP)  ## versions, CPU, cache, and a small kernel checked
 	$(BIN)/delassus doctor

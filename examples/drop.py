@@ -1,7 +1,7 @@
 """Drops a thousand quadrupeds and a thousand bipeds with closed loops onto the ground, held by their servos.
 
 Prints a table of how fast and how well that went, and writes drawings and films, which play in any browser. Run it with
-`make demo`; everything goes to output/.
+`make drop`; everything goes to output/.
 """
 
 from __future__ import annotations

@@ -11,13 +11,14 @@ stepping      motions in time: integrators, trajectories, events; the compliant 
 simulation    robots on the ground, one or thousands, stepped through time
 particles     large sparse systems: ropes, nets, cloth, towers of bricks
 control       torques for a motion asked for: inverse dynamics under constraints, tasks, linear models
+learning      tasks that robots practise by thousands, environments, a policy in compiled code, a learner
 derivatives   of all of these
 mujoco        to and from MuJoCo
 pinocchio     to and from Pinocchio
 compiler      kernels, loops and branches in them, derivatives of functions that you write, random numbers
 numpy         what kernels import as `np`
 
-Every name of these namespaces but `particles` and the last two is an attribute of `delassus`, too.
+Every name of these namespaces but `particles`, `learning` and the last two is an attribute of `delassus`, too.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         control,
         derivatives,
         dynamics,
+        learning,
         model,
         mujoco,
         numpy,
@@ -129,8 +131,8 @@ NAMESPACES: Final = (
 )
 """Where names are looked up that are asked for the first time."""
 
-OWN_NAMES: Final = ("particles",)
-"""Namespaces whose names are found in them alone: a rope, a box or a plane of theirs is not everybody's."""
+OWN_NAMES: Final = ("particles", "learning")
+"""Namespaces whose names are found in them alone: a rope, a box or a task of theirs is not everybody's."""
 
 _OF_COMPILER: Final = ("clear_kernels", "kernel", "kernel_memory", "threads")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +25,7 @@ from delassus.dynamics.mass.crba import crba
 from delassus.errors import BadArgument
 from delassus.model.converters.mujoco import a_from_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
 from delassus.model.model import Model
-from delassus.model.readers.mjcf_names import read_names
+from delassus.model.readers.mjcf_names import read_names, text_at
 from delassus.simulation.scenery import ground_plane
 from delassus.simulation.simulation import Simulation
 from delassus.step.actuators.actuator_forces import actuator_forces
@@ -43,6 +43,18 @@ _PARTED: Final = 1e-3
 
 _TOUCHING: Final = 1e-6
 """Gaps [m] below are contacts."""
+
+_SAME_NORMAL: Final = 1e-6
+"""Normals [rad] that differ by less are the same."""
+
+# fmt: off
+_PLAIN: Final = (
+    "framepos", "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel", "velocimeter", "gyro",
+    "magnetometer", "tendonpos", "tendonvel", "actuatorpos", "actuatorvel", "subtreecom", "subtreelinvel",
+    "subtreeangmom",
+)
+# fmt: on
+"""Kinds of sensors that follow from position and velocity, with the same numbers in both."""
 
 _NOISES: Final = Range(0.0, 1.0, "from 0 to 1, a share of the range of the controls")
 
@@ -123,9 +135,17 @@ def compare_with_mujoco(
         theirs,
         None if first is None else float(log.time[first] - log.time[0]),
         "" if first is None else _joint_of(sim.model, int(np.argmax(apart[first]))),
-        tuple(_ingredients(mujoco, mj, sim, states)),
+        (*_start(apart[0]), *_ingredients(mujoco, mj, sim, states)),
         sim.model.omissions,
     )
+
+
+def _start(apart: Array) -> Iterator[Ingredient]:
+    """The start, if it was repaired here: it differs by some numbers (nq,)."""
+    if apart.max(initial=0.0) > _EQUAL:
+        yield Ingredient(
+            "start", float(apart.max()), "moved out of the ground, or loops closed, here: rigid bodies do not overlap"
+        )
 
 
 def _controls(mj: Any, sim: Simulation, steps: int, noise: float, seed: int) -> Array:
@@ -146,7 +166,8 @@ def _ingredients(mujoco: Any, mj: Any, sim: Simulation, states: list[Any]) -> It
     """Each of them, at all states."""
     model, data = sim.model, mujoco.MjData(mj)
     worst: dict[str, float] = {}
-    depth = 0.0
+    depth, turned = 0.0, 0.0
+    sensors = _plain_sensors(mj, sim)
     pairs: list[tuple[set[frozenset[str]], set[frozenset[str]]]] = []
 
     def note(name: str, found: Any, expected: Any) -> None:
@@ -176,35 +197,78 @@ def _ingredients(mujoco: Any, mj: Any, sim: Simulation, states: list[Any]) -> It
             rows = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
             error = constraint_error.python(sim.mechanism, q)
             note("equality constraints", np.linalg.norm(error), np.linalg.norm(data.efc_pos[rows]))
+        for name, (places, read) in sensors.items():
+            note(name, read(q, v, data.time), data.sensordata[places])
         depth = max(depth, -min((contact.dist for contact in data.contact), default=0.0))
-        pairs.append((_our_pairs(sim, q), _their_pairs(mj, data)))
+        ours, theirs = _our_contacts(sim, q), _their_contacts(mj, data)
+        pairs.append((set(ours), set(theirs)))
+        turned = max([turned, *(_angle(ours[pair], theirs[pair]) for pair in ours.keys() & theirs.keys())])
     yield from (Ingredient(name, difference) for name, difference in worst.items())
     missing = sorted({" and ".join(sorted(p)) for ours, theirs in pairs for p in theirs - ours})
     shown = f"not found here: {', '.join(missing[:5])}{' …' if len(missing) > 5 else ''}" if missing else ""
     yield Ingredient("contact pairs", float(len(missing)), shown)
+    if any(theirs for _, theirs in pairs):
+        yield Ingredient(
+            "contact normals",
+            turned if turned > _SAME_NORMAL else 0.0,
+            f"by up to {turned:.2g} rad" if turned > _SAME_NORMAL else "",
+        )
     if depth:
         yield Ingredient("law of contact", depth, f"rigid here, soft in MuJoCo: up to {1e3 * depth:.3g} mm deep")
     method = mujoco.mjtIntegrator(int(mj.opt.integrator)).name.removeprefix("mjINT_").lower()
     yield Ingredient("integrator", float(sim.time_step), f"servos and springs implicit here, {method!r} in MuJoCo")
 
 
-def _our_pairs(sim: Simulation, q: Array) -> set[frozenset[str]]:
-    """Names of shapes that touch here, the plane of the file among them."""
+def _our_contacts(sim: Simulation, q: Array) -> dict[frozenset[str], tuple[str, Array]]:
+    """By the names of shapes that touch here, the plane of the file among them, the first of them and the normal
+    towards it, where they are deepest."""
     if not sim.scene.candidates:
-        return set()
-    gap = sim.contacts(q).gap
+        return {}
+    gap, _, normal, *_ = sim.contacts(q)
     plane = ground_plane(sim.model)
     floor = plane.name if plane else "ground"
-    touching = [sim.scene.candidate_shapes[k] for k in np.flatnonzero(gap < _TOUCHING)]
-    return {
-        frozenset((one.geometry.name, floor if other is None else other.geometry.name)) for one, other, _ in touching
-    }
+    found: dict[frozenset[str], tuple[str, Array]] = {}
+    for k in sorted(np.flatnonzero(gap < _TOUCHING), key=lambda k: -gap[k]):
+        one, other, _ = sim.scene.candidate_shapes[k]
+        pair = frozenset((one.geometry.name, floor if other is None else other.geometry.name))
+        found[pair] = one.geometry.name, normal[k]
+    return found
 
 
-def _their_pairs(mj: Any, data: Any) -> set[frozenset[str]]:
-    """Names of shapes that touch in MuJoCo."""
-    names = read_names(mj).geoms
-    return {frozenset(names[g] for g in contact.geom) for contact in data.contact if contact.dist < 0.0}
+def _their_contacts(mj: Any, data: Any) -> dict[frozenset[str], tuple[str, Array]]:
+    """The same in MuJoCo, whose normals point from the first shape to the second."""
+    names, found = read_names(mj).geoms, dict[frozenset[str], tuple[str, Array]]()
+    for contact in sorted(data.contact, key=lambda contact: -contact.dist):
+        if contact.dist < 0.0:
+            first, second = (names[g] for g in contact.geom)
+            found[frozenset((first, second))] = first, -contact.frame[:3].copy()
+    return found
+
+
+def _angle(one: tuple[str, Array], other: tuple[str, Array]) -> float:
+    """The angle between two normals [rad], each towards the shape that it is given with."""
+    sign = 1.0 if one[0] == other[0] else -1.0
+    return float(np.arccos(np.clip(sign * one[1] @ other[1], -1.0, 1.0)))
+
+
+def _plain_sensors(mj: Any, sim: Simulation) -> dict[str, tuple[list[int], Any]]:
+    """Sensors of the file that follow from position and velocity, as one ingredient: where MuJoCo has their numbers,
+    and a function that reads them here."""
+    kinds = {one.name: one.kind for one in sim.model.sensors}
+    plain = [name for name, kind in kinds.items() if kind in _PLAIN]
+    numbers = {text_at(mj.names, mj.name_sensoradr[k]): k for k in range(mj.nsensor)}
+    plain = [name for name in plain if name in numbers]
+    if not plain:
+        return {}
+    places = [int(mj.sensor_adr[numbers[n]]) + i for n in plain for i in range(int(mj.sensor_dim[numbers[n]]))]
+    sensors = sim.sensors(*plain)
+
+    def read(q: Array, v: Array, time: float) -> Array:
+        readings = sensors(replace(start, q=q, v=v, time=time))
+        return np.concatenate(list(readings.values()))
+
+    start = sim.start()
+    return {"sensors": (places, read)}
 
 
 def plot_comparison(comparison: Comparison, path: str | os.PathLike[str]) -> None:

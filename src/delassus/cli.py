@@ -1,4 +1,4 @@
-"""The command line: `delassus info`, `delassus export`, `delassus compare`, `delassus doctor`."""
+"""The command line: `delassus info`, `export`, `compare`, `learn`, `play`, `doctor`."""
 
 import difflib
 import inspect
@@ -229,6 +229,69 @@ def compare_engines(
         screen.print(f"the motions agree to 1 mm and 1 mrad for {seconds:g} s", soft_wrap=True)
     else:
         screen.print(f"the motions part after {result.parted_at:g} s, joint {escape_text(result.parted_joint)} first")
+
+
+@app.command()
+def learn(
+    task: Annotated[str | None, typer.Argument(help="A task, such as quadruped-walk; none lists them.")] = None,
+    robot: Annotated[str | None, typer.Option(help="Another robot: its name, or a URDF or MJCF file.")] = None,
+    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+    minutes: Annotated[float, typer.Option(help="How long it learns, at most.")] = 3.0,
+    out: Annotated[Path, typer.Option(help="The folder for checkpoint, policy, curves and film.")] = Path("run"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in the folder.")] = False,
+    until: Annotated[str, typer.Option(help="End at the task's goal, at halfway, or at none but the time's.")] = "goal",
+) -> None:
+    """Learn a task, and write a page with the curves of learning and a film; Ctrl-C ends it and keeps what there is."""
+    from delassus.learning.learner.training import Budget, Progress, train
+    from delassus.learning.results.session import FILM, PAGE, progress_line, show
+    from delassus.learning.tasks.catalog import find_task, task_names
+
+    screen = console()
+    if task is None:
+        _print_table(screen, format_table(("task", ""), list(task_names().items())))
+        return
+
+    def tell(progress: Progress) -> None:
+        if progress.iteration % 10 == 0 or progress.verdict is not None:
+            screen.print(progress_line(task or "", progress, minutes), highlight=False, soft_wrap=True)
+
+    try:
+        found = find_task(task, robot)
+        budget = Budget(minutes=minutes, goal=until)
+        training = train(task, found, seed=seed, budget=budget, out=out, resume=resume, progress=tell)
+        seconds = training.history[-1].seconds if training.history else 0.0
+        screen.print(f"{training.ending} after {seconds:.1f} s", soft_wrap=True)
+        verdict = show(out, task, found, training)
+    except (DelassusError, ValueError, OSError) as error:
+        raise _report_failure(error) from None
+    screen.print(f"four robots that follow the policy: {verdict}", highlight=False, soft_wrap=True)
+    for file in (out / PAGE, out / FILM):
+        screen.print(f"[bold green]wrote[/]  {escape_text(str(file))}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def play(
+    run: Annotated[Path, typer.Argument(help="A folder that learning wrote, or a file of a policy.")],
+    robot: Annotated[str | None, typer.Option(help="The robot that it was learnt on, if it is not the task's.")] = None,
+    command: Annotated[str | None, typer.Option(help="What robots are told, such as 0.5,0,0.")] = None,
+    out: Annotated[Path, typer.Option(help="The film.")] = Path("film.html"),
+    export_as: Annotated[str | None, typer.Option("--export", help="Also write the policy: c or numpy.")] = None,
+) -> None:
+    """Film robots that follow a policy, tell them what to do, and export the policy."""
+    from delassus.learning.results.export import export_policy
+    from delassus.learning.results.session import film, load_run
+
+    screen = console()
+    try:
+        task, policy = load_run(run, robot)
+        told = None if command is None else {"command": [float(x) for x in command.split(",")]}
+        verdict = film(out, task, policy, told)
+        files = [out] if export_as is None else [out, *export_policy(policy, out.parent, export_as)]
+    except (DelassusError, ValueError, OSError) as error:
+        raise _report_failure(error) from None
+    screen.print(verdict, highlight=False, soft_wrap=True)
+    for file in files:
+        screen.print(f"[bold green]wrote[/]  {escape_text(str(file))}", highlight=False, soft_wrap=True)
 
 
 @app.command()

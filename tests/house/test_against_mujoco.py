@@ -50,3 +50,14 @@ def test_files_that_mujoco_does_not_read_are_refused(scene):
     with refuses("not-supported", "MJCF"):
         compare_with_mujoco("examples/arm.urdf")
     assert CliRunner().invoke(app, ["compare", "gone.xml"]).exit_code == 1
+
+
+def test_a_start_that_is_repaired_is_an_ingredient(scene):
+    result = compare_with_mujoco(scene(more=BALLS.replace('pos="2 0 -0.5"', 'pos="2 0 -0.95"')), seconds=0.1)
+    start = next(part for part in result.ingredients if part.name == "start")
+    assert abs(start.difference - 0.05) < 1e-6 and "ground" in start.remark
+
+
+def test_normals_are_compared_where_both_touch(scene):
+    result = compare_with_mujoco(scene(more=BALLS), seconds=0.5)
+    assert {part.name: part.agrees for part in result.ingredients}["contact normals"]

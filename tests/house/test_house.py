@@ -29,6 +29,7 @@ ROOMS = [
     "simulation",
     "particles",
     "control",
+    "learning",
     "derivatives",
     "mujoco",
     "pinocchio",
@@ -109,8 +110,9 @@ INNER = {
         *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
         *("articulated", "primal", "stages", "bodies", "compliant", "contact"),
     ],
-    "simulation": ["", "sensors", "replays"],
+    "simulation": ["bound", "", "sensors", "replays"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
+    "learning": ["", "environment", "learner", "tasks", "results", "adapters"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""

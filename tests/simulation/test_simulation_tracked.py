@@ -88,3 +88,8 @@ def test_readings_of_shapes_that_are_not_tracked_say_how():
         TRACKING.sensors("touchmean:ball")
     with refuses("not-recorded", "tracked='skin'"):
         FINE.sensors("airtime:skin")(FINE.start(START))
+
+
+@pytest.mark.parametrize("name", ["ball", "ball_joint", "skin|ground", "ball|ground"])
+def test_forces_are_found_by_bodies_joints_and_pairs(name):
+    np.testing.assert_array_equal(STEPS.normal_force(name), STEPS.normal_force("skin"))

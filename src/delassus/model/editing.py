@@ -26,7 +26,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
     mount, shift = frame.placement * placement, len(model.joints)
     world = _world_name(other, prefix)
 
-    def moved(joint: int, placement: Placement) -> tuple[int, Placement]:
+    def transform_part(joint: int, placement: Placement) -> tuple[int, Placement]:
         return (joint + shift, placement) if joint != WORLD else (frame.joint, mount * placement)
 
     joints = list(model.joints)
@@ -37,7 +37,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
     else:
         joints[frame.joint] = replace(joints[frame.joint], inertia=joints[frame.joint].inertia + fixed)
     for joint in other.joints:
-        parent, place = moved(joint.parent, joint.placement)
+        parent, place = transform_part(joint.parent, joint.placement)
         mimic = joint.mimic and replace(joint.mimic, source=joint.mimic.source + shift)
         joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=place, mimic=mimic))
     theirs = [replace(f, name=world if f.name == WORLD_FRAME.name else prefix + f.name) for f in other.frame_list]
@@ -48,11 +48,11 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
     _check_names(model, other, "frame", model.frame_list, [f.name for f in theirs])
     frames = list(model.frame_list)
     for f in theirs:
-        on, place = moved(f.joint, f.placement)
+        on, place = transform_part(f.joint, f.placement)
         frames.append(replace(f, joint=on, placement=place))
     shapes = list(model.geometries)
     for g in other.geometries:
-        on, place = moved(g.joint, g.placement)
+        on, place = transform_part(g.joint, g.placement)
         shapes.append(replace(g, name=prefix + g.name, joint=on, placement=place))
     actuators, tendons = prefix_transmissions(other.actuators, other.tendons, prefix)
     return replace(
@@ -130,7 +130,7 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
                 gravity_compensation=_merge_compensation(joints[parent], joint, placement),
             )
 
-    def moved(item: Any) -> Any:
+    def transform_part(item: Any) -> Any:
         if item.joint == WORLD:
             return item
         joint, body = where[item.joint]
@@ -141,8 +141,8 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
     return replace(
         model,
         joints=tuple(joints),
-        frame_list=tuple(map(moved, model.frame_list)),
-        geometries=tuple(map(moved, model.geometries)),
+        frame_list=tuple(map(transform_part, model.frame_list)),
+        geometries=tuple(map(transform_part, model.geometries)),
         constraints=_remaining_constraints(model, names, tendons),
         base_inertia=base,
         actuators=actuators,

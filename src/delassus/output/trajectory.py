@@ -33,6 +33,7 @@ from delassus.output.replay_record import ReplayRecord
 from delassus.output.run_record import RunRecord
 from delassus.output.status import MotionStatus
 from delassus.step.marks import Mark, describe_marks
+from delassus.step.points.tally import candidate_signs, is_contact_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -321,8 +322,17 @@ class Trajectory:
         return self._require_recorded("contacts").contact_moment
 
     def normal_force(self, shape: str) -> Floats:
-        """(times, …) the normal force [N] on one shape, all of its points together."""
-        return self._require_recorded("contacts").normal_force(shape)
+        """(times, …) the normal force [N] on one shape, all of its points together.
+
+        If the log knows its simulation, also on all shapes of a body, by the name of its joint, link or a frame on it,
+        or of a pair, such as "foot|ground".
+        """
+        contacts = self._require_recorded("contacts")
+        known = isinstance(shape, str) and self.simulation is not None and shape not in contacts.shapes
+        if known and is_contact_target(self.simulation.scene, shape):
+            own = np.abs(candidate_signs(self.simulation.scene, shape))[contacts.contact.astype(int)]
+            return np.asarray((own * contacts.contact_force[..., 2]).sum(-1))
+        return contacts.normal_force(shape)
 
     # --- files and pictures -------------------------------------------------------------------------------------------
 

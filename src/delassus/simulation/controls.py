@@ -203,7 +203,7 @@ def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
         return known[key]
     weakly = ref(policy)
 
-    def asked(time: Any, q: Any, v: Any) -> Any:
+    def call_control(time: Any, q: Any, v: Any) -> Any:
         policy = weakly()
         if policy is None:
             raise SimulationError(
@@ -223,5 +223,5 @@ def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
             )
         return given
 
-    known[key] = period_kernel(sim.scene, asked)
+    known[key] = period_kernel(sim.scene, call_control)
     return known[key]

@@ -105,7 +105,9 @@ class Ground:
         self._check()
 
     def _check(self) -> None:
-        object.__setattr__(self, "restitution", _known("the ground's restitution", self.restitution, RESTITUTIONS))
+        object.__setattr__(
+            self, "restitution", _check_values("the ground's restitution", self.restitution, RESTITUTIONS)
+        )
         for name in ("normal", "height"):
             object.__setattr__(self, name, np.array(real_array(f"the ground's {name}", getattr(self, name))))
         for name in COEFFICIENTS:
@@ -132,7 +134,7 @@ class Ground:
         if given is None:
             return
         what = "friction" if name == "friction" else f"{name} friction"
-        object.__setattr__(self, name, _known(f"the ground's {what}", given, FRICTIONS))
+        object.__setattr__(self, name, _check_values(f"the ground's {what}", given, FRICTIONS))
 
     def _check_field(self) -> None:
         heights = np.array(real_array("the ground's heights", self.heights), order="C")
@@ -213,7 +215,7 @@ def structures(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return group_inputs(inputs, {"material": ContactParameters, "ground": GroundShape})
 
 
-def _known(what: str, x: Any, within: Range) -> NDArray[np.float64]:
+def _check_values(what: str, x: Any, within: Range) -> NDArray[np.float64]:
     """Numbers in a range, none of them NaN: a ground is made before any state is."""
     found = np.array(numbers_in_range(what, x, within))
     if np.isnan(found).any():

@@ -147,11 +147,11 @@ def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], meeting
     pairs = [(shape.count, (shape.geometry, *floor)) for shape in shapes]
     pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in meeting.collisions]
     pairs += [(one.points, (a.geometry, b.geometry)) for one in meeting.classes for a, b in one.pairs]
-    listed = {frozenset((p.first, p.second)): _said_by_pair(p) for p in model.contact_rules.pairs}
+    listed = {frozenset((p.first, p.second)): _pair_coefficients(p) for p in model.contact_rules.pairs}
     own: list[Own] = []
     for count, met in pairs:
         said = listed.get(frozenset(g.name for g in met)) or combined(*met)
-        own += [_own(ground, said)] * count
+        own += [_effective_coefficients(ground, said)] * count
     given = [x is not None and bool(np.any(x)) for x in (ground.friction, ground.torsional, ground.rolling)]
     acts = [any(given[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
     rows = 6 if acts[2] else 4 if acts[1] else 3
@@ -160,7 +160,7 @@ def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], meeting
     return Friction(rows, tuple(own) if differs else ())
 
 
-def _own(ground: Ground, said: Said | None) -> Own:
+def _effective_coefficients(ground: Ground, said: FrictionCoefficients | None) -> Own:
     """What counts of what shapes say."""
     if said is None:
         return None, None, None
@@ -171,7 +171,7 @@ def _own(ground: Ground, said: Said | None) -> Own:
     return sliding, torsional, rolling
 
 
-class Said(NamedTuple):
+class FrictionCoefficients(NamedTuple):
     """Coefficients of shapes that touch, zero where they do not count."""
 
     sliding: float
@@ -180,23 +180,23 @@ class Said(NamedTuple):
     condim: int
 
 
-def _said_by_pair(pair: ContactPair) -> Said:
+def _pair_coefficients(pair: ContactPair) -> FrictionCoefficients:
     """What a file says of a pair that it lists."""
-    return _counted(pair.friction, pair.condim)
+    return _coefficients_of_condim(pair.friction, pair.condim)
 
 
-def _counted(friction: Sequence[float], condim: int) -> Said:
+def _coefficients_of_condim(friction: Sequence[float], condim: int) -> FrictionCoefficients:
     sliding, torsional, rolling = friction
-    return Said(
+    return FrictionCoefficients(
         sliding if condim > 1 else 0.0, torsional if condim > 3 else 0.0, rolling if condim > 4 else 0.0, condim
     )
 
 
-def combined(*shapes: Geometry) -> Said | None:
+def combined(*shapes: Geometry) -> FrictionCoefficients | None:
     """What shapes that touch say of their friction; None if none of them says anything."""
     said = [g for g in shapes if g.friction]
     if not said:
         return None
     deciding = [g for g in said if g.priority == max(g.priority for g in said)]
     condim = max(g.condim for g in deciding)
-    return _counted([max(g.friction[k] for g in deciding) for k in range(3)], condim)
+    return _coefficients_of_condim([max(g.friction[k] for g in deciding) for k in range(3)], condim)

@@ -146,6 +146,11 @@ class Setup(Frozen):
         return self._variants[key][1]
 
     @cached_property
+    def compiled(self) -> dict[tuple[Any, ...], Any]:
+        """Which kernels are compiled for runs, with these, so that their identities stay theirs."""
+        return {}
+
+    @cached_property
     def _variants(self) -> dict[tuple[Any, ...], tuple[Scene, Scene]]:
         return {}
 

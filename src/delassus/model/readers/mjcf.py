@@ -70,7 +70,7 @@ def read_mjcf(data: str | bytes, file: str = _TEXT) -> Model:
     if bad is not None:
         raise bad.error(file, places)
     try:
-        return _taken_over(compiled, names, [f"{file}: MuJoCo says: {one_line(text)}" for text in said])
+        return _convert_model(compiled, names, [f"{file}: MuJoCo says: {one_line(text)}" for text in said])
     except DelassusError as error:
         raise ModelFileError(str(error), file, code=error.code) from error
 
@@ -81,7 +81,7 @@ def from_mujoco(mj_model: Any) -> Model:
     bad = bad_number(mj_model, names)
     if bad is not None:
         raise BadArgument(bad.sentence(), code=bad.code)
-    return _taken_over(mj_model, names, [])
+    return _convert_model(mj_model, names, [])
 
 
 def _parsed(mujoco: Any, text: str, file: str) -> Any:
@@ -107,7 +107,7 @@ def _warnings_of(mujoco: Any) -> Iterator[list[str]]:
             said += [str(warning.message) for warning in caught]
 
 
-def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
+def _convert_model(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     """The model of a compiled one; `notes` are warnings to begin with."""
     mujoco = _mujoco()
     off = mujoco.mjtDisableBit

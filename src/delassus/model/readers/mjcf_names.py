@@ -33,16 +33,16 @@ class MjcfNames:
 def read_names(m: Any) -> MjcfNames:
     """The names of an `MjModel`."""
 
-    def given(addresses: Any) -> list[str]:
+    def decode_names(addresses: Any) -> list[str]:
         return [text_at(m.names, address) for address in addresses]
 
-    bodies = _named(given(m.name_bodyadr), ["body"] * m.nbody)
+    bodies = _named(decode_names(m.name_bodyadr), ["body"] * m.nbody)
 
     def on(owners: Any, what: str) -> list[str]:
         return [f"{bodies[body]}_{what}" for body in owners]
 
-    joints = _named(given(m.name_jntadr), on(m.jnt_bodyid, "joint"))
-    sites = _named(given(m.name_siteadr), on(m.site_bodyid, "site"))
+    joints = _named(decode_names(m.name_jntadr), on(m.jnt_bodyid, "joint"))
+    sites = _named(decode_names(m.name_siteadr), on(m.site_bodyid, "site"))
     frames = _Names(bodies)
     site_frames = [frames.add(name, f"{name}_site") for name in sites]
     joint_frames = [frames.add(name, f"{name}_joint") for name in joints]
@@ -51,11 +51,11 @@ def read_names(m: Any) -> MjcfNames:
         joints=tuple(joints),
         joint_frames=tuple(joint_frames),
         sites=tuple(site_frames),
-        geoms=tuple(_named(given(m.name_geomadr), on(m.geom_bodyid, "geom"))),
-        equalities=tuple(_named(given(m.name_eqadr), ["equality"] * m.neq)),
-        actuators=tuple(_named(given(m.name_actuatoradr), ["actuator"] * len(m.name_actuatoradr))),
-        tendons=tuple(_named(given(m.name_tendonadr), ["tendon"] * m.ntendon)),
-        keys=tuple(name or f"key{k}" for k, name in enumerate(given(m.name_keyadr))),
+        geoms=tuple(_named(decode_names(m.name_geomadr), on(m.geom_bodyid, "geom"))),
+        equalities=tuple(_named(decode_names(m.name_eqadr), ["equality"] * m.neq)),
+        actuators=tuple(_named(decode_names(m.name_actuatoradr), ["actuator"] * len(m.name_actuatoradr))),
+        tendons=tuple(_named(decode_names(m.name_tendonadr), ["tendon"] * m.ntendon)),
+        keys=tuple(name or f"key{k}" for k, name in enumerate(decode_names(m.name_keyadr))),
     )
 
 

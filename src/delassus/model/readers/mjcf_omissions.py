@@ -39,22 +39,24 @@ def unsupported(
         ),
         (
             "friction and inertia of tendons are left out",
-            _where(_some(m, "tendon_frictionloss", "tendon_armature"), names.tendons),
+            _where(_nonzero_rows(m, "tendon_frictionloss", "tendon_armature"), names.tendons),
             "Give friction and armature to the joints.",
         ),
         (
             "limits of the force of all actuators of a tendon are left out",
-            _where(_some(m, "tendon_actfrclimited"), names.tendons),
+            _where(_nonzero_rows(m, "tendon_actfrclimited"), names.tendons),
             "Give its actuators a forcerange.",
         ),
         (
             "springs, dampers and limits of strings around shapes are left out",
-            _where(_some(m, "tendon_stiffness", "tendon_damping", "tendon_limited") * _wrapping(m), names.tendons),
+            _where(
+                _nonzero_rows(m, "tendon_stiffness", "tendon_damping", "tendon_limited") * _wrapping(m), names.tendons
+            ),
             "Lead the string through sites on the shape.",
         ),
         (
             "springs and dampers of tendons that are not linear are taken as linear",
-            _where(_some(m, "tendon_stiffnesspoly", "tendon_dampingpoly"), names.tendons),
+            _where(_nonzero_rows(m, "tendon_stiffnesspoly", "tendon_dampingpoly"), names.tendons),
             _LINEAR,
         ),
         (
@@ -159,7 +161,7 @@ def _any(m: Any, field: str) -> Any:
     return () if values is None else np.any(values, axis=tuple(range(1, values.ndim)))
 
 
-def _some(m: Any, *fields: str) -> Any:
+def _nonzero_rows(m: Any, *fields: str) -> Any:
     """Which rows are not zero in any of some fields."""
     return sum((np.asarray(_any(m, field), int) for field in fields if hasattr(m, field)), np.zeros((), int))
 

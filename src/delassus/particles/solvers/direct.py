@@ -35,7 +35,7 @@ def refine(
 ) -> RowSolution:
     """Proximal iterations with a factor; `push` (3 nodes,) are impulses of contacts [N·s]."""
     best, least, made = (v, impulse), np.inf, 0
-    pushed = 0.0 if push is None else system.kept(push)
+    pushed = 0.0 if push is None else system.free_part(push)
     for made in range(iterations + 1):
         s = system.left(v, impulse)
         error = system.unmet(s)
@@ -50,7 +50,7 @@ def refine(
                 best, least = (v, impulse), error
             if error <= tolerance or made == iterations or not np.isfinite(error):
                 break
-            asked = r + system.kept(system.JT @ (s / system.E))
+            asked = r + system.free_part(system.JT @ (s / system.E))
         change = factor.solve(asked)  # type: ignore[attr-defined]
         impulse = impulse + (s - system.J @ change) / system.E
         v = v + change

@@ -73,7 +73,7 @@ class TwoGrids:
 
     def solve(self, b: Array) -> Array:
         """A⁻¹ b (3 nodes,)."""
-        r, x = self.system.kept(b), np.zeros(len(b))
+        r, x = self.system.free_part(b), np.zeros(len(b))
         z = self.cycle(r)
         p, rz = z, float(r @ z)
         for _ in range(INNER):

@@ -105,7 +105,7 @@ class System:
         m = self.masses
         return np.asarray(((m[::3] + m[1::3] + m[2::3]) / (3.0 * self.structure.arms))[self.structure.free])
 
-    def kept(self, x: Array) -> Array:
+    def free_part(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
         kept = np.array(x)
         kept[self.structure.is_prescribed] = 0.0

@@ -42,15 +42,15 @@ def candidate_signs(scene: Scene, target: str) -> numpy.ndarray[Any, Any]:
 
 
 def contact_names(scene: Scene, shape: Any) -> set[str]:
-    """By which names contacts of a shape are found: its own, and those of its body."""
+    """By which names contacts of a shape are found: its own, and those of its joint, links and frames."""
     if shape is None:
         return {GROUND}
     joint = shape.geometry.joint
     if joint == WORLD:
         return {shape.geometry.name}
     model = scene.model
-    links = {frame.name for frame in model.frame_list if frame.role == "link" and frame.joint == joint}
-    return {shape.geometry.name, model.joints[joint].name, *links}
+    frames = {frame.name for frame in model.frame_list if frame.joint == joint}
+    return {shape.geometry.name, model.joints[joint].name, *frames}
 
 
 def contact_targets(scene: Scene) -> list[str]:

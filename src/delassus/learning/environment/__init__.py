@@ -1,0 +1,1 @@
+"""What robots practise, and where: tasks, the end of a period, environments."""

@@ -1,0 +1,350 @@
+"""The kernel that ends a control period: reward, termination, memory, the next observation, the next episode."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Kernel, kernel
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.learning.environment.draws import Draws
+from delassus.learning.environment.task import LearningTask, Moment
+from delassus.learning.errors import LearningError
+from delassus.model.of_model import OfModel
+from delassus.simulation.sensors.readout import Readout
+from delassus.step.scene import Scene
+from delassus.step.stages.kernels import GROUND
+from delassus.step.stages.types import GroundShape
+
+LARGEST_OBSERVATION: Final = 100.0
+"""What observations are clipped to, in either direction."""
+
+_BEGIN_PLACE: Final = 1000.0
+"""Where the random numbers of a new episode are counted from: they differ from those of the period before."""
+
+
+@dataclass(frozen=True)
+class Episode(OfModel):
+    """A task in a scene, and the sizes of what its functions give: what its kernels are compiled for."""
+
+    scene: Scene
+    task: LearningTask
+    parameter_size: int
+    observations: int = 1
+    terms: int = 1
+    measures: int = 1
+
+    @property
+    def model(self) -> Any:  # type: ignore[override]
+        """The robot."""
+        return self.scene.model
+
+    @property
+    def actions(self) -> int:
+        """Numbers of an action."""
+        return self.task.actions
+
+    @property
+    def memory_fields(self) -> dict[str, int]:
+        """Names and sizes of what is remembered."""
+        return {"action": self.task.actions, "age": 1, **self.task.memory}
+
+    @property
+    def memory_size(self) -> int:
+        """Numbers that are remembered."""
+        return sum(self.memory_fields.values())
+
+    @property
+    def impulse_size(self) -> int:
+        """Elements of arrays of rows."""
+        return self.scene.impulse_size
+
+    @property
+    def slot_size(self) -> int:
+        """Elements of arrays of contacts."""
+        return self.scene.slot_size
+
+    @property
+    def control_size(self) -> int:
+        """Elements of arrays of controls."""
+        return self.scene.control_size
+
+    @property
+    def field_rows(self) -> int:
+        """Of the height field's grid."""
+        return self.scene.field_rows
+
+    @property
+    def field_columns(self) -> int:
+        """Of the height field's grid."""
+        return self.scene.field_columns
+
+
+class Ending(NamedTuple):
+    """What a period ends with, of one item.
+
+    Attributes:
+        q, v, impulse, contact, parameters, memory: To go on with: those of a new episode where one begins.
+        observation: (observations,) the policy's next one.
+        final_observation: (observations,) the same without the start of a new episode.
+        reward: Of the period.
+        terminated: 1 where the robot has failed, or is frozen.
+        truncated: 1 where the time of the episode is over.
+        terms: (terms,) of the reward.
+        measures: (measures,) see `LearningTask.measure`.
+    """
+
+    q: Any
+    v: Any
+    impulse: Any
+    contact: Any
+    parameters: Any
+    memory: Any
+    observation: Any
+    final_observation: Any
+    reward: Any
+    terminated: Any
+    truncated: Any
+    terms: Any
+    measures: Any
+
+
+SIGNATURE: Final = (
+    "(nq),(nv),(impulse_size),(slot_size),(parameter_size),(memory_size),(memory_size),(actions),(),(3),(),()"
+    "->(nq),(nv),(impulse_size),(slot_size),(parameter_size),(memory_size),(observations),(observations),(),(),(),"
+    "(terms),(measures)"
+)
+
+
+@kernel(SIGNATURE, inputs={"ground": GROUND}, result=Ending)
+def end_period(
+    episode: Episode,
+    q: Any,
+    v: Any,
+    impulse: Any,
+    contact: Any,
+    parameters: Any,
+    memory: Any,
+    hold: Any,
+    action: Any,
+    frozen: Any,
+    counters: Any,
+    difficulty: Any,
+    time_step: Any,
+    *,
+    ground: GroundShape,
+) -> Ending:
+    """The end of a control period.
+
+    `counters` are seed, stream and period of an item; where `hold` is a number, memory has that one.
+    """
+    task, scene = episode.task, episode.scene
+    level = ground._replace(normal=np.array(ground.normal))
+    draws = Draws(*counters)
+    readout = _readout(scene, q, v, impulse / time_step, contact, level)
+    now = Moment(readout, unpack(episode, memory), action, difficulty, draws)
+    is_frozen = frozen > 0.0
+
+    terms = task.reward(now)
+    measures = task.measure(now) or {"none": np.array(0.0)}
+    failed = task.fails(now) | is_frozen
+    age = now.memory["age"][0] + 1.0
+    overdue = (age >= float(task.periods)) & ~failed
+
+    changes = task.advance(now)
+    v_next = v + changes.pop("kick") if "kick" in changes else v
+    remembered = {**now.memory, **changes, "action": action, "age": np.stack([age])}
+    remembered = unpack(episode, held(pack(episode, remembered), hold))
+    after = Moment(readout._replace(v=v_next), remembered, action, difficulty, draws)
+    observation = _bounded(task.observe(after))
+
+    def restart(*_: Any) -> tuple[Any, ...]:
+        return start(
+            episode, level, Draws(counters[0], counters[1], counters[2], _BEGIN_PLACE), difficulty, parameters, hold
+        )
+
+    kept = (q, v_next, pack(episode, remembered), parameters, observation)
+    q_next, v_next, memory_next, parameters_next, observation_next = cond(failed | overdue, restart, kept)
+    over = failed | overdue
+    values = np.stack(list(terms.values()))
+    values = np.where(is_frozen | ~(np.abs(values) < 1e6), np.zeros(len(values)), values)
+    return Ending(
+        q_next,
+        v_next,
+        np.where(over, np.zeros(episode.impulse_size), impulse),
+        np.where(over, np.arange(float(episode.slot_size)), contact),
+        parameters_next,
+        memory_next,
+        observation_next,
+        observation,
+        task.total(values),
+        np.where(failed, 1.0, 0.0),
+        np.where(overdue, 1.0, 0.0),
+        values,
+        np.stack(list(measures.values())),
+    )
+
+
+@kernel(
+    "(parameter_size),(memory_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)",
+    inputs={"ground": GROUND},
+)
+def begin_episode(
+    episode: Episode, parameters: Any, hold: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
+) -> tuple[Any, ...]:
+    """q, v, memory, parameters and observation at the start of an episode, of which a share `age` counts as over."""
+    level = ground._replace(normal=np.array(ground.normal))
+    q, v, memory, parameters, observation = start(episode, level, Draws(*counters), difficulty, parameters, hold)
+    fields = unpack(episode, memory)
+    memory = pack(episode, {**fields, "age": np.stack([np.floor(age * float(episode.task.periods))])})
+    return q, v, memory, parameters, observation
+
+
+@kernel("(nq),(nv),(memory_size),(actions)->(control_size)")
+def control_for(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Any:
+    """What the actuators get for an action."""
+    zero = np.zeros(episode.impulse_size)
+    contact, level = np.zeros(episode.slot_size), GroundShape(np.array((0.0, 0.0, 1.0)), 0.0, None)
+    readout = _readout(episode.scene, q, v, zero, contact, level)
+    now = Moment(readout, unpack(episode, memory), action, np.array(0.0), Draws(0.0, 0.0, 0.0))
+    return np.array(episode.task.control(now))
+
+
+def start(
+    episode: Episode, ground: GroundShape, draws: Draws, difficulty: Any, parameters: Any, hold: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """q, v, memory, parameters and observation at the start of an episode."""
+    task, scene = episode.task, episode.scene
+    none = {name: np.zeros(size) for name, size in episode.memory_fields.items()}
+    force, contact = np.zeros(episode.impulse_size), np.arange(float(episode.slot_size))
+    home = np.array(scene.model.neutral())
+    readout = _readout(scene, home, np.zeros(episode.nv), force, contact, ground)
+    chosen = task.begin(Moment(readout, none, none["action"], difficulty, draws))
+    q, v = chosen.pop("q"), chosen.pop("v", np.zeros(episode.nv))
+    parameters = chosen.pop("parameters", parameters)
+    memory = unpack(episode, held(pack(episode, {**none, **chosen}), hold))
+    readout = readout._replace(q=q, v=v)
+    observation = task.observe(Moment(readout, memory, memory["action"], difficulty, draws))
+    return q, v, pack(episode, memory), parameters, _bounded(observation)
+
+
+def held(memory: Any, hold: Any) -> Any:
+    """What is remembered, with the numbers that it is held at; NaN holds nothing, and equals nothing."""
+    return np.where(hold == hold, hold, memory)  # noqa: PLR0124
+
+
+def _bounded(observation: Any) -> Any:
+    """An observation without what is no number, and within bounds."""
+    clipped = np.clip(observation, -LARGEST_OBSERVATION, LARGEST_OBSERVATION)
+    return np.where(clipped == clipped, clipped, 0.0)  # noqa: PLR0124 - NaN equals nothing
+
+
+def _readout(scene: Scene, q: Any, v: Any, force: Any, contact: Any, ground: GroundShape) -> Readout:
+    a, control, zero, one = np.zeros(scene.nv), np.zeros(scene.nu), np.array(0.0), np.array(1.0)
+    tally = np.zeros(scene.tally_size)
+    return Readout(scene, q, v, a, force[: scene.m], contact[: scene.slots], control, ground, zero, one, tally)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def unpack(episode: Episode, memory: Any) -> dict[str, Any]:
+    """What is remembered, by name, of an array (…, memory_size)."""
+    fields, end = {}, 0
+    for name, size in episode.memory_fields.items():
+        fields[name], end = memory[..., end : end + size], end + size
+    return fields
+
+
+def pack(episode: Episode, memory: Mapping[str, Any]) -> Any:
+    """The array (memory_size,) of what is remembered."""
+    unknown = [name for name in memory if name not in episode.memory_fields]
+    if unknown:
+        known = ", ".join(episode.memory_fields)
+        raise LearningError(
+            f"the task remembers {unknown[0]!r}, which its `memory` does not list; it lists {known}.",
+            code="unknown-name",
+        )
+    return np.concatenate([np.array(memory[name]).reshape(-1) for name in episode.memory_fields])
+
+
+# --- kernels of a task ------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def kernels_of(kind: type[LearningTask]) -> tuple[Kernel[..., Any], Kernel[..., Any], Kernel[..., Any]]:
+    """`end_period`, `begin_episode` and `control_for` for a class of tasks.
+
+    Kernels of this package are found in the cache by the package's source; a task from elsewhere is traced anew in each
+    process, as its own source may have changed.
+    """
+    if kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return end_period, begin_episode, control_for
+
+    @kernel(SIGNATURE, inputs={"ground": GROUND}, result=Ending)
+    def end_period_of_task(
+        episode: Episode,
+        q: Any,
+        v: Any,
+        impulse: Any,
+        contact: Any,
+        parameters: Any,
+        memory: Any,
+        hold: Any,
+        action: Any,
+        frozen: Any,
+        counters: Any,
+        difficulty: Any,
+        time_step: Any,
+        *,
+        ground: GroundShape,
+    ) -> Ending:
+        rest = (parameters, memory, hold, action, frozen, counters, difficulty, time_step)
+        return end_period.function(episode, q, v, impulse, contact, *rest, ground=ground)
+
+    @kernel(
+        "(parameter_size),(memory_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)",
+        inputs={"ground": GROUND},
+    )
+    def begin_episode_of_task(
+        episode: Episode, parameters: Any, hold: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
+    ) -> tuple[Any, ...]:
+        return begin_episode.function(episode, parameters, hold, counters, difficulty, age, ground=ground)
+
+    @kernel("(nq),(nv),(memory_size),(actions)->(control_size)")
+    def control_for_action(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Any:
+        return control_for.function(episode, q, v, memory, action)
+
+    return end_period_of_task, begin_episode_of_task, control_for_action
+
+
+def measured(episode: Episode) -> tuple[Episode, tuple[str, ...], tuple[str, ...]]:
+    """The episode with the sizes of what its task gives, and the names of terms and measures, by plain evaluation."""
+    scene, task = episode.scene, episode.task
+    heights = None if scene.field is None else numpy.zeros((scene.field.rows, scene.field.columns))
+    ground = GroundShape(numpy.array([0.0, 0.0, 1.0]), 0.0, heights)
+    draws, difficulty = Draws(0.0, 0.0, 0.0), numpy.array(0.0)
+    parameters = numpy.zeros(episode.parameter_size)
+    q, v, memory, _, observation = start(
+        episode, ground, draws, difficulty, parameters, numpy.full(episode.memory_size, numpy.nan)
+    )
+    force, contact = numpy.zeros(episode.impulse_size), numpy.arange(float(episode.slot_size))
+    readout = _readout(scene, q, v, force, contact, ground)
+    now = Moment(readout, unpack(episode, memory), numpy.zeros(task.actions), difficulty, draws)
+    terms, measures = task.reward(now), task.measure(now) or {"none": 0.0}
+    _check("observe", observation, 1)
+    for name, value in {**terms, **measures}.items():
+        _check(f"{name!r} of the reward or the measures", value, 0)
+    sizes = {"observations": len(observation), "terms": len(terms), "measures": len(measures)}
+    return Episode(scene, task, episode.parameter_size, **sizes), tuple(terms), tuple(measures)
+
+
+def _check(what: str, value: Any, axes: int) -> None:
+    if numpy.ndim(value) != axes or numpy.size(value) == 0:
+        wanted = "one number" if axes == 0 else "an array with one axis"
+        raise LearningError(f"the task gives {what} of shape {numpy.shape(value)}; it is {wanted}.", code="wrong-shape")

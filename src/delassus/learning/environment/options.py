@@ -1,0 +1,44 @@
+"""`PPO`: options of the learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PPO:
+    """Options of the algorithm.
+
+    Attributes:
+        items: Robots N.
+        horizon: Periods T that each makes in an iteration.
+        epochs: How often each sample is used.
+        minibatches: Into how many parts an epoch is cut.
+        learning_rate: Of Adam, to begin with; it falls, and rises, so that π moves by about `divergence`.
+        divergence: Kullback–Leibler divergence of π from π_old that an iteration aims at.
+        discount: γ.
+        trace: λ.
+        clip: How far the ratio of probabilities may be from 1.
+        entropy: Weight of the entropy.
+        value_weight: Weight of the error of the value.
+        gradient: Largest norm of a gradient.
+        deviation: σ of the first policy.
+        policy: Sizes of its hidden layers.
+        value: Sizes of the hidden layers of the value.
+    """
+
+    items: int = 512
+    horizon: int = 24
+    epochs: int = 3
+    minibatches: int = 8
+    learning_rate: float = 1e-3
+    divergence: float = 0.01
+    discount: float = 0.99
+    trace: float = 0.95
+    clip: float = 0.2
+    entropy: float = 0.0
+    value_weight: float = 0.5
+    gradient: float = 1.0
+    deviation: float = 0.3
+    policy: tuple[int, ...] = (128, 128)
+    value: tuple[int, ...] = (64, 64)

@@ -1,0 +1,188 @@
+"""`LearningTask`: what a robot is to learn, as functions of one robot at one moment.
+
+A task is a frozen dataclass. Its methods are written in `delassus.numpy` for one robot, and are traced into the kernel
+that ends each control period: reward, termination, the task's own memory, the next observation, and, for robots whose
+episode ends, the start of the next one. See docs/learning.md for how to write one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+import delassus.numpy as np
+import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
+from delassus.learning.environment.draws import Draws
+from delassus.learning.environment.options import PPO
+from delassus.model.model import Model
+from delassus.simulation.ground import Ground
+from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
+from delassus.simulation.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One robot at the end of a control period, as the functions of a task see it.
+
+    Attributes:
+        readout: The robot's state and the forces on it, which sensors read.
+        memory: What the task remembers, by name; among it `action`, the one before, and `age`, periods since the start.
+        action: (actions,) of the policy in this period; before the first one, zero.
+        difficulty: From 0 to 1: how far a curriculum has come.
+        draws: Random numbers.
+    """
+
+    readout: Readout
+    memory: Mapping[str, Any]
+    action: Any
+    difficulty: Any
+    draws: Draws
+
+    @property
+    def q(self) -> Any:
+        """(nq,) configuration [rad, m]."""
+        return self.readout.q
+
+    @property
+    def v(self) -> Any:
+        """(nv,) velocity [rad/s, m/s]."""
+        return self.readout.v
+
+    def __getitem__(self, name: str) -> Any:
+        """What the task remembers, or else what a sensor reads: now["command"], now["gyro:trunk"]."""
+        if name in self.memory:
+            return self.memory[name]
+        kind, _, target = name.partition(":")
+        return KINDS[kind].read(self.readout, Sensor(kind, target))
+
+
+class Evaluation(NamedTuple):
+    """What robots did that followed a policy.
+
+    Attributes:
+        q, v: (periods + 1, items, …) their motion.
+        control: (periods, items, nu).
+        reward: (periods, items).
+        failed: (items,) truth values: whether it failed at any time.
+        measures: By name, (periods, items).
+        told: What they were told, by the names of memory.
+    """
+
+    q: Any
+    v: Any
+    control: Any
+    reward: Any
+    failed: Any
+    measures: dict[str, Any]
+    told: Mapping[str, Any]
+
+
+class Verdict(NamedTuple):
+    """A trial in words, whether the goal is reached, and whether an earlier one is (it walks, if not yet precisely)."""
+
+    words: str
+    reached: bool
+    halfway: bool = False
+
+
+@dataclass(frozen=True)
+class LearningTask:
+    """What a robot is to learn.
+
+    Attributes:
+        robot: With its actuators.
+        time_step: Of one step of time [s].
+        substeps: Steps of time in a control period.
+        periods: Control periods of an episode, which ends by time-out if the robot has not failed before.
+    """
+
+    robot: Model
+    time_step: float = 4e-3
+    substeps: int = 5
+    periods: int = 500
+
+    learning: ClassVar[PPO] = PPO()
+    """Options that the task is learnt well with."""
+
+    ramp: ClassVar[int] = 0
+    """Iterations in which the difficulty of a curriculum grows from 0 to 1; none for 1 throughout."""
+
+    memory: ClassVar[Mapping[str, int]] = {}
+    """What the task remembers from period to period: names and sizes of arrays."""
+
+    @property
+    def period(self) -> float:
+        """Of control [s]."""
+        return self.time_step * self.substeps
+
+    @property
+    def actions(self) -> int:
+        """Numbers that the policy gives."""
+        return len(self.robot.actuators)
+
+    def simulation(self, items: int, seed: int) -> Simulation:
+        """The robots on their ground; items may differ by the friction that they draw here."""
+        return Simulation(self.robot, Ground(), self.time_step, substeps=self.substeps)
+
+    def begin(self, now: Moment) -> dict[str, Any]:
+        """The start of an episode: q (nq,); where they are not zero, v (nv,) and memory by name; `parameters`."""
+        raise NotImplementedError
+
+    def control(self, now: Moment) -> Any:
+        """(nu,) what the actuators get for an action, at the beginning of a period."""
+        raise NotImplementedError
+
+    def observe(self, now: Moment) -> Any:
+        """(observations,) what the policy sees."""
+        raise NotImplementedError
+
+    def reward(self, now: Moment) -> dict[str, Any]:
+        """Terms of the reward by name, for a period; their sum is what counts."""
+        raise NotImplementedError
+
+    def total(self, terms: Any) -> Any:
+        """The reward of a period, of its terms (terms,)."""
+        return np.sum(terms)
+
+    def fails(self, now: Moment) -> Any:
+        """Whether the episode ends here, with nothing to gain any more."""
+        raise NotImplementedError
+
+    def advance(self, now: Moment) -> dict[str, Any]:
+        """Changes for the next period: memory by name, and `kick` (nv,), which is added to the velocity."""
+        return {}
+
+    def measure(self, now: Moment) -> dict[str, Any]:
+        """What progress is reported by, such as the error of the speed, by name."""
+        return {}
+
+    def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
+        """Whether a trial is worth while: by the mean measures of an iteration, and failures per second."""
+        return falls < 0.02
+
+    def trial(self, items: int) -> dict[str, Any]:
+        """What robots that are tried are told, by the names of memory: arrays (items, n)."""
+        return {}
+
+    def judge(self, trial: Evaluation) -> Verdict:
+        """How good a trial was."""
+        return Verdict(f"{trial.failed.mean():.0%} fail", not trial.failed.any())
+
+    def mirror(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]] | None:
+        """Matrices by which observations and actions change when left and right are exchanged, if the task has such."""
+        return None
+
+
+def lower_onto_ground(now: Moment, q: Any, clearance: float = 1e-3) -> Any:
+    """A configuration of a robot with a free base, moved straight up or down until it almost touches the ground."""
+    from delassus.step.stages.collide import find_candidates
+    from delassus.step.stages.kinematics import compute_kinematics
+
+    scene = now.readout.scene
+    gaps = find_candidates(scene, compute_kinematics(scene, q), now.readout.ground).gap
+    height = q[2] - np.min(gaps) + clearance
+    return np.concatenate([q[:2], np.stack([height]), q[3:]])

@@ -1,0 +1,1 @@
+"""What learns: networks, proximal policy optimisation, policies and their files."""

@@ -1,0 +1,64 @@
+"""Checkpoints: all of a `Learner` in one file, from which learning goes on to the same bits."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from delassus.common.archives import read_arrays, write_arrays
+from delassus.compiler.graph.digest import content_digest
+from delassus.learning.environment.environments import Environments, EnvironmentState
+from delassus.learning.environment.options import PPO
+from delassus.learning.environment.task import LearningTask
+from delassus.learning.errors import CheckpointError
+from delassus.learning.learner.policy import Policy
+from delassus.learning.learner.ppo import Learner, network_for
+from delassus.simulation.state import State
+
+
+def robot_digest(task: LearningTask) -> str:
+    """What tells a robot and its task apart from others."""
+    return str(content_digest(task))[:32]
+
+
+def policy_of(name: str, envs: Environments, learner: Learner, options: PPO) -> Policy:
+    """The policy that a learner has come to."""
+    network = network_for(envs, options)
+    return Policy(name, robot_digest(envs.task), network, learner.theta, learner.normalizer)
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str], name: str, envs: Environments, learner: Learner, options: PPO
+) -> None:
+    """Write a checkpoint, which is a file of a policy as well; the one that was there stays if that fails."""
+    arrays = policy_of(name, envs, learner, options).arrays()
+    state = learner.environment
+    arrays |= {f"state.{one.name}": np.asarray(getattr(state.simulation, one.name)) for one in fields(State)}
+    arrays |= {"memory": state.memory, "observation": state.observation}
+    arrays |= {"first": learner.first, "second": learner.second}
+    numbers = {"updates": learner.updates, "rate": learner.learning_rate, "iteration": learner.iteration}
+    arrays["learner"] = np.array(json.dumps({**numbers, "options": asdict(options), "seed": envs.seed}))
+    write_arrays("the checkpoint", path, arrays, CheckpointError)
+
+
+def load_checkpoint(path: str | os.PathLike[str], name: str, task: LearningTask) -> tuple[Environments, Learner, PPO]:
+    """What `save_checkpoint` wrote, for a task and robot that are the same."""
+    arrays = read_arrays("the checkpoint", path, CheckpointError)
+    policy = Policy.of_arrays(path, arrays)
+    try:
+        about: dict[str, Any] = json.loads(str(arrays["learner"]))
+        saved: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["options"].items()}
+        options = PPO(**saved)
+        simulation = State(**{one.name: arrays[f"state.{one.name}"] for one in fields(State)})
+        environment = EnvironmentState(simulation, arrays["memory"], arrays["observation"])
+        numbers = about["updates"], about["rate"], policy.normalizer, about["iteration"], environment
+        learner = Learner(policy.theta, arrays["first"], arrays["second"], *numbers)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is not a checkpoint: {error!r}.", code="other-file") from error
+    envs = Environments(task, options.items, about["seed"])
+    policy.check_fits(name, robot_digest(task), envs.observations, envs.actions)
+    return envs, learner, options

@@ -1,0 +1,36 @@
+"""How well a policy does: robots that follow it without exploring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from delassus.learning.environment.environments import Environments
+from delassus.learning.environment.task import Evaluation
+from delassus.learning.learner.policy import Policy
+
+
+def evaluate(
+    policy: Policy, envs: Environments, periods: int, *, told: Mapping[str, Any] | None = None, seed: int = 1
+) -> Evaluation:
+    """Let all items follow a policy for some periods; memory is held at what they are told, by its names."""
+    told = {} if told is None else told
+    hold = envs.hold(**told)
+    state = envs.start(seed=seed, hold=hold)
+    qs, vs, controls, rewards, measures = [state.simulation.q], [state.simulation.v], [], [], []
+    failed = np.zeros(envs.items, bool)
+    for _ in range(periods):
+        action = policy(state.observation)
+        controls.append(envs.control(state, action))
+        state, outcome = envs.step(state, action, hold=hold)
+        failed |= outcome.terminated
+        qs.append(state.simulation.q)
+        vs.append(state.simulation.v)
+        rewards.append(outcome.reward)
+        measures.append(outcome.measures)
+    stacked = np.moveaxis(np.array(measures), -1, 0)
+    named = dict(zip(envs.measure_names, stacked, strict=True))
+    q, v, control, reward = (np.array(x) for x in (qs, vs, controls, rewards))
+    return Evaluation(q, v, control, reward, failed, named, told)

@@ -1,0 +1,1 @@
+"""What is left of learning: pages, films, policies for other places."""
