@@ -86,8 +86,8 @@ format: $(STAMP)  ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(BENCH_STAMP)  ## speed, as ratios within one run
-	$(BIN)/python -m benchmarks
+bench: $(BENCH_STAMP)  ## speed, as ratios within one run; ROBOTS=folder adds robots of other people
+	$(if $(ROBOTS),DELASSUS_ROBOTS=$(ROBOTS)) $(BIN)/python -m benchmarks $(SECTIONS)
 
 doctor: $(STAMP)  ## versions, CPU, cache, and a small kernel checked
 	$(BIN)/delassus doctor

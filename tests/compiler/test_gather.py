@@ -90,6 +90,27 @@ def test_truth_values_can_be_taken():
     np.testing.assert_array_equal(got[1], np.where(np.arange(12) > 5, 1.0, 2.0))
 
 
+@every_width
+def test_a_position_that_all_lanes_share_takes_each_lane_its_own_element(lanes):
+    pairs = RNG.integers(0, 12, (30, 2)).astype(float)
+
+    def f(model, x, i):
+        def product(pair):
+            own = dnp.take(x, dnp.clip(i, 0.0, 11.0))  # differs from lane to lane
+            return dnp.take(x, pair[0]) * dnp.take(x, 11.0 - pair[1]) + own * dnp.take(TABLE[:, 0], pair[0])
+
+        return rolled_map(product, pairs)
+
+    x, i = numbers(9, 12, seed=3), np.arange(9.0)
+    plan = check(dl.kernel("(12),()->(30)")(f), lanes, x, i)
+    a, b = pairs.astype(int).T
+    expected = x[:, a] * x[:, 11 - b] + x[np.arange(9), np.arange(9)][:, None] * TABLE[a, 0]
+    np.testing.assert_allclose(dl.kernel("(12),()->(30)")(f)(None, x, i), expected, rtol=1e-13)
+    body = next(step.body for step in plan.steps if not isinstance(step, Chunk))
+    taken = [n for n in body.program.nodes if n[0] == "gather"]
+    assert [n[1] in body.uniform for n in taken].count(True) == 2
+
+
 def test_a_height_field_is_interpolated():
     """Bilinear interpolation in a table, as a ground would be."""
     heights = RNG.normal(size=(30, 40))

@@ -7,7 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import delassus as dl
-from delassus.geometry.bounds import bounding_capsule, segment_distance
+from delassus.geometry.bounds import bounding_box, bounding_capsule, box_distance, segment_distance
+from delassus.geometry.broad_phase import pair_bounds, pair_tables, place_shapes
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
 from delassus.geometry.collisions import collisions_of
@@ -16,7 +17,9 @@ from delassus.model.joints import Free
 from delassus.model.parts import Geometry, Joint
 from delassus.model.placement import Inertia, Placement
 from delassus.step.scene import Scene
+from delassus.step.stages.collide import link_movement
 from delassus.step.stages.kernels import candidate_geometry, contact_candidates
+from delassus.step.stages.kinematics import compute_kinematics
 
 SIZES = {
     "sphere": [(0.1,), (0.15,)],
@@ -87,6 +90,59 @@ def test_bounding_capsules_contain_their_shapes(kind):
         points = shape.kind.outline(shape.size)
         away = [segment_distance(x, np.zeros(3), center, half) for x in points]
         assert max(away) <= radius * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", sorted(SIZES))
+def test_bounding_boxes_contain_their_shapes(kind):
+    _, shapes = bodies([kind] * 4)
+    for shape in shapes:
+        center, half = bounding_box(shape)
+        points = np.asarray(shape.kind.outline(shape.size))
+        assert (np.abs(points - center) <= half * (1.0 + 1e-12)).all()
+
+
+def test_no_two_points_of_boxes_are_nearer_than_their_bound():
+    rng, corners = np.random.default_rng(0), np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    apart = 0
+    for _ in range(200):
+        R1, R2 = (Rotation.random(rng=rng).as_matrix() for _ in range(2))
+        h1, h2, p2 = *rng.uniform(0.0, 1.0, (2, 3)), rng.normal(size=3) * 1.5
+        bound = box_distance(R1, np.zeros(3), h1, R2, p2, h2)
+        inside = np.concatenate([corners, rng.uniform(-1.0, 1.0, (300, 3))])
+        one, two = (inside * h1) @ R1.T, p2 + (inside * h2) @ R2.T
+        assert bound <= np.linalg.norm(one[:, None] - two, axis=-1).min() + 1e-12
+        apart += bound > 0.0
+    assert apart > 50
+
+
+def test_boxes_along_the_same_axes_are_as_far_apart_as_their_faces():
+    bound = box_distance(
+        np.eye(3), np.zeros(3), np.array([1.0, 2.0, 3.0]), np.eye(3), np.array([0.5, -4.0, 1.0]), np.ones(3)
+    )
+    assert bound == pytest.approx(1.0)
+
+
+@dl.kernel("(nq),(nv),()->(1)")
+def bounds_before(scene, q, v, time_step):
+    """Bounds of the gaps of all pairs, less the gap below which they are near; two bodies each."""
+    tables, kinematics = pair_tables(scene.pair_classes), compute_kinematics(scene, q)
+    placed = place_shapes(tables, kinematics.tree, kinematics.poses, link_movement(scene, kinematics, v, time_step))
+    return pair_bounds(tables, 0, scene.pair_classes[0], placed).reshape(-1)
+
+
+@pytest.mark.parametrize("kinds", [("box", "box"), ("cylinder", "cylinder"), ("mesh", "mesh")], ids=" on ".join)
+def test_pairs_that_meet_within_a_step_are_near_before_it(kinds):
+    straight, looped = scenes(kinds, count=2)
+    rng, h = np.random.default_rng(4), 2e-3
+    q, v = np.stack([poses(2, 0.25, seed) for seed in range(2000)]), rng.normal(size=(2000, 12)) * 10.0
+    before = candidate_geometry(straight, q)[0].min(-1)
+    after = candidate_geometry(straight, dl.integrate(straight.model, q, h * v))[0].min(-1)
+    meeting = (before > 0.0) & (after < 0.0)
+    near = np.array(
+        [bounds_before.python(looped, *pair, h)[0] < 0.0 for pair in zip(q[meeting], v[meeting], strict=True)]
+    )
+    assert near.all()
+    assert near.size > 20
 
 
 def test_segments_are_as_far_apart_as_their_nearest_points():

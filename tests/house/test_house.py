@@ -110,7 +110,7 @@ INNER = {
         *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
         *("articulated", "primal", "stages", "bodies", "compliant", "contact"),
     ],
-    "simulation": ["", "sensors", "replays"],
+    "simulation": ["bound", "", "sensors", "replays"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "learning": ["", "environment", "learner", "tasks", "results", "adapters"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],

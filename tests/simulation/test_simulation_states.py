@@ -6,6 +6,7 @@ import pytest
 import delassus as dl
 from delassus.errors import BadArgument
 from delassus.simulation import Mark, State
+from refusals import refuses
 
 BALL = dl.Simulation(dl.load("quadruped"), touching="*_calf_1")
 HOME = BALL.model.posture("home")
@@ -157,3 +158,57 @@ def test_a_state_that_is_no_number_is_explained_by_its_joint():
     v = np.zeros(BALL.model.nv)
     v[-1] = np.nan
     assert BALL.model.joints[-1].name in BALL.explain(BALL.start(HOME, v))
+
+
+def test_a_small_batch_steps_as_its_items_do_alone():
+    state = LOG[5]
+    controls = np.random.default_rng(0).normal(size=(20, *state.batch, BALL.nu))
+    alone = [state[k] for k in range(len(state.q))]
+    for u in controls:
+        state = BALL.step(state, u)
+        alone = [BALL.step(one, u[k]) for k, one in enumerate(alone)]
+    for k, one in enumerate(alone):
+        same(state[k], one)
+
+
+def test_a_state_that_was_stepped_keeps_its_arrays():
+    state = LOG[5]
+    u = np.zeros((*state.batch, BALL.nu))
+    first = BALL.step(state, u)
+    kept = {name: np.array(getattr(first, name)) for name in PARTS}
+    BALL.step(first, u)
+    BALL.step(state, u + 1.0)
+    for name, x in kept.items():
+        np.testing.assert_array_equal(getattr(first, name), x, err_msg=name)
+
+
+def test_items_that_are_frozen_stay_so_in_a_small_batch():
+    q = np.tile(HOME, (3, 1))
+    q[1, 0] = np.nan
+    state = BALL.start(q)
+    for _ in range(3):
+        state = BALL.step(state, np.zeros((3, BALL.nu)))
+    assert state.frozen.tolist() == [False, True, False]
+
+
+def test_a_bound_robot_steps_as_the_simulation_does():
+    state = LOG[5, 2]
+    robot = BALL.bind(state)
+    for k in range(20):
+        robot.control[:] = 0.1 * k
+        robot.step()
+        state = BALL.step(state, np.full(BALL.nu, 0.1 * k))
+    same(robot.state, state)
+    np.testing.assert_array_equal(robot.q, state.q)
+    assert (robot.time, robot.status) == (state.time, state.status)
+
+
+def test_the_arrays_of_a_bound_robot_are_not_written_to_by_others():
+    robot = BALL.bind(LOG[5, 2])
+    with pytest.raises(ValueError, match="read-only"):
+        robot.q[0] = 1.0
+
+
+def test_a_batch_cannot_be_bound():
+    with refuses("wrong-shape", "sim.step takes batches"):
+        BALL.bind(LOG[5])

@@ -1,6 +1,7 @@
-"""Capsules around shapes, for a broad phase: a lower bound of the gap of two shapes is that of their capsules.
+"""Capsules and boxes around shapes, for a broad phase: two shapes are no nearer than what contains them.
 
-Limbs of robots are long: balls around them overlap wherever two links are neighbors, capsules seldom.
+Limbs of robots are long: balls around them overlap wherever two links are neighbors, capsules seldom. Capsules of flat
+hulls, boxes and short cylinders reach far beyond them, where boxes do not.
 """
 
 from __future__ import annotations
@@ -40,6 +41,44 @@ def bounding_capsule(shape: Shape) -> BoundingCapsule:
             return BoundingCapsule(origin, (size[k] - b) * numpy.eye(3)[k], b)
         case _:
             return _capsule_around(numpy.asarray(shape.kind.outline(size), float))
+
+
+class BoundingBox(NamedTuple):
+    """All points center ± half, both (3,) [m], in the axes of the shape."""
+
+    center: Array
+    half: Array
+
+
+def bounding_box(shape: Shape) -> BoundingBox:
+    """The box along a shape's axes that contains it."""
+    size = shape.size
+    match shape.kind.name:
+        case "sphere":
+            half = numpy.full(3, size[0])
+        case "capsule":
+            half = numpy.array([size[0], size[0], 0.5 * size[1] + size[0]])
+        case "cylinder":
+            half = numpy.array([size[0], size[0], 0.5 * size[1]])
+        case "ellipsoid":
+            half = numpy.array(size, float)
+        case _:
+            points = numpy.asarray(shape.kind.outline(size), float)
+            low, high = points.min(0), points.max(0)
+            return BoundingBox(0.5 * (low + high), 0.5 * (high - low))
+    return BoundingBox(numpy.zeros(3), half)
+
+
+def box_distance(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> Any:
+    """A lower bound [m] of the distance of two boxes: the largest gap along the normals of their six faces.
+
+    Boxes with rotations (3, 3), centers and half their sizes (3,); negative where they overlap along all of these.
+    """
+    C, between = R1.T @ R2, p2 - p1
+    across = np.abs(C)
+    first = np.abs(R1.T @ between) - h1 - across @ h2
+    second = np.abs(R2.T @ between) - h2 - across.T @ h1
+    return np.maximum(np.max(first), np.max(second))
 
 
 def _capsule_around(points: Array) -> BoundingCapsule:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.simulation.bound.robot import BoundRobot
     from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import Accelerations, GroundContacts
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accelerations",
+    "BoundRobot",
     "ContactSelection",
     "Delayed",
     "Ground",
@@ -49,6 +51,7 @@ if not TYPE_CHECKING:
         {
             "step.actuators.actuator_forces": "actuator_forces",
             "step.actuators.servos": "motors position_servos velocity_servos with_lag",
+            "simulation.bound.robot": "BoundRobot",
             "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
             "simulation.inspection": "Accelerations GroundContacts",

@@ -2,7 +2,8 @@
 
 One item runs on arrays that are bound to the kernel once and change in place, which takes a call of NumPy's machinery,
 several times the kernel's own time, out of every step; and in stretches of many periods, where nobody is asked in
-between. Batches go through the kernel's call, which uses threads.
+between. Small batches are bound for their first attempt (`bound.small_batch`); others go through the kernel's call,
+which uses threads.
 
 Every period is first solved with the reduced contact set and few iterations. Items for which this is not enough keep
 their state, and are collected for a second call with more iterations, or for one with the full contact set. What an
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.host.retry import Attempt, Batch, Results, has_flag, retry
 from delassus.output.replay_record import RecordedPush
+from delassus.simulation.bound.small_batch import LARGEST, SmallBatch
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
@@ -83,7 +85,10 @@ class Runner:
         self._rows, self._places = some(state.rows), some(state.contact)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
+        same = plain and not sim.nparameters and "heights" not in sim.ground.inputs
         self.alone = not state.q.shape[:-1] and plain and not sim.nparameters
+        self.small = same and bound and pushes is None and state.q.ndim == 2 and 0 < len(state.q) <= LARGEST
+        self._small: SmallBatch | None = None
         self._bound_rescues: dict[int, Callable[[], None]] = {}
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na, sim.scene.tally_size)
         self._tick = self._alone() if self.alone and bound and pushes is None else None
@@ -123,6 +128,11 @@ class Runner:
         """The candidates (…, slots) of the contacts of the last step."""
         return self._places[..., : self._sizes[1]]
 
+    @property
+    def own_control(self) -> Any:
+        """(nu,) the controls of the next period, in the arrays of one item that is bound."""
+        return self._own
+
     def step(self, k: int) -> None:
         """Make the k-th control period."""
         q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may write to theirs
@@ -131,14 +141,14 @@ class Runner:
         if self._tick is not None:
             if given:
                 self._own[:] = given[0]
-            self._advance()
+            self.advance()
             return
         if self._pushes is not None:
             self._push()
         self._call(given)
         self._count_period()
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         """One period of the bound arrays."""
         self._clock.fill(self.time)
         self.consistent = False
@@ -164,14 +174,22 @@ class Runner:
 
     def compile(self) -> None:
         """Compile all kernels that periods may need, so that none of them waits for a compiler."""
-        scenes = dict.fromkeys((self.sim.reduced_scene, self.sim.scene, self.sim.fallback(self.sim.scene)))
-        names, _ = self.packed(MAX_ITERATIONS)
-        if self._pushes is not None and isinstance(self._pushes, Push) and self._pushes.wrench:
-            scenes = {self.sim.pushed_scene(scene, tuple(self._pushes.wrench)): None for scene in scenes}
-            names = (*names, "wrench")
-        for scene in scenes:
-            inputs = self.control.kernel.optional_inputs(scene, names)
-            self.control.kernel.warm_up(scene, batch=self.q.size > self.q.shape[-1], inputs=inputs)
+        names, several = self.packed(MAX_ITERATIONS)[0], self.q.size > self.q.shape[-1]
+        wrench: tuple[str, ...] = ()
+        if isinstance(self._pushes, Push) and self._pushes.wrench:
+            names, wrench = (*names, "wrench"), tuple(self._pushes.wrench)
+        key = (id(self.control.kernel), names, several, wrench)
+        if key in self.sim.compiled:
+            return
+        sim = self.sim
+        # That of Newton's method for many bodies takes as long as all others, and most scenes never need it.
+        rescue = () if sim.scene.many_bodies is not None else (sim.fallback(sim.scene),)
+        scenes = {id(x): x for x in (sim.reduced_scene, sim.scene, *rescue)}
+        for scene in scenes.values():  # by identity: to compare large scenes takes longer than to step them
+            used = self.sim.pushed_scene(scene, wrench)
+            inputs = self.control.kernel.optional_inputs(used, names)
+            self.control.kernel.warm_up(used, batch=several, inputs=inputs)
+        self.sim.compiled[key] = self.control.kernel
 
     def compile_ahead(self, periods: int) -> None:
         """Compile all kernels if a run is long, or has several items."""
@@ -182,9 +200,9 @@ class Runner:
     def _rescues(self) -> tuple[tuple[float, Scene], ...]:
         """With which scene an item is solved again that has a flag, one after the other."""
         reduced, full = self.sim.reduced_scene, self.sim.scene
-        if reduced.method != ARTICULATED:
+        if reduced.fallback is None:
             return ((NEEDS_FULL_SET, full),)
-        return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
+        return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
 
     def _look_again(self) -> None:
         """Handle flags: a step that needs the full contact set, or an item that ends here."""
@@ -192,7 +210,7 @@ class Runner:
             if self.status.item() == flag:
                 tick = self._bound_rescues.get(id(scene))
                 if tick is None:
-                    most = LONGER if scene.method == ARTICULATED else MAX_ITERATIONS
+                    most = LONGER if scene.fallback else MAX_ITERATIONS
                     tick = self._bound_rescues[id(scene)] = self._bound(scene, most)
                 tick()
         if int(self.status) & _FROZEN:
@@ -213,79 +231,124 @@ class Runner:
         self._first = replace(state, count=state.count - self.made)
 
     def takes(self, state: Any, control: Any) -> bool:
-        """Whether a state and controls can be copied as they are: those of one item, in arrays of their own."""
+        """Whether a state and controls can be copied as they are: those of as many items, in arrays of their own."""
         return (
             type(state) is State
             and type(control) is np.ndarray
             and control.dtype == np.float64
-            and control.shape == self._own.shape
+            and control.shape == (*self.q.shape[:-1], self.sim.nu)
             and state.q.shape == self.q.shape
             and state.v.shape == self.v.shape
-            and tuple(getattr(state, name).shape[0] for name in _SECTIONS) == self._sizes
+            and tuple(getattr(state, name).shape[-1] for name in _SECTIONS) == self._sizes
         )
 
     def once(self, state: State, control: Any) -> State:
-        """The state after one control period of one item; the runner is bound, and its controls are not asked."""
+        """The state after one control period; the runner is bound, and its controls are not asked."""
+        if self._tick is None:
+            self.q, self.v, self._rows, self._places = state.q, state.v, some(state.rows), some(state.contact)
+            self.time, self.status, self._first, self.made = state.time, state.status, state, 0
+            self._call((control,))
+            self._count_period()
+            return self._state_of(self.q, self.v, self._rows, self._places, self.residual)
         self.q[:], self.v[:] = state.q, state.v
         for name in _SECTIONS:
             getattr(self, name)[:] = getattr(state, name)
         self.time, self._first, self.made = state.time, state, 0
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
         self._own[:] = control
-        self._advance()
+        self.advance()
         return self.state()
 
     def state(self) -> State:
         """The present state, with arrays of its own."""
+        q, v, rows, places = (x.copy() for x in self.moving)
+        return self._state_of(q, v, rows, places, self.residual.copy())
+
+    def _state_of(self, q: Any, v: Any, rows: Any, places: Any, residual: Any) -> State:
+        """The present state in some arrays."""
+        m, slots, na, tallies = self._sizes
+        first = self._first
         return State.unchecked(
-            q=self.q.copy(),
-            v=self.v.copy(),
+            q=q,
+            v=v,
             time=self.time,
-            impulse=self.impulse.copy(),
-            contact=self.contact.copy(),
-            residual=self.residual.copy(),
+            impulse=rows[..., :m],
+            contact=places[..., :slots],
+            residual=residual,
             status=self.status.astype(np.int64),
-            count=self._first.count + self.made,
-            seed=self._first.seed,
-            activation=self.activation.copy(),
-            tally=self.tally.copy(),
-            stream=self._first.stream,
-            parameters=self._first.parameters,
+            count=first.count + self.made,
+            seed=first.seed,
+            activation=rows[..., m : m + na],
+            tally=rows[..., m + na : m + na + tallies],
+            stream=first.stream,
+            parameters=first.parameters,
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        reduced, full, lying = self.sim.reduced_scene, self.sim.scene, self._needs_full_set()
-        by_tree = reduced.method == ARTICULATED
-        quickly = _QUICKLY_BY_TREE if by_tree else QUICKLY
-        schedule = [(_NEW, reduced, quickly), (NEEDS_ITERATIONS, reduced, LONGER)]
-        if by_tree:  # items that it leaves unsolved are few: one kernel by the matrix, of the full set, serves them all
-            schedule += [
-                (NEEDS_FULL_SET, full, quickly),
-                (NEEDS_ITERATIONS, full, LONGER),
-                (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS),
-            ]
-        else:
-            schedule += [(NEEDS_ITERATIONS, reduced, MAX_ITERATIONS), (NEEDS_FULL_SET, full, MAX_ITERATIONS)]
-        attempts = [Attempt(partial(self._solve, used, most), has_flag(flag)) for flag, used, most in schedule]
-        before = None
+        lying, before = self._needs_full_set(), None
         if lying is not None:
             numbers = np.zeros(lying.shape)
             before = (*self.moving, numbers, numbers, np.where(lying, NEEDS_FULL_SET, _NEW))
-        found = retry(attempts, self._batch(given), results=before)
+        elif self.small:
+            if self._small is None:
+                _, scene, most = self._schedule[0]
+                names, shared = self.packed(most)
+                inputs = names, (np.array(self.sim.time_step), *shared)
+                controls = self.sim.nu if self.control.takes else None
+                self._small = SmallBatch(self.control.kernel, scene, self.moving, controls, inputs)
+            before = self._small.solve(self.moving, self.time, is_alive(self.status), given)
+        found = before
+        if found is None or _needs_more(found[-1]):
+            attempts = [
+                Attempt(partial(self._solve, used, most), has_flag(flag)) for flag, used, most in self._schedule
+            ]
+            found = retry(attempts, self._batch(given), results=before)
         self.consistent = False
         self.q, self.v, self._rows, self._places, self.residual, _, mark = found
         self.status = mark.astype(np.int64)
 
+    @cached_property
+    def _schedule(self) -> tuple[tuple[float, Scene, float], ...]:
+        """The attempts at a period: the mark of items that need it, the scene, and how many iterations are made."""
+        reduced, full = self.sim.reduced_scene, self.sim.scene
+        if reduced.method != ARTICULATED:
+            return (
+                (_NEW, reduced, QUICKLY),
+                (NEEDS_ITERATIONS, reduced, LONGER),
+                (NEEDS_ITERATIONS, self.sim.fallback(reduced), MAX_ITERATIONS),
+                (NEEDS_FULL_SET, full, MAX_ITERATIONS),
+            )
+        # What it leaves unsolved is little: one kernel by the matrix, of the full set, serves all of it. Items of the
+        # reduced set go there at once: inside the recursion, the full set solved next to none of them.
+        rescue = (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)
+        return (
+            (_NEW, reduced, _QUICKLY_BY_TREE),
+            (NEEDS_ITERATIONS, reduced, LONGER),
+            rescue,
+            (NEEDS_FULL_SET, full, _QUICKLY_BY_TREE),
+            (NEEDS_ITERATIONS, full, LONGER),
+            rescue,
+        )
+
     def _needs_full_set(self) -> NDArray[np.bool_] | None:
         """Items that need the full contact set, such as robots that lie on their backs; None if they are few."""
-        scene = self.sim.reduced_scene
-        if scene.reduced is None or not scene.full_slots:
+        if self._standing is None:
             return None
-        limits = self._rows[..., list(scene.full.limit_rows)]
-        if (self._places == np.array(scene.slot_candidates)).all() and not (limits > 0.0).any():
+        scene, slots, limits = self._standing
+        if (self._places == slots).all() and self._rows[..., limits].max(initial=0.0) <= 0.0:
             return None
         lying: Any = has_impulse_outside(scene, self._rows, self._places)
         return lying if np.mean(lying) > _MANY else None
+
+    @cached_property
+    def _standing(self) -> tuple[Scene, Any, Any] | None:
+        """The scene with the reduced contact set, the candidates of its slots, and the full set's rows of joint limits;
+        None if there is nothing that it leaves out."""
+        scene = self.sim.reduced_scene
+        if scene.reduced is None or not scene.full_slots:
+            return None
+        first, *_ = (*scene.full.limit_rows, 0)
+        return scene, np.array(scene.slot_candidates), slice(first, first + len(scene.full.limit_rows))
 
     def _batch(self, control: tuple[Any, ...]) -> Batch:
         """The inputs of the kernel that differ from item to item."""
@@ -334,7 +397,7 @@ class Runner:
         self._given, self._step = np.zeros(self.sim.scene.control_size), np.array(self.sim.time_step)
         self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
-        most = LONGER if self.sim.reduced_scene.method == ARTICULATED else MAX_ITERATIONS
+        most = LONGER if self.sim.reduced_scene.fallback else MAX_ITERATIONS
         return self._bound(self.sim.reduced_scene, most)
 
     def _bound(self, scene: Scene, patience: float) -> Callable[[], None]:
@@ -362,6 +425,13 @@ class Runner:
             given[PARAMETERS] = self._first.parameters
         names, numbers = self.control.kernel.pack(self.sim.scene, **given)
         return names, tuple(np.array(x) for x in numbers)
+
+
+def _needs_more(marks: Any) -> bool:
+    """Whether an item (…) has a mark that asks for another attempt."""
+    return bool((marks != 0.0).any()) and bool(
+        ((marks == _NEW) | (marks == NEEDS_ITERATIONS) | (marks == NEEDS_FULL_SET)).any()
+    )
 
 
 def some(x: Any) -> Any:

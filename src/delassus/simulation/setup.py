@@ -136,7 +136,7 @@ class Setup(Frozen):
 
     def fallback(self, scene: Scene) -> Scene:
         """The scene with the method for steps that its own one has left unsolved."""
-        return self._variant(scene, method="auto") if scene.method == ARTICULATED else scene
+        return scene if scene.fallback is None else self._variant(scene, method=scene.fallback)
 
     def _variant(self, scene: Scene, **change: Any) -> Scene:
         """A scene with one field changed; always the same object, by which its kernels are looked up."""
@@ -144,6 +144,11 @@ class Setup(Frozen):
         if key not in self._variants:
             self._variants[key] = scene, replace(scene, **change)
         return self._variants[key][1]
+
+    @cached_property
+    def compiled(self) -> dict[tuple[Any, ...], Any]:
+        """Which kernels are compiled for runs, with these, so that their identities stay theirs."""
+        return {}
 
     @cached_property
     def _variants(self) -> dict[tuple[Any, ...], tuple[Scene, Scene]]:

@@ -29,6 +29,7 @@ from delassus.model.model import Model, ParametricModel
 from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
+from delassus.simulation.bound.robot import BoundRobot, bind_robot
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
@@ -348,7 +349,7 @@ class Simulation(Inspection):
             if state.batch != self.__dict__.get("_prepared"):
                 self.__dict__["_prepared"] = state.batch
                 runner.compile_ahead(1)
-            if runner.alone:  # arrays that are bound once serve all steps of this thread
+            if runner.alone or runner.small:  # arrays that are bound once serve all steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)
             return runner.state()
@@ -365,8 +366,25 @@ class Simulation(Inspection):
         state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
         Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: ()), bound=False).compile()
 
+    def bind(self, state: State, control: Any = None) -> BoundRobot:
+        """One robot for a control loop in Python: arrays that change in place, with next to no overhead a step.
+
+        Args:
+            state: Of one item, on a ground that is the same for all.
+            control: (nu,) of the first period, by default none.
+        """
+        u = self.check(state, control)
+        runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
+        if not runner.bound:
+            raise SimulationError(
+                f"the state has the items {state.batch}, or parameters of its own; bind takes one robot, such as "
+                "state[0]. sim.step takes batches.",
+                code="wrong-shape",
+            )
+        return bind_robot(runner, u)
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_alone", "_prepared")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_alone", "_prepared", "compiled")}
 
     def sensors(self, *sensors: str | Sensor) -> Sensors:
         """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel; without a

@@ -16,6 +16,9 @@ that is kept free for them. The choice is made in a later chunk than they are.
 A row that is written at a run-time position is a step of its own, between chunks: it changes slots where they are, if
 nobody reads their old values any more, or else a copy of them.
 
+Where a choice by position is the same in all lanes, as in a loop along a table of constants, it is one load of a row of
+lanes in place of a gather; `uniform` says of which values that is known.
+
 Numbers of shared arrays have no slots: they are read where they lie, at a distance from a cursor (see `frame`). Those
 that a loop walks along in regular steps have a cursor that goes with the loop.
 """
@@ -29,6 +32,7 @@ from delassus.compiler.backends.frame import Cursor, Frame, Place, Table, find_s
 from delassus.compiler.backends.in_place import InPlace, scatter_targets
 from delassus.compiler.backends.pieces import APART, cut_into_pieces, frozen, ranges
 from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, Step, first_slots
+from delassus.compiler.backends.uniform import uniform_values
 from delassus.compiler.graph.program import Program, arguments
 
 CHUNK = 400
@@ -62,9 +66,14 @@ class _Planner:
         shared: dict[int, Place],
         roots: dict[int, Cursor],
         in_place: InPlace | None = None,
+        uniform: frozenset[int] = frozenset(),
     ) -> None:
-        """Plan `program` with inputs in slots, `direct` or `shared`; an output is in slots from one on, or kept."""
+        """Plan `program` with inputs in slots, `direct` or `shared`; an output is in slots from one on, or kept.
+
+        Inputs that are `uniform`, and those that are shared, are the same in all lanes.
+        """
         self.in_place = in_place or InPlace()
+        self.uniform = uniform_values(program, uniform | shared.keys())
         self.scattered: set[int] = set()  # values in tables of their own that were written into
         self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
         self.slots, self.direct, self.shared, self.roots = dict(inputs), direct, shared, roots
@@ -116,7 +125,7 @@ class _Planner:
                         self.dying[self.last[value]].append(self.slots[value])
                 steps += self._chunks(piece, frozen(self.stores[p]), frozen(self.keeps[p]))
             self.frame.free.extend(self.dying[p])
-        places = (self.slots, self.direct, self.rows, self.shared, self.roots, fixed)
+        places = (self.slots, self.direct, self.rows, self.shared, self.roots, fixed, self.uniform)
         return Schedule(self.program, tuple(steps), *places, self.frame.size, self.frame.cursors)
 
     def _home(self, value: int) -> int:
@@ -148,6 +157,9 @@ class _Planner:
                         self.dying[self.born[self.gathered[key][-1]]].append(slot)
             self.rows |= dict.fromkeys(self.gathered[key], table)
         return self._chunks((), frozen(moves), {}) if moves else []
+
+    def _is_uniform(self, value: int) -> bool:
+        return value <= 0 or value in self.uniform
 
     def _kind(self, p: int) -> str:
         """What a piece is: a loop, a scatter, or a chunk."""
@@ -274,8 +286,11 @@ class _Planner:
         around = {v: places[place] for v, place in named.items() if place in places}
         apart = {v: away[place] for v, place in named.items() if place in away}
         direct = {v: positions[place[1]] for v, place in named.items() if place not in places and place not in away}
-        in_place = InPlace.of(loop.body)
-        planner = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct, apart, self.roots, in_place)
+        same = {(1, k) for k, column in enumerate(zip(*items, strict=True)) if all(map(self._is_uniform, column))}
+        same |= {(2, k) for k, source in enumerate(captured) if self._is_uniform(source)}
+        uniform = frozenset(v for v, place in named.items() if place in same)
+        in_place, ends = InPlace.of(loop.body), (onward, None)
+        planner = _Planner(loop.body, frame, around, ends, self.chunk, direct, apart, self.roots, in_place, uniform)
         body = planner.plan(top=False)
         released += [slot for _, _, own in cursors for slot in (own.slot, own.slot + 1)]
 

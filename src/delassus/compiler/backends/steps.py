@@ -82,6 +82,7 @@ class Schedule:
         shared: Values that are numbers of shared arrays, with their places.
         roots: The cursors at the start of shared arrays, by the number of the operand.
         fixed: Slots of outputs that are constants.
+        uniform: Values that are the same in all lanes: of constants and shared arrays alone.
         frame: Number of slots.
         cursors: Number of cursors.
     """
@@ -94,6 +95,7 @@ class Schedule:
     shared: dict[int, Place]
     roots: dict[int, Cursor]
     fixed: dict[int, tuple[int, ...]]
+    uniform: frozenset[int]
     frame: int
     cursors: int
 

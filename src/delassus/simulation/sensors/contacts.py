@@ -10,15 +10,13 @@ import delassus.numpy as np
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.forces.rnea import link_forces
 from delassus.dynamics.kinematics.kinematics import frame_in_world, world_poses
-from delassus.geometry.broad_phase import pair_tables
-from delassus.geometry.travel import link_travel
 from delassus.model.links import links_of
 from delassus.model.parts import WORLD
 from delassus.model.placement import HERE
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
 from delassus.step.points.tally import candidate_signs
 from delassus.step.scene import TALLIES
-from delassus.step.stages.collide import find_candidates, ground_surface
+from delassus.step.stages.collide import find_candidates, ground_surface, link_movement
 from delassus.step.stages.kinematics import compute_kinematics
 
 
@@ -116,10 +114,8 @@ def _slot_forces(now: Readout, signs: numpy.ndarray[Any, Any], points: bool = Fa
         axes = contact_axes(now.ground.normal)
         return [(axes @ force, own[k], None) for k, force in enumerate(forces)]
     kinematics = compute_kinematics(scene, now.q)
-    travel: Any = None
-    if scene.pair_classes:
-        travel = link_travel(kinematics.tree, pair_tables(scene.pair_classes).shapes, now.v, now.time_step)
-    found, slots = find_candidates(scene, kinematics, now.ground, travel), []
+    moving = link_movement(scene, kinematics, now.v, now.time_step)
+    found, slots = find_candidates(scene, kinematics, now.ground, moving), []
     for k, force in enumerate(forces):
         here = np.where(found.number == now.contact[k], 1.0, 0.0)
         is_near = np.sum(here) > 0.0

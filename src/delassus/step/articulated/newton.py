@@ -67,6 +67,10 @@ _PATIENCE: Final = 2.5
 """Short steps in a row, after which a whole one is made."""
 
 
+_FEW: Final = 4
+"""Contacts between bodies, in the last slots, that are joined by code of their own: one patch has as many."""
+
+
 class TreeProblem(NamedTuple):
     """The equations of a step.
 
@@ -174,22 +178,35 @@ def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> t
 def _join_branches(
     problem: TreeProblem, factors: TreeFactors, stiffness: list[Any], z: Any, dv: Any, force: Any
 ) -> tuple[Any, Any]:
-    """dv and the forces (nv,) of locked joints, with contacts between bodies."""
+    """dv and the forces (nv,) of locked joints, with contacts between bodies.
+
+    These have the last slots, after contacts with the ground, and are seldom more than a few: m rows take some m³
+    operations, so that few of them have code of their own.
+    """
     some = [k for k, between in enumerate(problem.between) if between is not False]
-    joins = [np.array(problem.between[k]) for k in some]
-    J = np.concatenate([problem.J[k] for k in some])
-    C = np.stack([np.where(joined, stiffness[k], 0.0) for k, joined in zip(some, joins, strict=True)])
-    pushes = np.any(np.stack([joined & (z[k, -1] > 0.0) for k, joined in zip(some, joins, strict=True)]))
+    pushing = {k: np.array(problem.between[k]) & (z[k, -1] > 0.0) for k in some}
 
-    def join(dv: Any, force: Any) -> tuple[Any, Any]:
-        motions, forces = map_rows(factors.solve, J)
-        sides = np.concatenate([J @ motions.T, (J @ dv)[:, None]], 1)
-        pushed = map_rows(lambda C, sides: C @ sides, C, sides.reshape(len(some), -1, sides.shape[1]))
-        A = pushed.reshape(sides.shape)
-        mu = solve_without_pivots(np.eye(len(J)) + A[:, :-1], A[:, -1])
-        return dv - motions.T @ mu, force - forces.T @ mu
+    def join(chosen: list[int]) -> Callable[[Any, Any], tuple[Any, Any]]:
+        J = np.concatenate([problem.J[k] for k in chosen])
+        C = np.stack([np.where(problem.between[k], stiffness[k], 0.0) for k in chosen])
 
-    return cond(pushes, join, (dv, force), dv, force)
+        def joined(dv: Any, force: Any) -> tuple[Any, Any]:
+            motions, forces = map_rows(factors.solve, J)
+            sides = np.concatenate([J @ motions.T, (J @ dv)[:, None]], 1)
+            pushed = map_rows(lambda C, sides: C @ sides, C, sides.reshape(len(chosen), -1, sides.shape[1]))
+            A = pushed.reshape(sides.shape)
+            mu = solve_without_pivots(np.eye(len(J)) + A[:, :-1], A[:, -1])
+            return dv - motions.T @ mu, force - forces.T @ mu
+
+        return joined
+
+    last = some[-_FEW:]
+    late = np.any(np.stack([pushing[k] for k in last]))
+    if last == some:
+        return cond(late, join(some), (dv, force), dv, force)
+    early = np.any(np.stack([pushing[k] for k in some[:-_FEW]]))
+    every = cond(early, join(some), (dv, force), dv, force)
+    return cond(late & ~early, join(last), every, dv, force)
 
 
 class NewtonState(NamedTuple):

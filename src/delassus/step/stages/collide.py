@@ -15,7 +15,7 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.cones.tangents import contact_axes
-from delassus.geometry.broad_phase import pair_tables, place_shapes
+from delassus.geometry.broad_phase import Movement, pair_tables, place_shapes
 from delassus.geometry.candidates import Shape, touches
 from delassus.geometry.collisions import collision_touches, collisions_of
 from delassus.geometry.fields import HeightField
@@ -23,7 +23,6 @@ from delassus.geometry.narrow_phase import ABSENT, all_places, class_places
 from delassus.geometry.nearest import nearest
 from delassus.geometry.pairs.capsules import capsule_ends
 from delassus.geometry.surfaces import Surface, plane_surface
-from delassus.geometry.travel import link_travel
 from delassus.model.links import Links
 from delassus.model.parts import WORLD
 from delassus.step.scene import Scene
@@ -84,9 +83,11 @@ def ground_surface(scene: Scene, ground: GroundShape) -> Surface:
     return HeightField(scene.field, ground.heights)
 
 
-def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, travel: Any = None) -> Candidates:
-    """Gaps, points and normals of candidates: of classes of pairs those of the nearest pairs, where links `travel` by
-    some ways (links + 1,) [m] in the step; None for those of every pair."""
+def find_candidates(
+    scene: Scene, kinematics: Kinematics, ground: GroundShape, moving: Movement | None = None
+) -> Candidates:
+    """Gaps, points and normals of candidates: of classes of pairs those of the pairs that are nearest as links move in
+    the step; None for those of every pair."""
     tree, poses = kinematics.tree, kinematics.poses
     surface = ground_surface(scene, ground)
     touching = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
@@ -98,9 +99,9 @@ def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape, t
         parts.append((gap, point, normal, numpy.arange(float(len(touching)))))
     if scene.pair_classes:
         tables, first = pair_tables(scene.pair_classes), float(scene.fixed_candidates)
-        placed = place_shapes(tables, tree, poses, np.zeros(len(poses) + 1) if travel is None else travel)
+        placed = place_shapes(tables, tree, poses, moving)
         for k, pairs in enumerate(scene.pair_classes):
-            places = all_places(tables, pairs, placed) if travel is None else class_places(tables, k, pairs, placed)
+            places = all_places(tables, pairs, placed) if moving is None else class_places(tables, k, pairs, placed)
             parts.append((places.gap, places.point, places.normal, places.number + first))
             crowded, first = crowded | places.crowded, first + pairs.count
     if len(parts) > 1:
@@ -126,6 +127,21 @@ def _without_capsule_ends(scene: Scene, gap: Any, number: Any) -> Any:
     return np.where(left_out > 0.5, ABSENT, gap)
 
 
+def link_movement(scene: Scene, kinematics: Kinematics, v: Any, time_step: Any) -> Movement | None:
+    """How links move in a step at velocities v (nv,); None if nothing may touch.
+
+    Under MuJoCo's law contacts are those of a step's beginning, within their margins.
+    """
+    reach = kinematics.reach
+    if reach is None:
+        return None
+    if scene.is_soft:
+        most = max((own.margin for own in scene.impedances.contacts), default=0.0) if scene.impedances else 0.0
+        return Movement(None, reach.center, time_step, most)
+    twists = [reach.twist(link, v) for link in range(len(kinematics.tree.links) + 1)]
+    return Movement(np.stack(twists), reach.center, time_step)
+
+
 def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, time_step: Any) -> Contacts:
     """The contacts of a configuration; velocities v (nv,) say which pairs may come near in a step."""
     slots, none = scene.slots, np.zeros(0)
@@ -133,13 +149,8 @@ def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, t
         nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)), none, np.array(False))
         return Contacts(none, none, nowhere.point, [], None, [], [], np.array(False), nowhere)
     body, other = candidate_links(scene, kinematics.tree)
-    travel: Any = ()
-    if scene.pair_classes:
-        if scene.is_soft:
-            travel = _margin_travel(scene, kinematics.tree)
-        else:
-            travel = link_travel(kinematics.tree, pair_tables(scene.pair_classes).shapes, v, time_step)
-    candidates = find_candidates(scene, kinematics, ground, travel)
+    moving = link_movement(scene, kinematics, v, time_step) if scene.pair_classes else None
+    candidates = find_candidates(scene, kinematics, ground, moving)
     common = contact_axes(ground.normal) if scene.field is None and not scene.has_pairs else None
     candidate: Any = numpy.array(scene.slot_candidates[:slots], float)
     overflow = candidates.crowded
@@ -203,13 +214,6 @@ def _touches_outside(scene: Scene, contacts: Contacts) -> Any:
         return np.array(False)
     margin = contact_margins(scene, candidates.number)
     return np.min((candidates.gap - margin)[outside]) < 0.0
-
-
-def _margin_travel(scene: Scene, tree: Links) -> Any:
-    """Ways (links + 1,) [m] with which any two links approach each other by the largest margin at least: under MuJoCo's
-    law contacts are those of a step's beginning."""
-    most = max((own.margin for own in scene.impedances.contacts), default=0.0) if scene.impedances else 0.0
-    return np.array(numpy.array([*(most * len(tree.path(k)) for k in range(len(tree.links))), 0.0]))
 
 
 def contact_margins(scene: Scene, number: Any) -> Any:

@@ -139,17 +139,29 @@ class ChunkText:
         node = self.schedule.program.nodes[value]
         index = node[1] if node[0] == "gather" else node[2]
         place = self.emit(f"fptosi $T {self.names.get(index) or self.operand_name(index)} to $J")
+        same = index in self.schedule.uniform and not self.wide
+        if same:
+            place = self.emit(f"$0{place}$1")
         if node[0] == "gather":
             row = self.schedule.rows[value]
+            start = self.emit(f"getelementptr $T, ptr %frame, i64 {row.first}")
+            if same:
+                steps = self.emit(f"mul i32 {place}, {row.per_value}")
+                return self.emit(f"load $T, ptr {self.emit(f'getelementptr $T, ptr {start}, i32 {steps}')}, align $A")
             steps = self.emit(f"mul $J {self.emit(f'mul $J {place}, $(i32 $X$)')}, $(i32 {row.per_value}$)")
-            start, place = f"getelementptr $T, ptr %frame, i64 {row.first}", self.emit(f"add $J {steps}, $L")
+            place = self.emit(f"add $J {steps}, $L")
+            return self.emit(f"$[{self.emit(f'getelementptr $E, ptr {start}, $J {place}')}$]")
+        source, shared = node[1], isinstance(node[1].table, int)
+        table = self.address(self.schedule.roots[source.table]) if shared else f"@table_{source.table.digest}"
+        start = self.emit(f"getelementptr $E, ptr {table}, i64 {source.first}")
+        if same:
+            place = self.emit(f"mul i32 {place}, {source.step}")
+            found = self.emit(f"load $E, ptr {self.emit(f'getelementptr $E, ptr {start}, i32 {place}')}, align $S")
+            found = self.emit_broadcast(found)
         else:
-            source, shared = node[1], isinstance(node[1].table, int)
-            table = self.address(self.schedule.roots[source.table]) if shared else f"@table_{source.table.digest}"
-            start = f"getelementptr $E, ptr {table}, i64 {source.first}"
             place = self.emit(f"mul $J {place}, $(i32 {source.step}$)")
-        found = self.emit(f"$[{self.emit(f'getelementptr $E, ptr {self.emit(start)}, $J {place}')}$]")
-        return self.emit_flush(value, found) if node[0] == "lookup" and shared else found
+            found = self.emit(f"$[{self.emit(f'getelementptr $E, ptr {start}, $J {place}')}$]")
+        return self.emit_flush(value, found) if shared else found
 
     def emit_rounding(self, kind: str, x: str) -> str:
         """A number rounded to a whole one, by an instruction if there is one: LLVM would else call the C library.

@@ -9,7 +9,8 @@ from delassus.compiler.graph.precision import Precision
 # alignment of a slot, $S bytes of a value in one lane, $X lanes, $L the numbers of the lanes; $ANY and $? enclose what
 # holds in any lane; $( and $) a constant that goes into every lane, its type in front; $[ and $] addresses that values
 # are loaded from; $| and $, and $/ a value and the addresses that it is stored to; $< and $; a number that goes into
-# the first lane, and $> and $: one that goes from there into all: of a single state, it stays.
+# the first lane, and $> and $: one that goes from there into all: of a single state, it stays; $0 and $1 enclose an
+# integer of 32 bits in all lanes, of which the first one is taken.
 
 
 def fill_in(text: str, lanes: int, precision: Precision) -> str:
@@ -26,6 +27,8 @@ def fill_in(text: str, lanes: int, precision: Precision) -> str:
         ("$;", "" if scalar else ", i64 0"),
         ("$>", "select i1 false, $E 0.0, $E " if scalar else "shufflevector $T "),
         ("$:", "" if scalar else ", $T poison, <$X x i32> zeroinitializer"),
+        ("$0", "add i32 0, " if scalar else "extractelement $J "),
+        ("$1", "" if scalar else ", i64 0"),
         ("$[", "load $T, ptr " if scalar else "call $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr> "),
         ("$]", ", align $S" if scalar else ", i32 $S, $B splat (i1 true), $T poison)"),
         ("$|", "store $T " if scalar else "call void @llvm.masked.scatter.$N.v$Xp0($T "),

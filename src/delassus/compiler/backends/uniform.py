@@ -1,0 +1,24 @@
+"""Which values are the same in all lanes, because they depend on nothing that is a state's own.
+
+Items of a loop along constants are such values, and positions that are computed of them. A choice at such a position is
+the load of a whole row of lanes, where one that differs from lane to lane gathers single numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Final
+
+from delassus.compiler.graph.program import Program, arguments
+
+_OWN: Final = frozenset({"input", "loop", "part", "gather", "scatter", "custom"})
+"""Operations whose values may differ, whatever they are computed of."""
+
+
+def uniform_values(program: Program, inputs: Set[int]) -> frozenset[int]:
+    """The values of a program, or of the body of a loop, that are the same in all lanes if some inputs are."""
+    found = set(inputs)
+    for value, node in enumerate(program.nodes):
+        if node[0] not in _OWN and all(a <= 0 or a in found for a in arguments(node)):
+            found.add(value)
+    return frozenset(found)
