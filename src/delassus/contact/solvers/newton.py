@@ -161,9 +161,13 @@ def iterate_newton(
             ahead = impulse - system.velocity(impulse)
             far = np.max(np.abs(system.smooth(ahead, e)[0] - impulse))
             e = np.where(far <= e, e * np.take(shrinks, last.attempt), e)
-        y, slopes = system.smooth(ahead, e)
-        far = np.max(np.abs(y - impulse))
-        impulse = impulse + system.newton_direction(slopes, last.rho if proximal else 0.0, y - impulse, proximal)
+        weights = system.row_weights(e)
+        if weights is not None:
+            ahead = impulse - weights * (impulse - ahead)
+        y, slopes = system.smooth_in_metric(ahead, e)
+        gap, rho = y - impulse, last.rho if proximal else 0.0
+        far = np.max(np.abs(gap))
+        impulse = impulse + system.newton_direction(slopes, rho, gap, proximal, weights)
         ahead, best = measure(impulse, last.best)
         if rules.sweeps:
             less = (far <= e) | (last.attempt < rules.eager - 0.5)

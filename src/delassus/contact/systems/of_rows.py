@@ -45,6 +45,14 @@ class OfRows:
         """The smooth projection (m,) and its slopes."""
         return self.rows.smooth(x, e)
 
+    def row_weights(self, e: Any) -> Any:
+        """R⁻¹ (m,), or None for ones."""
+        return self.rows.row_weights(e)
+
+    def smooth_in_metric(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
+        """The projection (m,) in the metric R and its slopes."""
+        return self.rows.smooth_in_metric(x, e)
+
     def error(self, impulse: Any, velocity: Any) -> Any:
         """The largest residual of a row as a share of its limit."""
         return self.rows.error(impulse, velocity)

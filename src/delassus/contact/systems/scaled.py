@@ -16,6 +16,7 @@ from delassus.compiler.tracing.flow.control import map, scan
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
+from delassus.contact.systems.metric import metric_of, project_in_metric, slopes_in_metric
 from delassus.contact.systems.protocol import MATRIX, NEWTON, SHIFT, SWEEP, TRACED, Update, natural_residual
 from delassus.contact.systems.smooth import RadialProjection, coulomb, length, positive_part, second_order, slopes
 from delassus.contact.systems.sweep import contact_update, sweep_rows, sweep_scalars
@@ -46,7 +47,8 @@ class Scaled(NamedTuple):
     """σ = G λ + g with cones, in the solvers' order and units, and √d (m,) to leave them.
 
     `g` is (m,), `friction` (contacts,), `lower` and `upper` (intervals,); `convex` drops the correction of de Saxcé:
-    sliding contacts lift then. `limit` (m,) is the residual that a row may have at a tolerance of one.
+    sliding contacts lift then. `limit` (m,) is the residual that a row may have at a tolerance of one. `metric` has R
+    (rows,) of contacts of four and six rows, and None for others; it is None where there are no such contacts.
     """
 
     layout: Layout
@@ -58,6 +60,7 @@ class Scaled(NamedTuple):
     lower: Any
     upper: Any
     limit: Any
+    metric: list[Any] | None = None
 
     @classmethod
     def of(
@@ -117,8 +120,11 @@ class Scaled(NamedTuple):
         if lower is not None:
             bounded = root[layout.scalars - layout.intervals : layout.scalars]
             lower, upper = (np.clip(b, -enormous(), enormous()) * bounded for b in (lower, upper))
-        limit = _limit(layout, g, root)
-        return cls(layout, convex, None, g, root, coefficients, lower, upper, limit), acts
+        limit, metric = _limit(layout, g, root), None
+        if layout.torsional and not convex:
+            own = response[order] * acts * acts
+            metric = [metric_of(own[at]) if at.stop - at.start > 3 else None for at in layout.blocks]
+        return cls(layout, convex, None, g, root, coefficients, lower, upper, limit, metric), acts
 
     # --- from and to the user's rows ------------------------------------------------------------------------------
 
@@ -194,6 +200,37 @@ class Scaled(NamedTuple):
         found = self.by_contact(lambda x, mu: _apply_projection(kind, x, mu, e), x, self.friction)
         return np.concatenate([*parts, *(y for y, _ in found)]), [*jacobians, *(D for _, D in found)]
 
+    def row_weights(self, e: Any) -> Any:
+        """R⁻¹ (m,), the weights of velocities in λ = P(λ - R⁻¹ σ); ones while kinks are rounded. None: ones always."""
+        if self.metric is None:
+            return None
+        weights = np.ones(self.layout.m)
+        for at, R in zip(self.layout.blocks, self.metric, strict=True):
+            if R is not None:
+                weights[at] = np.where(e > 0.0, 1.0, 1.0 / R)
+        return weights
+
+    def smooth_in_metric(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
+        """As `smooth`, of λ - R⁻¹ σ with the weights of `row_weights`: without rounding, the projection in the metric
+        R."""
+        y, jacobians = self.smooth(x, e)
+        if self.metric is None:
+            return y, jacobians
+
+        def exact(x: Any, mu: Any, R: Any) -> tuple[Any, Any]:
+            if R is None:
+                return x, None
+            nearest, tangents = project_in_metric(x, R, mu)
+            return nearest, slopes_in_metric(x, R, mu, tangents)
+
+        y, first, rounds = np.array(y), len(jacobians) - self.layout.contacts, e > 0.0
+        for k, (nearest, D) in enumerate(self.by_contact(exact, x, self.friction, self.metric)):
+            if D is not None:
+                at = self.layout.blocks[k]
+                y[at] = np.where(rounds, y[at], nearest)
+                jacobians[first + k] = np.where(rounds, jacobians[first + k], D)
+        return y, jacobians
+
     # --- a matrix that is there -----------------------------------------------------------------------------------
 
     @property
@@ -249,18 +286,19 @@ class Scaled(NamedTuple):
         """(G + shift)⁻¹ (m, m), for a number `shift`; apply it by a product."""
         return np.linalg.inv(self.G + shift * np.eye(self.layout.m), assume_a="pos")
 
-    def newton_direction(self, slopes: list[Any], rho: Any, gap: Any, proximal: Any = None) -> Any:
-        """(I - D + D (G + ρ))⁻¹ r (m,), from the slopes D of the projection and the gap r (m,)."""
-        return solve_without_pivots(self.newton_matrix(slopes, rho), gap)
+    def newton_direction(self, slopes: list[Any], rho: Any, gap: Any, proximal: Any = None, weights: Any = None) -> Any:
+        """(I - D + D (R⁻¹ G + ρ))⁻¹ r (m,), from the slopes D of the projection, the gap r (m,), and the weights R⁻¹
+        (m,) of velocities, or None for ones."""
+        return solve_without_pivots(self.newton_matrix(slopes, rho, weights), gap)
 
-    def newton_matrix(self, jacobians: list[Any], rho: Any = 0.0) -> Any:
-        """I - D + D (G + ρ), and a little of I (m, m)."""
-        layout, G, kept = self.layout, self.G, 1.0 - rho
+    def newton_matrix(self, jacobians: list[Any], rho: Any = 0.0, weights: Any = None) -> Any:
+        """I - D + D (R⁻¹ G + ρ), and a little of I (m, m)."""
+        layout, G, kept = self.layout, self.G if weights is None else weights[:, None] * self.G, 1.0 - rho
         rows = []
         if layout.scalars:
             D, *jacobians = jacobians
             rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - kept * D) @ np.eye(layout.scalars, layout.m))
-        rows += self.by_contact(lambda G, D: D @ G, G, jacobians if not layout.large else np.stack(jacobians))
+        rows += self.by_contact(lambda G, D: D @ G, G, jacobians)
         matrix = np.concatenate(rows)
         for at, D in zip(layout.blocks, jacobians, strict=True):
             matrix[at, at] = matrix[at, at] + np.eye(len(D)) - kept * D
@@ -283,7 +321,8 @@ class Scaled(NamedTuple):
         layout = self.layout
         if not layout.large or len({at.stop - at.start for at in layout.blocks}) != 1:
             return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
-        found = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *others)
+        stacked = [np.stack(x) if isinstance(x, list) else x for x in others]
+        found = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *stacked)
         several = isinstance(found, tuple)
         return [tuple(x[k] for x in found) if several else found[k] for k in range(layout.contacts)]
 

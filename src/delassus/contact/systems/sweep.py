@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import delassus.numpy as np
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
+from delassus.contact.systems.metric import metric_of, project_onto_ball
 from delassus.contact.systems.protocol import Update
 from delassus.contact.systems.smooth import length, second_order, tiny
 
@@ -91,7 +92,8 @@ def row_step(system: Any, k: int, response: Any, impulse: Any, velocity: Any, re
 
 
 class ContactSteps(NamedTuple):
-    """By how much a contact's impulse changes for a velocity along the normal, and along the tangents."""
+    """By how much a contact's impulse changes for a velocity along the normal (…), and along the tangents: one number
+    (…) for two of them, a number each (…, k) for more."""
 
     normal: Any
     tangents: Any
@@ -101,7 +103,13 @@ def steps_of(G: Any, relaxation: Any = 1.0) -> ContactSteps:
     """From the own G (…, k, k) of contacts."""
     n = G.shape[-1] - 1
     response = np.where(G[..., n, n] > 0.0, G[..., n, n], 1.0)
-    return ContactSteps(relaxation / response, relaxation / _largest(G[..., :n, :n]))
+    if n == 2:
+        return ContactSteps(relaxation / response, relaxation / _largest(G[..., :n, :n]))
+    # A multiple of R that is no less than G, so that a step never goes too far.
+    R = metric_of(np.stack([G[..., k, k] for k in range(n + 1)], -1))[..., :n]
+    root = 1.0 / np.sqrt(R)
+    bound = _largest(G[..., :n, :n] * root[..., :, None] * root[..., None, :])
+    return ContactSteps(relaxation / response, (relaxation / bound)[..., None] / R)
 
 
 def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
@@ -114,6 +122,10 @@ def coulomb_move(G: Any, steps: ContactSteps, impulse: Any, velocity: Any, frict
     n = impulse.shape[-1] - 1
     normal = np.maximum(impulse[..., n] - velocity[..., n] * steps.normal, 0.0)
     sliding = velocity[..., :n] + G[..., :n, n] * (normal - impulse[..., n])[..., None]
+    if n > 2:
+        wanted = impulse[..., :n] - sliding * steps.tangents
+        nearest = project_onto_ball(wanted, 1.0 / steps.tangents, friction * normal).point
+        return np.concatenate([nearest, normal[..., None]], -1)
     wanted = impulse[..., :n] - sliding * steps.tangents[..., None]
     t, radius = length(wanted), friction * normal
     share = np.where(t > radius, radius / (t + tiny()), 1.0)

@@ -133,13 +133,16 @@ class Carried(OfRows):
                 moved[contacts[0].body] = own_motions
         return impulse, moved
 
-    def newton_direction(self, jacobians: list[Any], rho: Any, asked: Any, proximal: Proximal | None = None) -> Any:
-        """(I - D + D (G + ρ))⁻¹ r (m,), from the slopes D of the projection and the gap r (m,).
+    def newton_direction(
+        self, jacobians: list[Any], rho: Any, asked: Any, proximal: Proximal | None = None, weights: Any = None
+    ) -> Any:
+        """(I - D + D (R⁻¹ G + ρ))⁻¹ r (m,), from the slopes D of the projection, the gap r (m,), and the weights R⁻¹
+        (m,) of velocities, or None for ones.
 
         A ρ of no more than the nearest one is there for the numbers alone: it is taken off again.
         """
         if self.P is None:
-            return self.rows.newton_direction(jacobians, rho, asked)
+            return self.rows.newton_direction(jacobians, rho, asked, weights=weights)
         layout, kept, size = self.rows.layout, 1.0 - rho, 1.0 + regularization()
         parts: list[tuple[slice, Any, Any]] = []  # rows, D, B
         if layout.scalars:
@@ -153,7 +156,8 @@ class Carried(OfRows):
         for k in range(layout.scalars):
             shares[k] = slice(beside + self._rank(k), beside + self._rank(k) + 1)
         own = [shares[at.start] for at, _, _ in parts]
-        DP = [solve_without_pivots(B, D) @ self.P[at, some] for (at, D, B), some in zip(parts, own, strict=True)]
+        P = self.P if weights is None else weights[:, None] * self.P
+        DP = [solve_without_pivots(B, D) @ P[at, some] for (at, D, B), some in zip(parts, own, strict=True)]
         blocks: dict[tuple[int, int], Any] = {}  # of K, one for each body
         for (at, _, _), some, part in zip(parts, own, DP, strict=True):
             key = some.start, some.stop
@@ -169,7 +173,7 @@ class Carried(OfRows):
 
         first, near = solve(asked), 0.0 if proximal is None else proximal.near
         # ρ, and what is lost where B is nearly singular, are taken off once more, with the same factors.
-        held = self.P @ self._moved(first) - first
+        held = P @ self._moved(first) - first
         left = asked - first - np.concatenate([D @ held[at] for at, D, _ in parts])
         return first + np.where(rho <= near, solve(left), 0.0)
 
