@@ -93,3 +93,12 @@ def slopes_in_metric(z: Any, R: Any, friction: Any, tangents: BallPoint) -> Any:
     D[:k, k] = np.where(inside, 0.0, turned * (inverse * friction * length(there))) * closed
     D[k, k] = closed
     return D
+
+
+def proximal_slopes(D: Any, rho: Any, weights: Any) -> Any:
+    """D - ρ D R⁻½ (k, k), what an iteration takes off I, of the weights R⁻¹ (k,).
+
+    With ρ alone, contacts that stick would be as soft as ρ R: redundant ones lose digits. With ρ R⁻¹ they would be as
+    soft as ρ, which is much for rows that respond by 10⁻⁵.
+    """
+    return D - rho * D * np.sqrt(weights)[None, :]

@@ -16,7 +16,7 @@ from delassus.compiler.tracing.flow.control import map, scan
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
-from delassus.contact.systems.metric import metric_of, project_in_metric, slopes_in_metric
+from delassus.contact.systems.metric import metric_of, project_in_metric, proximal_slopes, slopes_in_metric
 from delassus.contact.systems.protocol import MATRIX, NEWTON, SHIFT, SWEEP, TRACED, Update, natural_residual
 from delassus.contact.systems.smooth import RadialProjection, coulomb, length, positive_part, second_order, slopes
 from delassus.contact.systems.sweep import contact_update, sweep_rows, sweep_scalars
@@ -287,12 +287,12 @@ class Scaled(NamedTuple):
         return np.linalg.inv(self.G + shift * np.eye(self.layout.m), assume_a="pos")
 
     def newton_direction(self, slopes: list[Any], rho: Any, gap: Any, proximal: Any = None, weights: Any = None) -> Any:
-        """(I - D + D (R⁻¹ G + ρ))⁻¹ r (m,), from the slopes D of the projection, the gap r (m,), and the weights R⁻¹
-        (m,) of velocities, or None for ones."""
+        """(I - D + D (R⁻¹ G + ρ R⁻½))⁻¹ r (m,), from the slopes D of the projection, the gap r (m,), and the weights
+        R⁻¹ (m,) of velocities, or None for ones."""
         return solve_without_pivots(self.newton_matrix(slopes, rho, weights), gap)
 
     def newton_matrix(self, jacobians: list[Any], rho: Any = 0.0, weights: Any = None) -> Any:
-        """I - D + D (R⁻¹ G + ρ), and a little of I (m, m)."""
+        """I - D + D (R⁻¹ G + ρ R⁻½), and a little of I (m, m)."""
         layout, G, kept = self.layout, self.G if weights is None else weights[:, None] * self.G, 1.0 - rho
         rows = []
         if layout.scalars:
@@ -301,7 +301,8 @@ class Scaled(NamedTuple):
         rows += self.by_contact(lambda G, D: D @ G, G, jacobians)
         matrix = np.concatenate(rows)
         for at, D in zip(layout.blocks, jacobians, strict=True):
-            matrix[at, at] = matrix[at, at] + np.eye(len(D)) - kept * D
+            less = kept * D if weights is None else proximal_slopes(D, rho, weights[at])
+            matrix[at, at] = matrix[at, at] + np.eye(len(D)) - less
         return matrix + regularization() * np.eye(layout.m)
 
     def _project_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:

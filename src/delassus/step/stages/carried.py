@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import delassus.numpy as np
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.newton import Proximal
+from delassus.contact.systems.metric import proximal_slopes
 from delassus.contact.systems.of_rows import OfRows
 from delassus.contact.systems.protocol import NEWTON, SWEEP, TRACED, Update
 from delassus.contact.systems.scaled import Scaled
@@ -136,8 +137,8 @@ class Carried(OfRows):
     def newton_direction(
         self, jacobians: list[Any], rho: Any, asked: Any, proximal: Proximal | None = None, weights: Any = None
     ) -> Any:
-        """(I - D + D (R⁻¹ G + ρ))⁻¹ r (m,), from the slopes D of the projection, the gap r (m,), and the weights R⁻¹
-        (m,) of velocities, or None for ones.
+        """(I - D + D (R⁻¹ G + ρ R⁻½))⁻¹ r (m,), from the slopes D of the projection, the gap r (m,), and the weights
+        R⁻¹ (m,) of velocities, or None for ones.
 
         A ρ of no more than the nearest one is there for the numbers alone: it is taken off again.
         """
@@ -150,7 +151,9 @@ class Carried(OfRows):
             for k in range(layout.scalars):
                 D = slopes[k : k + 1, None]
                 parts.append((slice(k, k + 1), D, size - kept * D))
-        parts += [(at, D, size * np.eye(len(D)) - kept * D) for at, D in zip(layout.blocks, jacobians, strict=True)]
+        for at, D in zip(layout.blocks, jacobians, strict=True):
+            less = kept * D if weights is None else proximal_slopes(D, rho, weights[at])
+            parts.append((at, D, size * np.eye(len(D)) - less))
         shares = {contact.rows.start: contact.body for some in self.bodies for contact in some}
         beside = len(self.S) - layout.scalars  # rows that are no contacts are motions, in their order
         for k in range(layout.scalars):
