@@ -301,8 +301,8 @@ class Scaled(NamedTuple):
         rows += self.by_contact(lambda G, D: D @ G, G, jacobians)
         matrix = np.concatenate(rows)
         for at, D in zip(layout.blocks, jacobians, strict=True):
-            less = kept * D if weights is None else proximal_slopes(D, rho, weights[at])
-            matrix[at, at] = matrix[at, at] + np.eye(len(D)) - less
+            beside = matrix[at, at] + np.eye(len(D))
+            matrix[at, at] = beside - (kept * D if weights is None else proximal_slopes(D, rho, weights[at]))
         return matrix + regularization() * np.eye(layout.m)
 
     def _project_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
