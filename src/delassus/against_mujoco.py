@@ -236,7 +236,7 @@ def _our_contacts(sim: Simulation, q: Array) -> dict[frozenset[str], tuple[str, 
 
 
 def _their_contacts(mj: Any, data: Any) -> dict[frozenset[str], tuple[str, Array]]:
-    """The same in MuJoCo, whose normals point from the first shape to the second."""
+    """The contacts in MuJoCo, whose normals point from the first shape to the second."""
     names, found = read_names(mj).geoms, dict[frozenset[str], tuple[str, Array]]()
     for contact in sorted(data.contact, key=lambda contact: -contact.dist):
         if contact.dist < 0.0:

@@ -140,7 +140,7 @@ def test_contradictory_rows_that_are_made_to_agree_have_all_their_digits(method)
     for _ in range(2):
         r = state.residual
         asked, state = asked + r, state._replace(force=np.zeros(len(r)), before=state.before - r / 1e-6)
-        factors = method.shift_target(first, asked)
+        factors = method.shifted(first, asked)
         for _ in range(3):
             state = method.iterate(factors, state)
     a, force = method.finish(factors, state)

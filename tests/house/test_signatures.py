@@ -23,6 +23,7 @@ RESULTS = {
     "ParticleStep",
     "ParticleTrajectory",
     "Reaction",
+    "Report",
     "State",
     "Trajectory",
 }

@@ -6,12 +6,12 @@ import pytest
 import delassus as dl
 from delassus.learning import PPO, Budget, Network, Policy, export_policy, find_task, load_checkpoint, train
 from delassus.learning.environment.environments import Environments
-from delassus.learning.environment.options import PPO as Options
+from delassus.learning.environment.options import Architecture, Objective
 from delassus.learning.errors import CheckpointError
 from delassus.learning.learner.network import policy_gradients, value_gradients, weight_gradient
 from delassus.learning.learner.ppo import Rollout, advantages, begin_learning, iterate
 
-SMALL = PPO(items=16, horizon=8, epochs=2, minibatches=2, policy=(16, 8), value=(8, 16))
+SMALL = PPO(items=16, horizon=8, epochs=2, minibatches=2, networks=Architecture((16, 8), (8, 16)))
 NAME = "quadruped-walk"
 
 
@@ -57,7 +57,7 @@ def test_gradients_are_those_of_finite_differences():
 
 def test_advantages_bootstrap_time_outs_and_end_at_failures():
     T = 4
-    none, options = np.zeros((T, 1)), Options(discount=0.5, trace=1.0)
+    none, options = np.zeros((T, 1)), PPO(objective=Objective(discount=0.5, trace=1.0))
     reward, value = np.ones((T, 1)), np.array([[1.0], [2.0], [3.0], [4.0]])
     over = np.array([[False], [True], [False], [False]])
     following = np.array([[2.0], [10.0], [4.0], [8.0]])

@@ -184,19 +184,16 @@ STACK = placed([[0, 0, 0.1 + 0.2 * k] for k in range(10)])
 
 
 @pytest.mark.slow
-def test_light_boxes_stay_at_rest_on_heavy_ones():
-    sim = simulation([("box", "0.1 0.1 0.1")] * 10, masses=list(np.geomspace(1000.0, 1.0, 10)))
+@pytest.mark.parametrize("ratio", [1e-3, 1e3], ids=["lighter upwards", "heavier upwards"])
+def test_boxes_whose_masses_differ_by_a_thousand_stay_at_rest(ratio):
+    masses = np.geomspace(1.0, ratio, 10)
+    sim = simulation([("box", "0.1 0.1 0.1")] * 10, masses=list(masses))
     log = sim.run(STACK, steps=500, every=100)
-    assert np.abs(log.q - log.q[0]).max() < 1e-6
-
-
-@pytest.mark.slow
-def test_a_heavy_stack_on_light_boxes_is_marked_where_it_is_not_solved():
-    sim = simulation([("box", "0.1 0.1 0.1")] * 10, masses=list(np.geomspace(1.0, 1000.0, 10)))
-    log = sim.run(STACK, steps=5)
-    unsolved = (np.asarray(log.status) & int(dl.simulation.Mark.UNSOLVED)) > 0
-    assert (np.asarray(log.residual)[~unsolved] < 1e-7).all()
-    assert np.abs(log.q - log.q[0]).max() < 1e-3
+    assert not log.status.any()
+    assert np.abs(log.q - log.q[0]).max() < 1e-9
+    contacts = log.contacts
+    ground = contacts.contact_force[-1, :, 2] * (contacts.contact[-1] < sim.scene.ground_candidates)
+    np.testing.assert_allclose(ground.sum(), 9.81 * masses.sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("n", [3, pytest.param(6, marks=pytest.mark.slow)])

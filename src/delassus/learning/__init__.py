@@ -7,7 +7,7 @@ from delassus.lazy import lazily
 if TYPE_CHECKING:
     from delassus.learning.environment.draws import Draws
     from delassus.learning.environment.environments import Environments, EnvironmentState, Outcome
-    from delassus.learning.environment.options import PPO
+    from delassus.learning.environment.options import PPO, Architecture, Objective
     from delassus.learning.environment.task import Evaluation, LearningTask, Moment, Verdict, lower_onto_ground
     from delassus.learning.learner.checkpoint import load_checkpoint, save_checkpoint
     from delassus.learning.learner.evaluation import evaluate
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PPO",
+    "Architecture",
     "Budget",
     "Draws",
     "EnvironmentState",
@@ -32,6 +33,7 @@ __all__ = [
     "Moment",
     "Network",
     "Normalizer",
+    "Objective",
     "Outcome",
     "Policy",
     "Progress",
@@ -65,7 +67,7 @@ if not TYPE_CHECKING:
             "learning.results.export": "export_policy",
             "learning.learner.network": "Network",
             "learning.learner.normalizer": "Normalizer",
-            "learning.environment.options": "PPO",
+            "learning.environment.options": "Architecture Objective PPO",
             "learning.results.page": "save_page",
             "learning.learner.policy": "Policy",
             "learning.learner.ppo": "Learner Report begin_learning iterate",

@@ -119,7 +119,7 @@ class Runner:
 
     @property
     def tally(self) -> Any:
-        """(…, 3 tracked)."""
+        """The tallies (…, 3 tracked) of contacts."""
         first = self._sizes[0] + self._sizes[2]
         return self._rows[..., first : first + self._sizes[3]]
 
@@ -181,7 +181,10 @@ class Runner:
         key = (id(self.control.kernel), names, several, wrench)
         if key in self.sim.compiled:
             return
-        scenes = {id(x): x for x in (self.sim.reduced_scene, self.sim.scene, self.sim.fallback(self.sim.scene))}
+        sim = self.sim
+        # That of Newton's method for many bodies takes as long as all others, and most scenes never need it.
+        rescue = () if sim.scene.many_bodies is not None else (sim.fallback(sim.scene),)
+        scenes = {id(x): x for x in (sim.reduced_scene, sim.scene, *rescue)}
         for scene in scenes.values():  # by identity: to compare large scenes takes longer than to step them
             used = self.sim.pushed_scene(scene, wrench)
             inputs = self.control.kernel.optional_inputs(used, names)
@@ -197,7 +200,7 @@ class Runner:
     def _rescues(self) -> tuple[tuple[float, Scene], ...]:
         """With which scene an item is solved again that has a flag, one after the other."""
         reduced, full = self.sim.reduced_scene, self.sim.scene
-        if reduced.method != ARTICULATED:
+        if reduced.fallback is None:
             return ((NEEDS_FULL_SET, full),)
         return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
 
@@ -207,7 +210,7 @@ class Runner:
             if self.status.item() == flag:
                 tick = self._bound_rescues.get(id(scene))
                 if tick is None:
-                    most = LONGER if scene.method == ARTICULATED else MAX_ITERATIONS
+                    most = LONGER if scene.fallback else MAX_ITERATIONS
                     tick = self._bound_rescues[id(scene)] = self._bound(scene, most)
                 tick()
         if int(self.status) & _FROZEN:
@@ -312,7 +315,7 @@ class Runner:
             return (
                 (_NEW, reduced, QUICKLY),
                 (NEEDS_ITERATIONS, reduced, LONGER),
-                (NEEDS_ITERATIONS, reduced, MAX_ITERATIONS),
+                (NEEDS_ITERATIONS, self.sim.fallback(reduced), MAX_ITERATIONS),
                 (NEEDS_FULL_SET, full, MAX_ITERATIONS),
             )
         # What it leaves unsolved is little: one kernel by the matrix, of the full set, serves all of it. Items of the
@@ -394,7 +397,7 @@ class Runner:
         self._given, self._step = np.zeros(self.sim.scene.control_size), np.array(self.sim.time_step)
         self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
-        most = LONGER if self.sim.reduced_scene.method == ARTICULATED else MAX_ITERATIONS
+        most = LONGER if self.sim.reduced_scene.fallback else MAX_ITERATIONS
         return self._bound(self.sim.reduced_scene, most)
 
     def _bound(self, scene: Scene, patience: float) -> Callable[[], None]:

@@ -136,7 +136,7 @@ class Setup(Frozen):
 
     def fallback(self, scene: Scene) -> Scene:
         """The scene with the method for steps that its own one has left unsolved."""
-        return self._variant(scene, method="auto") if scene.method == ARTICULATED else scene
+        return scene if scene.fallback is None else self._variant(scene, method=scene.fallback)
 
     def _variant(self, scene: Scene, **change: Any) -> Scene:
         """A scene with one field changed; always the same object, by which its kernels are looked up."""

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.simulation.runner import Runner
-from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.stages.solve import LONGER
 from delassus.step.stages.types import MAX_ITERATIONS
 
@@ -36,7 +35,7 @@ class Stretch:
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
         self._given = np.zeros((LONGEST, sim.scene.control_size))
-        most = LONGER if sim.reduced_scene.method == ARTICULATED else MAX_ITERATIONS
+        most = LONGER if sim.reduced_scene.fallback else MAX_ITERATIONS
         names, numbers = runner.packed(most)
         inputs = (
             *(x[:-1] for x in self._moving),

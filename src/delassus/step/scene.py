@@ -47,6 +47,9 @@ TALLIES: Final = 3
 CONTACTS: Final = 8
 """Slots for contacts of shapes by default."""
 
+FALLBACKS: Final = {"articulated": "auto", "sweeps": "newton"}
+"""Methods of steps that leave some states unsolved, and those that solve these."""
+
 
 @dataclass(frozen=True)
 class Scene(OfModel):
@@ -110,6 +113,11 @@ class Scene(OfModel):
     def model(self) -> Any:  # type: ignore[override]
         """The model of the robot."""
         return self.mechanism.model
+
+    @property
+    def fallback(self) -> str | None:
+        """The method of steps that its own one leaves unsolved; None if there is none."""
+        return FALLBACKS.get(self.method)
 
     @property
     def is_soft(self) -> bool:

@@ -27,6 +27,8 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import scan
 from delassus.geometry.pairs.patches import select_touches
 from delassus.geometry.pairs.registry import pair
 from delassus.geometry.pairs.separation import Separation
@@ -49,6 +51,10 @@ _ABSENT: Final = 1e99
 
 _ALIGNED: Final = 1.0 - 5e-7
 """Faces whose normals have a larger cosine are parallel: there are no directions between them."""
+
+
+_SIGNS: Final = numpy.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+"""(8, 3) of the corners of a box."""
 
 
 class _Face(NamedTuple):
@@ -80,8 +86,11 @@ class _Edges(NamedTuple):
 
 @pair("box", "box", points=PLACES)
 def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
-    """Where a box touches another one; normals point to the first. Places that do not touch have the gap `absent` [m],
-    by default one that is farther than both boxes are large."""
+    """Where a box touches another one; normals point to the first.
+
+    Places that do not touch have the gap `absent` [m], by default one that is farther than both boxes are large; then
+    boxes beside each other touch with the nearest corner.
+    """
     (R1, p1, size), (R2, p2, other_size) = one, other
     h1, h2 = 0.5 * lengths(size), 0.5 * lengths(other_size)
     thin = np.minimum(np.min(h1), np.min(h2))
@@ -102,8 +111,9 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     incident = _Face(*(np.where(by_first, a, b) for a, b in zip(*above, strict=True)))
     towards = np.where(rounded, between, np.where(by_first, -1.0, 1.0) * reference.n)
     normal = np.where(crossing, edges.n, towards)
-    beside = np.where(rounded, 2.0 * _ROUND * thin, 0.0)
-    corners = _polygon(reference, incident, small, beside, (rounded, between, flat))
+    corners = _polygon(
+        reference, incident, small, np.where(rounded, 2.0 * _ROUND * thin, 0.0), (rounded, between, flat)
+    )
     active = np.stack([there & ~crossing for there, _, _ in corners])
     points = np.stack([point for _, _, point in corners])
     gaps = np.stack([np.where(there, gap, far) for there, gap, _ in corners])
@@ -111,6 +121,9 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     meets, point = _between(edges, small)
     gap = np.where(crossing, np.where(meets, edges.gap, far), np.take(gaps, lowest))
     deepest = Separation(gap, np.where(crossing, point, np.take(points, lowest, axis=0)), normal)
+    if absent is None:
+        apart = np.maximum(flat, edges.gap)
+        deepest = cond((apart > 0.0) & (gap > apart + small), lambda: _nearest_corner(one, other, deepest), deepest)
     # Slots turn with the smaller box, whichever of the faces is the reference: that may change while boxes rest.
     one_is_smaller = np.sum(h1) <= np.sum(h2)
     is_reference = by_first == one_is_smaller
@@ -120,6 +133,34 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     feature = 4.0 * np.where(crossing, 64.0 + edges.number, 8.0 * smaller.number + larger) + 1.0
     touches = select_touches(deepest, axes, _patch_width(axes, reference, incident), (active, points, gaps), feature)
     return [touch._replace(gap=np.where(touch.gap < _ABSENT, touch.gap, far)) for touch in touches]
+
+
+def _nearest_corner(one: Placed, other: Placed, known: Separation) -> Separation:
+    """How far apart boxes are that are beside each other: a corner of one may be nearest to a corner or an edge of the
+    other; if none is nearer, what is known."""
+
+    def from_corners(own: Placed, box: Placed) -> tuple[Any, Any, Any]:
+        """The least distance of corners of the one from the other, the corner, and its nearest point of the box."""
+        half, half_own = 0.5 * lengths(box.size), 0.5 * lengths(own.size)
+
+        def visit(best: tuple[Any, Any, Any], signs: Any) -> tuple[Any, None]:
+            corner = own.p + own.R @ (signs * half_own)
+            local = box.R.T @ (corner - box.p)
+            nearest = box.p + box.R @ np.clip(local, -half, half)
+            way = corner - nearest
+            distance = np.sqrt(way @ way)
+            new = (distance, corner, nearest)
+            return tuple(np.where(distance < best[0], a, b) for a, b in zip(new, best, strict=True)), None
+
+        return scan(visit, (np.array(1e300), own.p, box.p), _SIGNS)[0]
+
+    mine, theirs = from_corners(one, other), from_corners(other, one)
+    is_mine = mine[0] <= theirs[0]
+    gap = np.where(is_mine, mine[0], theirs[0])
+    point, nearest = np.where(is_mine, mine[1], theirs[2]), np.where(is_mine, mine[2], theirs[1])
+    new = Separation(gap, point, (point - nearest) / np.where(gap > 0.0, gap, 1.0))
+    nearer = (gap > 0.0) & (gap < known.gap)
+    return Separation(*(np.where(nearer, a, b) for a, b in zip(new, known, strict=True)))
 
 
 def _patch_width(axes: Any, face: _Face, above: _Face) -> Any:

@@ -41,7 +41,7 @@ class Episode(OfModel):
 
     @property
     def model(self) -> Any:  # type: ignore[override]
-        """The robot."""
+        """The model of the robot."""
         return self.scene.model
 
     @property

@@ -6,8 +6,44 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Objective:
+    """What proximal policy optimisation descends.
+
+    Attributes:
+        discount: γ.
+        trace: λ.
+        clip: How far the ratio of probabilities may be from 1.
+        entropy: Weight of the entropy.
+        value_weight: Weight of the error of the value.
+        gradient: Largest norm of a gradient.
+    """
+
+    discount: float = 0.99
+    trace: float = 0.95
+    clip: float = 0.2
+    entropy: float = 0.0
+    value_weight: float = 0.5
+    gradient: float = 1.0
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes of the networks.
+
+    Attributes:
+        policy: Of its hidden layers.
+        value: Of the hidden layers of the value.
+        deviation: σ of the first policy.
+    """
+
+    policy: tuple[int, ...] = (128, 128)
+    value: tuple[int, ...] = (64, 64)
+    deviation: float = 0.3
+
+
+@dataclass(frozen=True)
 class PPO:
-    """Options of the algorithm.
+    """Options of proximal policy optimisation.
 
     Attributes:
         items: Robots N.
@@ -16,15 +52,8 @@ class PPO:
         minibatches: Into how many parts an epoch is cut.
         learning_rate: Of Adam, to begin with; it falls, and rises, so that π moves by about `divergence`.
         divergence: Kullback–Leibler divergence of π from π_old that an iteration aims at.
-        discount: γ.
-        trace: λ.
-        clip: How far the ratio of probabilities may be from 1.
-        entropy: Weight of the entropy.
-        value_weight: Weight of the error of the value.
-        gradient: Largest norm of a gradient.
-        deviation: σ of the first policy.
-        policy: Sizes of its hidden layers.
-        value: Sizes of the hidden layers of the value.
+        objective: What is descended.
+        networks: Sizes.
     """
 
     items: int = 512
@@ -33,12 +62,5 @@ class PPO:
     minibatches: int = 8
     learning_rate: float = 1e-3
     divergence: float = 0.01
-    discount: float = 0.99
-    trace: float = 0.95
-    clip: float = 0.2
-    entropy: float = 0.0
-    value_weight: float = 0.5
-    gradient: float = 1.0
-    deviation: float = 0.3
-    policy: tuple[int, ...] = (128, 128)
-    value: tuple[int, ...] = (64, 64)
+    objective: Objective = Objective()
+    networks: Architecture = Architecture()

@@ -23,6 +23,8 @@ from delassus.simulation.ground import Ground
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 from delassus.simulation.simulation import Simulation
 
+Floats = NDArray[numpy.float64]
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -72,12 +74,12 @@ class Evaluation(NamedTuple):
         told: What they were told, by the names of memory.
     """
 
-    q: Any
-    v: Any
-    control: Any
-    reward: Any
-    failed: Any
-    measures: dict[str, Any]
+    q: Floats
+    v: Floats
+    control: Floats
+    reward: Floats
+    failed: NDArray[numpy.bool_]
+    measures: dict[str, Floats]
     told: Mapping[str, Any]
 
 

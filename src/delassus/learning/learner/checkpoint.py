@@ -12,7 +12,7 @@ import numpy as np
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.compiler.graph.digest import content_digest
 from delassus.learning.environment.environments import Environments, EnvironmentState
-from delassus.learning.environment.options import PPO
+from delassus.learning.environment.options import PPO, Architecture, Objective
 from delassus.learning.environment.task import LearningTask
 from delassus.learning.errors import CheckpointError
 from delassus.learning.learner.policy import Policy
@@ -51,8 +51,10 @@ def load_checkpoint(path: str | os.PathLike[str], name: str, task: LearningTask)
     policy = Policy.of_arrays(path, arrays)
     try:
         about: dict[str, Any] = json.loads(str(arrays["learner"]))
-        saved: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["options"].items()}
-        options = PPO(**saved)
+        saved: dict[str, Any] = about["options"]
+        sizes: dict[str, Any] = {key: tuple(x) if isinstance(x, list) else x for key, x in saved["networks"].items()}
+        parts: dict[str, Any] = {"objective": Objective(**saved["objective"]), "networks": Architecture(**sizes)}
+        options = PPO(**{**saved, **parts})
         simulation = State(**{one.name: arrays[f"state.{one.name}"] for one in fields(State)})
         environment = EnvironmentState(simulation, arrays["memory"], arrays["observation"])
         numbers = about["updates"], about["rate"], policy.normalizer, about["iteration"], environment

@@ -108,13 +108,13 @@ class Report(NamedTuple):
 
 def network_for(envs: Environments, options: PPO) -> Network:
     """The networks of a task."""
-    return Network(envs.observations, envs.actions, options.policy, options.value)
+    return Network(envs.observations, envs.actions, options.networks.policy, options.networks.value)
 
 
 def begin_learning(envs: Environments, options: PPO) -> Learner:
     """A learner that knows nothing."""
     network = network_for(envs, options)
-    theta = network.initial(envs.seed, options.deviation)
+    theta = network.initial(envs.seed, options.networks.deviation)
     state = envs.start(0.0, spread=True)
     normalizer = Normalizer.new(envs.observations)
     zero = np.zeros_like(theta)
@@ -122,7 +122,7 @@ def begin_learning(envs: Environments, options: PPO) -> Learner:
 
 
 def iterate(envs: Environments, learner: Learner, options: PPO, difficulty: float = 1.0) -> tuple[Learner, Report]:
-    """One iteration."""
+    """Run one iteration of the learner."""
     environment, rollout, normalizer, report = collect(envs, learner, options, difficulty)
     learner, statistics = learn(network_for(envs, options), learner, rollout, options)
     after = replace(learner, normalizer=normalizer, environment=environment, iteration=learner.iteration + 1)
@@ -190,8 +190,8 @@ def _act(network: Network, state: EnvironmentState, shared: dict[str, Any]) -> A
 
 def advantages(rollout: Rollout, options: PPO) -> tuple[Floats32, Floats32]:
     """Advantages and targets of values, (periods, items) each."""
-    delta = rollout.reward + options.discount * rollout.following - rollout.value
-    fade = np.where(rollout.over, 0.0, options.discount * options.trace).astype(_SINGLE)
+    delta = rollout.reward + options.objective.discount * rollout.following - rollout.value
+    fade = np.where(rollout.over, 0.0, options.objective.discount * options.objective.trace).astype(_SINGLE)
     advantage, sum_ = np.empty_like(delta), np.zeros_like(delta[0])
     for t in reversed(range(len(delta))):
         sum_ = delta[t] + fade[t] * sum_
@@ -238,7 +238,7 @@ def learn(network: Network, learner: Learner, rollout: Rollout, options: PPO) ->
                 gradient = _both_halves(network, theta, batch, options)
                 total += gradient.log_ratio, gradient.clipped, gradient.value_error
                 slope = gradient.theta / _SINGLE(part)
-                slope[network.policy_weights : network.policy_weights + network.actions] -= options.entropy
+                slope[network.policy_weights : network.policy_weights + network.actions] -= options.objective.entropy
                 updates += 1
                 theta, first, second = adam(theta, first, second, slope, updates, learner.learning_rate, options)
     used = options.epochs * options.minibatches * part
@@ -274,13 +274,13 @@ def _passes(network: Network) -> tuple[Any, Any]:
 def _gradient(network: Network, theta: Floats32, batch: _Samples, options: PPO) -> _Gradient:
     """Of the loss, summed over samples."""
     seen, action, logarithm, advantage, target = batch
-    clip = np.full(len(seen), options.clip, _SINGLE)
+    clip = np.full(len(seen), options.objective.clip, _SINGLE)
     policy_pass, value_pass = _passes(network)
     policy = policy_pass(seen, action, logarithm, advantage, clip, theta)
     hidden, deltas, output, spread, log_ratio, clipped = policy
     parts = [weight_gradient(network.policy_sizes, seen, hidden, deltas, output), spread.sum(0)]
     value = value_pass(seen, target, theta)
-    weight = _SINGLE(options.value_weight)
+    weight = _SINGLE(options.objective.value_weight)
     parts.append(weight * weight_gradient(network.value_sizes, seen, *value))
     ratio = np.exp(log_ratio) - 1.0 - log_ratio  # an estimate of the divergence that is never negative
     return _Gradient(np.concatenate(parts), ratio.sum(), clipped.sum(), (value[2] ** 2).sum())
@@ -299,7 +299,7 @@ def adam(
     norm = float(np.sqrt(slope @ slope))
     if not np.isfinite(norm):
         return theta, first, second
-    slope = slope * _SINGLE(min(1.0, options.gradient / (norm + 1e-6)))
+    slope = slope * _SINGLE(min(1.0, options.objective.gradient / (norm + 1e-6)))
     first = first + _SINGLE(0.1) * (slope - first)
     second = second + _SINGLE(0.001) * (slope * slope - second)
     step = _SINGLE(rate * (1.0 - 0.999**updates) ** 0.5 / (1.0 - 0.9**updates))

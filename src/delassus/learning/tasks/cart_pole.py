@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy
 
 import delassus.numpy as np
-from delassus.learning.environment.options import PPO
+from delassus.learning.environment.options import PPO, Architecture
 from delassus.learning.environment.task import Evaluation, LearningTask, Moment, Verdict
 from delassus.learning.tasks.catalog import register_task
 from delassus.model.model import Model
@@ -30,7 +30,7 @@ class CartPole(LearningTask):
     spread: float = 0.3
     upright: float = 0.0
 
-    learning: ClassVar[PPO] = PPO(items=256, policy=(32, 32), value=(32, 32))
+    learning: ClassVar[PPO] = PPO(items=256, networks=Architecture((32, 32), (32, 32)))
 
     def begin(self, now: Moment) -> dict[str, Any]:
         """Near upright, almost at rest."""

@@ -63,7 +63,7 @@ class BoundRobot:
 
     @property
     def time(self) -> float:
-        """[s]."""
+        """The time [s] of the robot."""
         return float(self._runner.time)
 
     @property

@@ -17,6 +17,10 @@ SWEEPS: Final = "sweeps"
 FEWEST: Final = 7
 """Free bodies from which on loops are taken: straight code takes longer to compile and to run."""
 
+MOST_SLOTS: Final = 600
+"""Contacts of a state up to which Newton's method solves what sweeps leave unsolved: its kernel takes long to compile
+where arrays are long."""
+
 
 def choose_loops(scene: Scene) -> Scene:
     """The scene with slots for loops over its bodies where it has many free ones and nothing else, else as it is."""
@@ -26,7 +30,8 @@ def choose_loops(scene: Scene) -> Scene:
 
 def with_loops(scene: Scene) -> Scene:
     """The scene with steps by loops; its bodies are free ones."""
-    return replace(scene, many_bodies=tables_of(scene).slots)
+    slots = tables_of(scene).slots
+    return replace(scene, many_bodies=slots, method=SWEEPS if slots <= MOST_SLOTS else "auto")
 
 
 def reason_against_loops(scene: Scene) -> str | None:

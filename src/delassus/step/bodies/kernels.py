@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
+
+import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
@@ -11,7 +14,7 @@ from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.step.bodies.collide import ground_touches, pair_touches, place_shape, stack_touches
 from delassus.step.bodies.motion import numbers_to, poses_of
 from delassus.step.bodies.step import step_bodies
-from delassus.step.bodies.tables import GroundClass, PairClass, tables_of
+from delassus.step.bodies.tables import tables_of
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import ground_surface
 from delassus.step.stages.kernels import GROUND, candidate_geometry, simulate, simulate_by, simulate_with
@@ -21,33 +24,59 @@ simulate_bodies: Final = simulate_by(step_bodies)
 """As `simulate`, by loops over bodies, pairs and contacts."""
 
 
-@kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"ground": GROUND})
-def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
-    """As `candidate_geometry`, by loops over shapes and pairs."""
-    tables = tables_of(scene)
-    poses = poses_of(tables.bodies, q.reshape(-1, 7), numbers_to(tables.bodies.n + 1))
-    surface = ground_surface(scene, ground._replace(normal=np.array(ground.normal)))
+PART: Final = 4000
+"""Candidates of one call: a kernel holds the inputs and outputs of a state in its frame."""
 
-    def placed(k: Any) -> tuple[Any, Any, Any]:
-        return *place_shape(tables.shapes, poses, k), np.take(tables.shapes.size, k, axis=0)
 
-    parts: list[tuple[Any, ...]] = []
-    for own in tables.ground:
+@lru_cache(maxsize=64)
+def candidate_part(number: int, items: int, points: int) -> Kernel[..., Any]:
+    """A kernel of the candidates of `items` shapes or pairs of one class, the first of them being the `start`-th.
 
-        def on_ground(n: Any, own: GroundClass = own) -> tuple[Any, Any, Any]:
-            return stack_touches(ground_touches(own, *placed(np.take(own.shapes, n)), surface))
+    Classes are those of shapes on the ground, and then those of pairs; each shape or pair has so many points.
+    """
 
-        parts.append(map_items(on_ground, numbers_to(len(own.shapes))))
-    for some in tables.pairs:
+    @kernel(f"(nq),()->({items * points}),({items * points},3),({items * points},3)", inputs={"ground": GROUND})
+    def body_candidates(scene: Scene, q: Any, start: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
+        tables = tables_of(scene)
+        poses = poses_of(tables.bodies, q.reshape(-1, 7), numbers_to(tables.bodies.n + 1))
+        surface = ground_surface(scene, ground._replace(normal=np.array(ground.normal)))
 
-        def of_pair(n: Any, some: PairClass = some) -> tuple[Any, Any, Any]:
+        def placed(k: Any) -> tuple[Any, Any, Any]:
+            return *place_shape(tables.shapes, poses, k), np.take(tables.shapes.size, k, axis=0)
+
+        def touches(n: Any) -> tuple[Any, Any, Any]:
+            n = start + n
+            if number < len(tables.ground):
+                own = tables.ground[number]
+                return stack_touches(ground_touches(own, *placed(np.take(own.shapes, n)), surface))
+            some = tables.pairs[number - len(tables.ground)]
             first, second = (placed(np.take(numbers, n)) for numbers in (some.first, some.second))
             return stack_touches(pair_touches(some, first, second))
 
-        parts.append(map_items(of_pair, numbers_to(some.n)))
+        gap, point, normal = map_items(touches, numbers_to(items))
+        return gap.reshape(-1), point.reshape(-1, 3), normal.reshape(-1, 3)
+
+    return body_candidates
+
+
+def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
+    """As `candidate_geometry`, by loops over shapes and pairs, some thousand of a class in a call."""
+    tables = tables_of(scene)
+    sizes = [(len(own.shapes), own.points) for own in tables.ground] + [
+        (own.n, sum(own.points)) for own in tables.pairs
+    ]
+    parts: list[tuple[Floats, ...]] = []
+    for number, (count, points) in enumerate(sizes):
+        items = min(count, max(PART // points, 1))
+        # The last call begins early enough to have as many items as the others.
+        for start in range(0, count, items):
+            begin = min(start, count - items)
+            found = candidate_part(number, items, points)(scene, q, float(begin), ground=ground)
+            skip = (start - begin) * points
+            parts.append((found[0][..., skip:], found[1][..., skip:, :], found[2][..., skip:, :]))
     order = tables.rank.astype(int)
-    gap = np.concatenate([part[0].reshape(-1) for part in parts])[order]
-    point, normal = (np.concatenate([part[k].reshape(-1, 3) for part in parts])[order] for k in (1, 2))
+    gap = numpy.concatenate([part[0] for part in parts], -1)[..., order]
+    point, normal = (numpy.concatenate([part[k] for part in parts], -2)[..., order, :] for k in (1, 2))
     return gap, point, normal
 
 
@@ -58,6 +87,6 @@ def period_kernel(scene: Scene, policy: Callable[[Any, Any, Any], Any] | None = 
     return simulate_bodies if policy is None else simulate_with(policy, step_bodies)
 
 
-def geometry_kernel(scene: Scene) -> Kernel[..., Any]:
-    """The kernel of all candidates."""
+def geometry_kernel(scene: Scene) -> Callable[..., tuple[Floats, Floats, Floats]]:
+    """The function of all candidates: gaps (…, candidates), points and normals (…, candidates, 3), of scene and q."""
     return candidate_geometry if scene.many_bodies is None else body_candidates

@@ -16,6 +16,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.compiler.tracing.flow.control import scan
 from delassus.spatial.quaternions import quaternion_to_rotation
+from delassus.spatial.rotations import inverse_symmetric
 from delassus.step.bodies.tables import BodyTable
 from delassus.step.scheme.free_rotation import PrincipalAxes
 from delassus.step.scheme.rigid_flight import fly_body
@@ -29,6 +30,14 @@ class Poses(NamedTuple):
     p: Any
     com: Any
     inverse_inertia: Any
+
+
+class Masses(NamedTuple):
+    """Of all bodies and the world, whose are one: masses (bodies + 1,) [kg], and inertias about centres of mass
+    (bodies + 1, 3, 3) in the world's axes [kg·m²]."""
+
+    mass: Any
+    inertia: Any
 
 
 class Flight(NamedTuple):
@@ -56,6 +65,16 @@ def poses_of(bodies: BodyTable, q: Any, numbers: Any) -> Poses:
         return R, p, com, np.where(moves, R @ inverse @ R.T, 0.0)
 
     return Poses(*map_items(pose, numbers))
+
+
+def masses_of(bodies: BodyTable, poses: Poses) -> Masses:
+    """Masses and inertias in the world."""
+
+    def inertia(k: Any) -> Any:
+        inverse = np.where(k < float(bodies.n), np.take(poses.inverse_inertia, k, axis=0), numpy.eye(3))
+        return inverse_symmetric(inverse)
+
+    return Masses(numpy.append(bodies.mass, 1.0), map_items(inertia, numbers_to(bodies.n + 1)))
 
 
 def world_velocities(bodies: BodyTable, poses: Poses, v: Any, numbers: Any) -> Any:

@@ -132,3 +132,17 @@ def new_impulse(row: ContactRows, impulse: Any, u: Any, friction: Any) -> Any:
     G = np.zeros((3, 3))
     G[:2, 2] = row.across
     return coulomb_move(G, ContactSteps(row.normal_step, row.tangent_step), impulse, u, friction)
+
+
+def residual_of(count: Any, contacts: SweepRows, impulse: Any, velocity: Any) -> Any:
+    """The largest change () of a velocity [m/s] that solving a contact alone would make, of impulses (slots, 3)."""
+
+    def visit(carry: Any, item: SweepRows) -> tuple[Any, None]:
+        error, k = carry
+        row, bias, friction = item
+        own = np.take(impulse, k, axis=0)
+        change = new_impulse(row, own, read(row, velocity) + bias, friction) - own
+        largest = np.maximum(np.max(np.abs(change[:2])) / row.tangent_step, np.abs(change[2]) / row.normal_step)
+        return (np.maximum(error, np.where(k < count, largest, 0.0)), k + 1.0), None
+
+    return scan_first(count, visit, (np.array(0.0), np.array(0.0)), contacts)[0][0]

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import UNBOUNDED, scan_first, while_loop
-from delassus.step.bodies.rows import SweepRows, new_impulse, push, read
+from delassus.step.bodies.rows import SweepRows, new_impulse, push, read, residual_of
 from delassus.step.stages.solve import ITERATIONS, WANTED, Solved
 from delassus.step.stages.types import SolverLimits
 
@@ -105,14 +105,6 @@ def solve_bodies(
     first = _Iterate(start, velocity, none, still, zero, np.array(np.inf) + zero, zero)
     last = while_loop(is_open, sweep, first, UNBOUNDED, settles=True)
 
-    def residual(carry: Any, item: SweepRows) -> tuple[Any, None]:
-        error, k = carry
-        row, bias, friction = item
-        impulse = np.take(last.impulse, k, axis=0)
-        change = new_impulse(row, impulse, read(row, last.velocity) + bias, friction) - impulse
-        own = np.maximum(np.max(np.abs(change[:2])) / row.tangent_step, np.abs(change[2]) / row.normal_step)
-        return (np.maximum(error, np.where(k < count, own, 0.0)), k + 1.0), None
-
-    (error, _), _ = scan_first(count, residual, (zero, zero), contacts)
+    error = residual_of(count, contacts, last.impulse, last.velocity)
     solved = Solved(last.impulse, error, last.count, error <= WANTED[-1] * tolerance)
     return solved, last.velocity

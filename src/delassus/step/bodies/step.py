@@ -9,6 +9,7 @@ lasting contacts of bodies that roll are held to their mean velocity over the st
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
@@ -19,7 +20,8 @@ from delassus.compiler.tracing.flow.control import scan_first
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.step.bodies.collide import Slots, collide_bodies, match_contacts
 from delassus.step.bodies.correct import correct_penetration
-from delassus.step.bodies.motion import Poses, fly_bodies, numbers_to, poses_of, world_velocities
+from delassus.step.bodies.motion import Poses, fly_bodies, masses_of, numbers_to, poses_of, world_velocities
+from delassus.step.bodies.newton import NEWTON, solve_by_newton
 from delassus.step.bodies.rolling import rolling_velocity
 from delassus.step.bodies.rows import ContactRows, SweepRows, contact_rows, push_all, read, read_all
 from delassus.step.bodies.solve import solve_bodies
@@ -176,8 +178,11 @@ def _reach(tables: Tables, v: Any, fall: Any, h: Any, numbers: Any) -> Any:
 def solve_system(scene: Scene, system: BodySystem, inputs: StepInputs) -> tuple[Impulses, Any]:
     """Stage 5: impulses (slots, 3) with as much restitution as adds no energy, and velocities (bodies + 1, 6)."""
     contacts, count, scale = system.contacts, system.slots.count, system.scale
+    solve_contacts = solve_bodies
+    if scene.method == NEWTON:
+        solve_contacts = partial(solve_by_newton, masses_of(system.tables.bodies, system.poses))
     if not scene.bounces:
-        solution, velocity = solve_bodies(count, contacts, system.guess, system.start, scale, inputs.solver)
+        solution, velocity = solve_contacts(count, contacts, system.guess, system.start, scale, inputs.solver)
         return Impulses(solution.impulse, solution.residual, solution.iterations, solution.done), velocity
 
     # Rows of all slots, those without a contact included, as the energy of impacts takes them.
@@ -196,7 +201,7 @@ def solve_system(scene: Scene, system: BodySystem, inputs: StepInputs) -> tuple[
         _, own = scan_first(count, biased, np.array(0.0), contacts)
         impulse = start.reshape(-1, 3)
         velocity = push_all(count, contacts.rows, system.velocity, impulse)
-        solution, _ = solve_bodies(count, own, velocity, impulse, scale, inputs.solver)
+        solution, _ = solve_contacts(count, own, velocity, impulse, scale, inputs.solver)
         return solution._replace(impulse=solution.impulse.reshape(-1))
 
     def respond(impulse: Any) -> Any:

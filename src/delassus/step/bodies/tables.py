@@ -28,7 +28,11 @@ from delassus.step.scheme.free_rotation import PrincipalAxes, principal_axes
 Array = NDArray[numpy.float64]
 
 PARTNERS: Final = 4
-"""Pairs of a class that may be near, for each body."""
+"""Pairs of a class that may touch, for each body."""
+
+NEIGHBOURS: Final = {True: 6, False: 10}
+"""Pairs of a class whose bounds may meet, for each body: of balls, which have no more than twelve neighbours that
+touch them, and of other shapes, which in a dense lattice have 26."""
 
 _MARGIN: Final = 1e-2
 """Of the smallest shape's size: gaps that are smaller are contacts, whether they may close in the step or not."""
@@ -235,8 +239,10 @@ def _pair_classes(
         example = [collisions[k] for k in pairs[0][2]]
         entries = tuple((c.pair, c.shape is not pairs[0][0]) for c in example)
         points = tuple(c.count for c in example)
-        near = min(len(pairs), PARTNERS * bodies if most is None else max(most, PARTNERS * bodies)) | 1
-        slots = min(near * sum(points), near * min(POINTS, sum(points)) if most is None else most)
+        each = NEIGHBOURS[all(shape.kind.name == "sphere" for pair in pairs for shape in pair[:2])] * bodies
+        near = min(len(pairs), each if most is None else max(most, each)) | 1
+        touching = min(near, PARTNERS * bodies)
+        slots = min(near * sum(points), touching * min(POINTS, sum(points)) if most is None else most)
         candidates = tuple(starts[[own[w] for _, _, own in pairs]].astype(float) for w in range(len(entries)))
         one, two = [first for first, _, _ in pairs], [second for _, second, _ in pairs]
         numbers = [numpy.array([float(number[shape]) for shape in side]) for side in (one, two)]

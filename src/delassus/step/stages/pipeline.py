@@ -364,7 +364,7 @@ def take_period(
         period = while_loop(lambda now: now.done < float(scene.substeps), advance, period, scene.substeps)
     last = period.result
     state = last.state
-    too_few = last.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.method == ARTICULATED))
+    too_few = last.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.fallback is not None))
     finite = np.isfinite(np.sum(state.q) + np.sum(state.v) + np.sum(state.impulse))
     if scene.na:
         finite = finite & np.isfinite(np.sum(state.activation))
