@@ -40,6 +40,16 @@ def test_task_name_plays_its_bundled_policy_on_its_own_robot_alone():
         bundled_policy("cart-pole")
 
 
+def test_pole_that_nobody_balances_falls():
+    task = find_task("cart-pole")
+    envs = Environments(task, 4)
+    state, fallen = envs.start(), np.zeros(4, bool)
+    for _ in range(150):
+        state, outcome = envs.step(state, np.zeros((4, 1)))
+        fallen |= outcome.terminated
+    assert fallen.all()
+
+
 def test_cart_pole_learns_to_balance():
     task = find_task("cart-pole")
     training = train("cart-pole", task, seed=3, budget=Budget(minutes=3.0, iterations=150))
