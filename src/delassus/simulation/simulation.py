@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from delassus.common.checks import (
     FINITE,
@@ -23,7 +24,7 @@ from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
-from delassus.errors import expect, short
+from delassus.errors import expect
 from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.model.readers.load import load
@@ -35,7 +36,7 @@ from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
 from delassus.simulation.meeting import Meeting, count_slots, friction_of, meeting_shapes
-from delassus.simulation.options import ContactSelection, StepSolver
+from delassus.simulation.options import ContactSelection, Recording, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
@@ -66,12 +67,11 @@ if TYPE_CHECKING:
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
 
-_RECORDS: Final = {"states": 1, "replay": 100}
-"""What a run keeps, and of how many states one by default."""
-
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
 )
+
+_RUN_SHORTCUTS: Final = Shortcuts("Simulation.run", "q0 v0 control steps repair progress push", recording=Recording())
 
 
 class Simulation(Inspection):
@@ -206,13 +206,13 @@ class Simulation(Inspection):
     def start(
         self,
         q0: Any = None,
-        v0: Any = None,
+        v0: ArrayLike | None = None,
         *,
         time: float | None = None,
         seed: int = 0,
         repair: bool = True,
-        activation: Any = None,
-        parameters: Any = None,
+        activation: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
     ) -> State:
         """The state of one item or a batch to begin with.
 
@@ -286,14 +286,14 @@ class Simulation(Inspection):
     def reset(
         self,
         state: State,
-        items: Any,
-        q: Any,
-        v: Any = None,
+        items: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
         *,
         time: float = 0.0,
         repair: bool = True,
-        activation: Any = None,
-        parameters: Any = None,
+        activation: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
     ) -> State:
         """A state in which some items start again; the others, and all streams of random numbers, go on.
 
@@ -402,11 +402,11 @@ class Simulation(Inspection):
         control: Any = None,
         steps: int | None = None,
         *,
-        every: int | None = None,
         repair: bool = True,
         progress: Callable[[int, State], State | None] | None = None,
         push: Pushes | None = None,
-        record: str = "states",
+        recording: str | Recording | None = None,
+        **shortcuts: Any,
     ) -> Trajectory:
         """Simulate some control periods and keep what happened.
 
@@ -420,19 +420,18 @@ class Simulation(Inspection):
                 be one for each item; a function control(time, q, v) of the whole batch, times (…); one of these
                 `Delayed`; or a kernel (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
-            every: Of so many states one is kept, the first and the last among them; by default all, or with "replay"
-                one of a hundred.
             repair: As for `start`.
             progress: Called after each period with its number and the state. If it gives a state, such as
                 `sim.reset(state, fallen, home)`, the run goes on from there.
             push: A `Push`, whose wrenches last for the whole run and whose kick comes first; or a function
                 push(time, q, v) of the whole batch that gives that of a period, or None.
-            record: "states", or "replay" for controls, pushes and resets of all periods besides, with which
-                `log.explain(item)` makes any item again, to the bit.
+            recording: A `Recording`: what the log keeps.
+            **shortcuts: record, every (recording): record="replay" keeps controls, pushes and resets of all periods.
 
         Raises:
             RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
         """
+        (kept,) = _RUN_SHORTCUTS.fill(shortcuts, recording=recording)
         if progress is not None and not callable(progress):
             raise SimulationError(
                 f"progress is {progress!r}; it is a function of a period's number and the state.", code="wrong-type"
@@ -448,17 +447,12 @@ class Simulation(Inspection):
         if push is not None and not callable(push):
             check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        if record not in _RECORDS:
-            raise SimulationError(
-                f"record is {short(repr(record))}; it is {' or '.join(map(repr, _RECORDS))}.", code="unknown-option"
-            )
         inputs = None
-        if record == "replay":
+        if kept.record == "replay":
             from delassus.simulation.replays.inputs import InputRecorder
 
             inputs = partial(InputRecorder, given, policy=control if isinstance(control, Kernel) else None)
-        every = check_integer("every", _RECORDS[record] if every is None else every)
-        return record_run(self, state, given, every, progress, push, inputs)
+        return record_run(self, state, given, kept.interval, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
         """An item of a log of this simulation, made again up to the beginning of a control period; see `replay`."""
