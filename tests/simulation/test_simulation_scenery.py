@@ -55,7 +55,7 @@ def test_other_planes_are_touched_too():
 
 def test_planes_that_nothing_may_touch_are_named():
     slope = SLOPE.replace("/>", ' contype="2" conaffinity="2"/>')
-    with pytest.warns(DelassusWarning, match="1 planes besides the ground are not touched: slope"):
+    with pytest.warns(DelassusWarning, match="nothing can touch 1 planes other than the ground: slope"):
         dl.Simulation(dl.load(world(FLOOR, slope)))
 
 
@@ -69,7 +69,7 @@ def test_the_ground_of_a_file_takes_other_coefficients():
 
 
 def test_a_world_without_a_floor_has_none():
-    with pytest.warns(DelassusWarning, match="has no floor"):
+    with pytest.warns(DelassusWarning, match="has no plane"):
         sim = dl.Simulation(dl.load(world()))
     assert fallen(sim)[2] < -3.0
 

@@ -112,9 +112,9 @@ def _pairs_of_file(
             absent[first, second] += 1
         if len(pairs) > MOST_PAIRS:
             raise SimulationError(
-                f"more than {MOST_PAIRS} pairs of the model's {len(model.geometries)} shapes may touch; there must be at "
-                f"most {MOST_PAIRS}. Pass self_collision=False and name the pairs that matter in colliding=, or exclude "
-                "pairs in the model's file.",
+                f"more than {MOST_PAIRS} pairs of the model's {len(model.geometries)} shapes may touch; there must be "
+                f"at most {MOST_PAIRS}. Pass self_collision=False and name the pairs that matter in colliding=, or "
+                "exclude pairs in the model's file.",
                 code="out-of-range",
             )
     if absent:
