@@ -82,7 +82,7 @@ def test_a_robot_alone_stands_on_level_ground_at_zero():
 
 
 def test_shapes_that_touch_a_floor_that_is_not_there_are_refused():
-    with refuses("conflicting-arguments", "no floor to touch"):
+    with refuses("conflicting-arguments", "has no ground"):
         dl.Simulation(dl.load(world()), touching="ball")
     with refuses("nothing-to-do", "without a plane"):
         dl.simulation.ground_of(dl.load(world()))
