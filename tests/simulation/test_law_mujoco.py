@@ -149,13 +149,13 @@ def test_an_unknown_law_lists_those_that_there_are():
 
 
 def test_restitution_is_refused():
-    with pytest.raises(dl.DelassusError, match="no coefficient of restitution"):
+    with pytest.raises(dl.DelassusError, match="restitution"):
         dl.Simulation(dl.load("quadruped"), dl.Ground(restitution=0.5), law="mujoco")
 
 
 @pytest.mark.parametrize("method", ["dual", "articulated", "sweeps", "pgs"])
 def test_methods_of_the_rigid_law_are_refused(method):
-    with pytest.raises(dl.DelassusError, match='does not solve law="mujoco"'):
+    with pytest.raises(dl.DelassusError, match='cannot solve law="mujoco"'):
         dl.Simulation(dl.load("quadruped"), law="mujoco", method=method)
 
 

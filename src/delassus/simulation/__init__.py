@@ -1,4 +1,4 @@
-"""Simulation: robots on the ground, one or thousands, a step of time in one kernel."""
+"""Simulation of robots on the ground, one or thousands at a time; a control period is one kernel call."""
 
 from typing import TYPE_CHECKING
 
