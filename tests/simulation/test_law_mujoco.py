@@ -88,6 +88,12 @@ def test_the_option_that_overrides_contacts_is_read():
     assert max(difference) < 1e-6
 
 
+def test_friction_that_overrides_that_of_all_contacts_is_read():
+    text = balls().replace('impratio="1.0"', 'o_friction="0.3 0.3 0.02 0.001 0.001"')
+    text = text.replace("<worldbody>", "", 1).replace("/>\n", '><flag override="enable"/></option><worldbody>\n', 1)
+    assert {shape.friction for shape in dl.load(text).geometries if shape.role == "collision"} == {(0.3, 0.02, 0.001)}
+
+
 def test_a_step_leads_where_mujoco_steps():
     text = CONTACTS["condim 6"]
     mj = reference_model(mujoco.MjModel.from_xml_string(text))
