@@ -137,3 +137,36 @@ def coal_distances(one, other, poses, hulls=(0, 1)):
         placed = shapes[0], coal.Transform3s(R, p), shapes[1], coal.Transform3s(B, c)
         distances.append(coal.distance(*placed, request, coal.DistanceResult()))
     return np.where(np.abs(distances) < 1e6, distances, np.nan)
+
+
+def least_translations(one, other, poses, seed=0):
+    """(n,) upper bounds of the least translations that part the shapes, by a search over all directions.
+
+    Directions are spread over the sphere and, stretched and squeezed, over the shapes; axes and their products are
+    among them. From the best forty, random steps go on that grow with success.
+    """
+    rng, bounds = np.random.default_rng(seed), []
+    around = _unit(rng.normal(size=(1500, 3)))
+    for R, p, size, B, c, other_size in zip(*poses, strict=True):
+        starts = [around, *(_unit(around * stretch) @ A.T for A, x in ((R, size), (B, other_size))
+                            for stretch in (x, 1.0 / np.maximum(x, 1e-6)))]  # fmt: skip
+        across = np.cross(R.T[:, None], B.T[None]).reshape(-1, 3)
+        axes = _unit(np.concatenate([R.T, B.T, across[np.linalg.norm(across, axis=1) > 1e-9]]))
+        normal = np.concatenate([*starts, axes, -axes])
+
+        def gaps(n, pose=(R, p, size, B, c, other_size)):
+            return separation_along(one, other, Poses(*(np.broadcast_to(x, (len(n), *x.shape)) for x in pose)), n)
+
+        gap = gaps(normal)
+        best = np.argsort(-gap)[:40]
+        normal, gap, step = normal[best], gap[best], np.full(40, 0.05)
+        for _ in range(80):
+            sizes = step[:, None, None] * 10.0 ** -np.linspace(0.0, 2.5, 8)[:, None]
+            trials = _unit((normal[:, None] + sizes * rng.normal(size=(40, 8, 3))).reshape(-1, 3))
+            values = gaps(trials).reshape(40, 8)
+            chosen = values.argmax(1)
+            value, better = values.max(1), values.max(1) > gap
+            normal = np.where(better[:, None], trials.reshape(40, 8, 3)[np.arange(40), chosen], normal)
+            gap, step = np.maximum(gap, value), np.where(better, np.minimum(1.6 * step, 0.2), 0.75 * step)
+        bounds.append(-gap.max())
+    return np.array(bounds)

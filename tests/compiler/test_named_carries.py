@@ -105,7 +105,7 @@ def test_a_body_may_return_a_plain_tuple():
     ("body", "text"),
     [
         (lambda c: c._replace(x=c.x[:2]), r"carried `x` has shape \(3,\) before and \(2,\) after"),
-        (lambda c: c._replace(range=Inner(c.x > 0.0, c.x)), "carried `range.low` holds numbers before and truth"),
+        (lambda c: c._replace(range=Inner(c.x > 0.0, c.x)), "carried `range.low` holds numbers before and booleans"),
         (lambda c: Swapped(c.count, c.range, c.x), r"Carry\(x, range, count\) to carry, and returned Swapped\(count, "),
         (lambda c: c._replace(range=c.x), r"Inner\(low, high\) to carry as `range`, and returned one array"),
     ],

@@ -60,7 +60,8 @@ POSES = random_poses(20_000, 0)
 
 
 def test_gaps_are_those_of_coal():
-    """All where the axis is outside. Inside, its expanding polytopes sometimes stop at another face: see below."""
+    """All where the axis is outside. Inside, its expanding polytopes stop early now and then, in 2 of 2696 poses or in
+    6, which is not the same in every process; the next test has all of these poses exactly."""
     gap, _, _ = POSES.deepest()
     request = coal.DistanceRequest()
     request.gjk_tolerance = request.epa_tolerance = 1e-12
@@ -71,14 +72,14 @@ def test_gaps_are_those_of_coal():
         wanted.append(coal.distance(*bodies, request, coal.DistanceResult()))
     outside, error = gap > -POSES.capsule[:, 0], np.abs(gap - wanted)
     assert error[outside].max() < 1e-9
-    assert (error[~outside] < 1e-9).mean() > 0.998 and np.all(gap[~outside] < np.array(wanted)[~outside] + 1e-9)
+    assert (error[~outside] < 1e-9).mean() > 0.99 and np.all(gap[~outside] < np.array(wanted)[~outside] + 1e-9)
 
 
 def test_depths_of_axes_inside_are_those_of_the_convex_hull_of_the_minkowski_sum():
     gap, _, _ = POSES.deepest()
     inside = np.flatnonzero((gap < -POSES.capsule[:, 0]) & (POSES.capsule[:, 1] > 0.0))
     assert len(inside) > 1000
-    for k in inside[:2000]:
+    for k in inside:
         half, arm = 0.5 * POSES.box[k], 0.5 * POSES.capsule[k, 1] * (POSES.B[k].T @ POSES.R[k][:, 2])
         corners = [np.array(signs) * half + s * arm for signs in product((-1, 1), repeat=3) for s in (-1, 1)]
         planes = ConvexHull(corners).equations

@@ -55,6 +55,10 @@ PROGRAMME = dl.QP(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
 
 ROPE = dl.particles.rope(segments=3)
 
+BALANCING = dl.learning.Environments(dl.learning.find_task("cart-pole"), 2)
+LEARNER = dl.learning.begin_learning(BALANCING, dl.learning.PPO(items=2))
+NETWORK = dl.learning.Network(BALANCING.observations, 1)
+
 
 def crossing(time, q, v):
     return q[0] - 1.0
@@ -150,6 +154,15 @@ EXAMPLES = {
     "Plan": dl.control.Plan(np.zeros((2, 1)), np.zeros((5, 1)), cost=1.0),
     "QP": PROGRAMME,
     "QPSolution": PROGRAMME.solve(),
+    "Budget": dl.learning.Budget(),
+    "EnvironmentState": LEARNER.environment,
+    "Learner": LEARNER,
+    "Network": NETWORK,
+    "Normalizer": LEARNER.normalizer,
+    "PPO": dl.learning.PPO(),
+    "PPO's architecture": dl.learning.PPO().networks,
+    "PPO's objective": dl.learning.PPO().objective,
+    "Policy": dl.learning.Policy("cart-pole", "", NETWORK, LEARNER.theta, LEARNER.normalizer),
 }
 
 
@@ -186,6 +199,8 @@ def test_every_public_data_class_has_an_example():
     public = {x for x in found if dataclasses.is_dataclass(x) and isinstance(x, type)} - {
         dl.constraints.Constraint,
         dl.model.JointMotion,
+        dl.learning.LearningTask,
+        dl.learning.Moment,  # lives in a trace
     }
     assert public <= {type(x) for x in EXAMPLES.values()}
 

@@ -25,7 +25,7 @@ from delassus.model.joints import (
     Universal,
 )
 from delassus.model.model import Model
-from delassus.model.parts import ContactRules, FileSensor, Frame, Geometry, Joint, Mimic, Posture
+from delassus.model.parts import ContactRules, FileSensor, Frame, Geometry, Impedances, Joint, Mimic, Posture
 from delassus.model.placement import HERE, Inertia, Placement
 from delassus.model.transmission import Actuator, Tendon
 from refusals import refuses
@@ -225,6 +225,7 @@ CHANGES = {
     "describes_world": {"describes_world": True},
     "time_step": {"time_step": 2e-3},
     "contact_rules": {"contact_rules": ContactRules(filter_parents=False)},
+    "impedances": {"impedances": Impedances(impratio=10.0)},
     "sensors": {"sensors": (FileSensor("gyro", "gyro", "shoulder"),)},
 }
 JOINT_CHANGES = {

@@ -141,7 +141,7 @@ def test_directions_are_those_of_a_spatial_velocity_in_order(wrong):
         name = "other"
         directions = wrong
 
-    with pytest.raises(ValueError, match="they are some of 0 to 5"):
+    with pytest.raises(ValueError, match="they must be some of 0 to 5"):
         register_motion(Other())
 
 
@@ -156,5 +156,5 @@ def test_a_spread_has_a_number_for_each_coordinate():
 
 
 def test_a_motion_says_how_it_moves():
-    with pytest.raises(NotImplementedError, match="write its method `moves`"):
+    with pytest.raises(NotImplementedError, match="implement its method `moves`"):
         JointMotion.moves(SlideMotion(), (), 0.0)

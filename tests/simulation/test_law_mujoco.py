@@ -88,6 +88,12 @@ def test_the_option_that_overrides_contacts_is_read():
     assert max(difference) < 1e-6
 
 
+def test_friction_that_overrides_that_of_all_contacts_is_read():
+    text = balls().replace('impratio="1.0"', 'o_friction="0.3 0.3 0.02 0.001 0.001"')
+    text = text.replace("<worldbody>", "", 1).replace("/>\n", '><flag override="enable"/></option><worldbody>\n', 1)
+    assert {shape.friction for shape in dl.load(text).geometries if shape.role == "collision"} == {(0.3, 0.02, 0.001)}
+
+
 def test_a_step_leads_where_mujoco_steps():
     text = CONTACTS["condim 6"]
     mj = reference_model(mujoco.MjModel.from_xml_string(text))
@@ -143,13 +149,13 @@ def test_an_unknown_law_lists_those_that_there_are():
 
 
 def test_restitution_is_refused():
-    with pytest.raises(dl.DelassusError, match="no coefficient of restitution"):
+    with pytest.raises(dl.DelassusError, match="restitution"):
         dl.Simulation(dl.load("quadruped"), dl.Ground(restitution=0.5), law="mujoco")
 
 
 @pytest.mark.parametrize("method", ["dual", "articulated", "sweeps", "pgs"])
 def test_methods_of_the_rigid_law_are_refused(method):
-    with pytest.raises(dl.DelassusError, match='does not solve law="mujoco"'):
+    with pytest.raises(dl.DelassusError, match='cannot solve law="mujoco"'):
         dl.Simulation(dl.load("quadruped"), law="mujoco", method=method)
 
 

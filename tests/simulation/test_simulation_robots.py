@@ -162,7 +162,7 @@ def test_a_platform_that_loops_hold_below_the_ground_is_not_lifted_off_them():
     delta = dl.load("delta")
     sim = dl.Simulation(delta)
     with pytest.warns(
-        dl.DelassusWarning, match="'platform_0' is 0.217 m deep in the ground, and its joints cannot move it out"
+        dl.DelassusWarning, match="'platform_0' penetrates the ground by 0.217 m, and the joints cannot move it out"
     ):
         q = sim.start(delta.posture("home")).q
     assert np.abs(dl.constraint_error(sim.mechanism, q)).max() < 1e-10  # its legs are stretched: the loops are singular

@@ -55,7 +55,7 @@ def test_other_planes_are_touched_too():
 
 def test_planes_that_nothing_may_touch_are_named():
     slope = SLOPE.replace("/>", ' contype="2" conaffinity="2"/>')
-    with pytest.warns(DelassusWarning, match="1 planes besides the ground are not touched: slope"):
+    with pytest.warns(DelassusWarning, match="nothing can touch 1 planes other than the ground: slope"):
         dl.Simulation(dl.load(world(FLOOR, slope)))
 
 
@@ -69,7 +69,7 @@ def test_the_ground_of_a_file_takes_other_coefficients():
 
 
 def test_a_world_without_a_floor_has_none():
-    with pytest.warns(DelassusWarning, match="has no floor"):
+    with pytest.warns(DelassusWarning, match="has no plane"):
         sim = dl.Simulation(dl.load(world()))
     assert fallen(sim)[2] < -3.0
 
@@ -82,7 +82,7 @@ def test_a_robot_alone_stands_on_level_ground_at_zero():
 
 
 def test_shapes_that_touch_a_floor_that_is_not_there_are_refused():
-    with refuses("conflicting-arguments", "no floor to touch"):
+    with refuses("conflicting-arguments", "has no ground"):
         dl.Simulation(dl.load(world()), touching="ball")
     with refuses("nothing-to-do", "without a plane"):
         dl.simulation.ground_of(dl.load(world()))

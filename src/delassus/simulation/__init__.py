@@ -1,4 +1,4 @@
-"""Simulation: robots on the ground, one or thousands, a step of time in one kernel."""
+"""Simulation of robots on the ground, one or thousands at a time; a control period is one kernel call."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import Accelerations, GroundContacts
-    from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, StepSolver
+    from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, Recording, StepSolver
     from delassus.simulation.pushes import Push
     from delassus.simulation.scenery import ground_of
     from delassus.simulation.sensors.readout import Sensor
@@ -31,6 +31,7 @@ __all__ = [
     "HeightField",
     "Mark",
     "Push",
+    "Recording",
     "Sensor",
     "Sensors",
     "Simulation",
@@ -55,7 +56,7 @@ if not TYPE_CHECKING:
             "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
             "simulation.inspection": "Accelerations GroundContacts",
-            "simulation.options": "ContactSelection GroundPlane HeightField StepSolver",
+            "simulation.options": "ContactSelection GroundPlane HeightField Recording StepSolver",
             "simulation.scenery": "ground_of",
             "simulation.pushes": "Push",
             "simulation.sensors.readout": "Sensor",

@@ -1,4 +1,4 @@
-"""What `run` takes as controls: nothing, arrays, functions of the batch, kernels that are compiled into the step."""
+"""Controls of a run: none, arrays, functions of the whole batch, or kernels that are compiled into the step."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from delassus.simulation.setup import Setup
 from delassus.step.bodies.kernels import period_kernel
 
 _policies: WeakKeyDictionary[Any, dict[tuple[Any, int, int | None], Kernel[..., Any]]] = WeakKeyDictionary()
-"""The step's kernel for each kernel of a user that is compiled into it, by robot, number of controls and
-slots of many bodies.
+"""The step's kernel for each user's kernel that is compiled into it, by robot, number of controls and slots of many
+bodies.
 
-It knows the user's kernel by a weak reference: as a value here it must not keep its key alive.
+It refers to the user's kernel weakly: a value of this dictionary must not keep its key alive.
 """
 
 
 LONGEST_DELAY: Final = 10_000
-"""Control periods that controls are kept for, at most."""
+"""Largest delay of controls, in control periods."""
 
 
 class ControlError(RunError):
-    """A controller that failed at a `time` [s]; `log` is what `run` had simulated until then."""
+    """A controller raised an error at a `time` [s]; `log` is the run up to that time."""
 
     code = "function-failed"
 
 
 @dataclass(frozen=True, eq=False)
 class Delayed:
-    """Controls that reach the robot some control periods late: `sim.run(q0, control=Delayed(policy, 2), steps=500)`.
+    """Controls that reach the robot with a delay: `sim.run(q0, control=Delayed(policy, 2), steps=500)`.
 
     Attributes:
-        control: What `run` takes, but for a kernel.
-        periods: How many, zero or more: one number, or (…) one for each item. Until as many have passed, the first
-            control acts.
+        control: Any control that `run` takes, except a kernel.
+        periods: The delay in control periods, zero or more: one number, or (…) one for each environment. Until then,
+            the first control acts.
 
     >>> dl.simulation.Delayed(np.zeros(12), periods=2).periods
     2
@@ -54,15 +54,17 @@ class Delayed:
 
 @dataclass(frozen=True)
 class Control:
-    """How many periods there are, the kernel that makes them, and what it takes as controls in each.
+    """The number of periods of a run, their kernel, and the controls of each period.
 
     Attributes:
-        steps: How many.
-        kernel: With controls as an array or, if it does not take any, compiled in.
-        at: Controls, in a tuple, of a period by its number, times (…), configuration and velocity; none if compiled in.
+        steps: Number of control periods.
+        kernel: The kernel of a period.
+        at: Returns the controls of a period, as a tuple, from its index, times (…), configuration and velocity. The
+            tuple is empty if controls are compiled into the kernel.
         takes: Whether the kernel takes an array of controls.
-        asks: Whether a function of the user sees configuration and velocity.
-        ahead: Controls (n, nu) or (nu,) of n periods from one on, of one item; None if they are not known.
+        asks: Whether a Python function of configuration and velocity computes the controls.
+        ahead: Returns the controls (n, nu) or (nu,) of n periods from an index on, for one environment; None if they
+            are not known in advance.
     """
 
     steps: int
@@ -74,7 +76,7 @@ class Control:
 
 
 def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
-    """Check what a user passes as control, and wrap it."""
+    """Check the user's `control`, and wrap it."""
     steps = None if steps is None else check_integer("steps", steps, 0)
     if isinstance(control, Delayed):
         return _delayed(control_of(sim, control.control, steps, batch), control.periods, batch)
@@ -82,7 +84,8 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
         return _from_array(sim, real_array("control", control), steps, batch)
     if steps is None:
         raise SimulationError(
-            "steps is missing: only an array of controls says how many there are.", code="missing-argument"
+            "steps is missing: only an array (steps, …, nu) of controls determines the number of periods.",
+            code="missing-argument",
         )
     if isinstance(control, Kernel):
         return Control(int(steps), _compiled_in(sim, control), lambda *_: (), takes=False, ahead=lambda k, n: None)
@@ -97,7 +100,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
             u = control(time, q, v)
             if type(u) is np.ndarray and u.shape == (nu,) and u.dtype == np.float64:
                 return (u,)
-            u = real_array("what the controller gave", u)
+            u = real_array("the result of the controller", u)
         except Exception as error:
             now = _latest(time)
             raise ControlError(
@@ -106,8 +109,8 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
         if u.shape[-1:] != (nu,) or not fits(u.shape[:-1], batch):
             now = _latest(time)
             raise ControlError(
-                f"the controller gave an array of shape {u.shape} at {now:g} s; it is ({nu},) for all items "
-                f"or {(*batch, nu)}.",
+                f"the controller returned an array of shape {u.shape} at {now:g} s; the shape must be ({nu},) or "
+                f"{(*batch, nu)}.",
                 now,
                 code="wrong-shape",
             )
@@ -117,17 +120,17 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
 
 
 def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
-    """Controls of some periods before; the last ones are kept as long as an item may need them."""
+    """Controls with a delay; the latest ones are kept as long as an environment may need them."""
     late = np.asarray(periods)
     if late.dtype.kind not in "iu" or np.any(late < 0) or np.any(late > LONGEST_DELAY) or not fits(late.shape, batch):
         raise SimulationError(
-            f"the delay is {short(repr(periods))} control periods; it is from 0 to {LONGEST_DELAY}, one number or one "
-            f"for each of the items {batch}.",
+            f"the delay is {short(repr(periods))} control periods; it must be an integer from 0 to {LONGEST_DELAY}, or "
+            f"an array of them that fits the batch axes {batch}.",
             code="out-of-range",
         )
     if not control.takes:
         raise SimulationError(
-            "a kernel is compiled into the step and cannot be delayed: give a function, or delay inside of it.",
+            "a kernel is compiled into the step and cannot be delayed: pass a Python function instead.",
             code="not-supported",
         )
     last: deque[Any] = deque(maxlen=int(late.max(initial=0)) + 1)
@@ -145,58 +148,60 @@ def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
 
 
 def _latest(time: Any) -> float:
-    """The largest of the items' times (…) [s]."""
+    """The largest of times (…) [s]."""
     return float(np.max(time, initial=0.0))
 
 
 def _from_array(sim: Setup, u: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     if not sim.nu and u.shape[-1:] != (0,):
         raise SimulationError(
-            f"the controls have shape {u.shape}, and the robot has nothing to drive: leave them out.",
+            f"the controls have shape {u.shape}, but the robot has no actuators or actuated joints: omit control=.",
             code="wrong-shape",
         )
     every = "".join(f"{n}, " for n in batch)
     forms = f"({sim.nu},) or (steps, {sim.nu})" + (f" or (steps, {every}{sim.nu})" if batch else "")
     if u.ndim == 0 or u.shape[-1] != sim.nu:
         raise SimulationError(
-            f"the controls have shape {u.shape}; for this robot they have {forms}.", code="wrong-shape"
+            f"the controls have shape {u.shape}; for this robot the shape must be {forms}.", code="wrong-shape"
         )
     if u.ndim == 1:
         if steps is None:
             raise SimulationError(
-                "steps is missing: these controls do not say how many there are.", code="missing-argument"
+                f"steps is missing: controls of shape {u.shape} do not determine the number of periods.",
+                code="missing-argument",
             )
         return Control(int(steps), period_kernel(sim.scene), lambda *_: (u,), ahead=lambda k, n: u)
     if not fits(u.shape[1:-1], batch):
         raise SimulationError(
-            f"the controls have shape {u.shape}; for these items they have {forms}.", code="wrong-shape"
+            f"the controls have shape {u.shape}; for this batch the shape must be {forms}.", code="wrong-shape"
         )
     count = len(u) if steps is None else int(steps)
     per_item = steps is not None and fits(u.shape[:-1], batch)
     in_time, constant = _readings(u.shape, batch, count)
     if count > len(u):
-        hint = f" If they are one for each item, {constant}." if per_item else ""
+        hint = f" If they are one for each environment, {constant}." if per_item else ""
         raise SimulationError(
-            f"there are controls for {len(u)} periods, and steps is {count}.{hint}", code="wrong-shape"
+            f"steps is {count}; it must be at most {len(u)}, the number of periods of the controls.{hint}",
+            code="wrong-shape",
         )
     if per_item and len(u) > 1:
         raise SimulationError(
-            f"the controls have shape {u.shape}, which can be read in two ways for items {batch} and steps={steps}. "
-            f"If they are one for each period, {in_time}; if they are one for each item, {constant}.",
+            f"the controls have shape {u.shape}, which is ambiguous for the batch axes {batch} and steps={steps}. "
+            f"If they are one for each period, {in_time}; if they are one for each environment, {constant}.",
             code="conflicting-arguments",
         )
     return Control(count, period_kernel(sim.scene), lambda k, *_: (u[k],), ahead=lambda k, n: u[k : k + n])
 
 
 def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tuple[str, str]:
-    """How to give controls so that they can only be those of periods, and only those of items."""
+    """Hints to write controls unambiguously: as one for each period, and as one for each environment."""
     ones = len(batch) + 2 - len(shape)
     in_time, constant = (shape[0], *(1,) * ones, *shape[1:]), (steps, *batch, shape[-1])
-    return f"give control.reshape{in_time}", f"give np.broadcast_to(control, {constant})"
+    return f"pass control.reshape{in_time}", f"pass np.broadcast_to(control, {constant})"
 
 
 def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
-    """The step's kernel with a user's in it, remembered for each robot."""
+    """The step's kernel with a user's kernel in it, cached for each robot."""
     model, nu = sim.model, sim.nu
     known, key = _policies.setdefault(policy, {}), (model, nu, sim.scene.many_bodies)
     if key in known:
@@ -207,21 +212,21 @@ def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
         policy = weakly()
         if policy is None:
             raise SimulationError(
-                "the kernel that was the control is gone: it is needed while a run goes on.", code="wrong-type"
+                "the control kernel has been deleted: keep a reference to it during the run.", code="wrong-type"
             )
         try:
-            given = policy(model, time, q, v)
+            u = policy(model, time, q, v)
         except (TypeError, ValueError, OverflowError) as error:
             raise SimulationError(
-                f"{policy.name} cannot be a control, which is (model, time, q, v) -> (nu,): {error}",
+                f"{policy.name} failed as a control, which must be a kernel (model, time, q, v) -> (nu,): {error}",
                 code="function-failed",
             ) from error
-        if np.shape(given) != (nu,):
+        if np.shape(u) != (nu,):
             raise SimulationError(
-                f"{policy.name} gives an array of shape {np.shape(given)}; as a control it gives ({nu},).",
+                f"{policy.name} returns an array of shape {np.shape(u)}; the shape of a control must be ({nu},).",
                 code="wrong-shape",
             )
-        return given
+        return u
 
     known[key] = period_kernel(sim.scene, call_control)
     return known[key]

@@ -1,4 +1,4 @@
-"""`Inspection`: what a simulation tells about a state without moving it: contacts, stages, contact problems."""
+"""`Inspection`: queries that do not change a state: contacts, stages of a step, contact problems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delassus.contact.problems.problem import ContactProblem
 from delassus.model.parts import WORLD
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import COEFFICIENTS, structures
-from delassus.simulation.runner import some
+from delassus.simulation.runner import pad_empty
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
@@ -29,14 +29,14 @@ Array = NDArray[np.float64]
 
 
 class GroundContacts(NamedTuple):
-    """Where a robot may touch the ground, of one configuration or a batch.
+    """Contact candidates of one configuration or a batch.
 
     Attributes:
-        gap: (…, candidates) [m], negative where they penetrate.
-        point: (…, candidates, 3) points of the body in the world [m].
-        normal: (…, candidates, 3) of the ground there, towards the robot.
-        body: The names of the joints whose bodies they are on.
-        shape: The names of the shapes.
+        gap: (…, candidates) signed distances [m], negative for penetrations.
+        point: (…, candidates, 3) points on the body, in the world [m].
+        normal: (…, candidates, 3) normals, towards the robot.
+        body: Names of the joints that move the bodies of the candidates.
+        shape: Names of the shapes.
     """
 
     gap: Array
@@ -47,15 +47,15 @@ class GroundContacts(NamedTuple):
 
 
 class Accelerations(NamedTuple):
-    """A state under MuJoCo's law of contact, of one item or a batch.
+    """Accelerations and forces under MuJoCo's contact law, of one environment or a batch.
 
     Attributes:
-        acceleration: (…, nv) [m/s², rad/s²], along axes that do not turn: of a free base, those of the state.
-        constraint_force: (…, nv) of contacts, limits, dry friction and constraints together [N, N·m].
-        force: (…, m) of the rows, in the order of `State.impulse` [N, N·m].
-        candidate: (…, slots) the candidates of the contact slots.
-        gap: (…, slots) [m].
-        residual: (…) [m/s²].
+        acceleration: (…, nv) [m/s², rad/s²]; for a free base along the axes of the state, which are kept fixed.
+        constraint_force: (…, nv) sum of the forces of contacts, limits, joint friction and constraints [N, N·m].
+        force: (…, m) forces of the rows, in the order of `State.impulse` [N, N·m].
+        candidate: (…, slots) indices of the candidates in the contact slots.
+        gap: (…, slots) signed distances [m].
+        residual: (…) residual of the solver [m/s²].
     """
 
     acceleration: Array
@@ -67,34 +67,40 @@ class Accelerations(NamedTuple):
 
 
 class Inspection(Setup):
-    """A simulation as one looks into it."""
+    """The part of `Simulation` that inspects states."""
 
     def check(self, state: Any, control: Any = None) -> Array:
-        """The control (…, nu) of a period; refuses states and controls of another simulation or of other items."""
+        """Check that a state and a control belong to this simulation and batch; return the control (…, nu)."""
         state, scene = check_state(state), self.scene
         parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots, "activation": scene.na}
         parts |= {"parameters": self.nparameters, "tally": scene.tally_size}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
             raise SimulationError(
-                f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
-                f"{state.impulse.shape}; here they have {scene.nq} and {scene.m} elements.",
+                f"the state belongs to another simulation: its q has shape {state.q.shape} and its impulses "
+                f"{state.impulse.shape}; their last axes must be {scene.nq} and {scene.m}.",
                 code="other-system",
             )
         batch = state.batch
         number_in_range("the state's time", np.max(np.abs(state.time), initial=0.0), FINITE)
         if not fits(self.ground.batch, batch):
             raise SimulationError(
-                f"the ground has batch axes {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
+                f"the state has the batch axes {batch}; they must fit those of the ground, {self.ground.batch}.",
+                code="batch-mismatch",
             )
         u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))
         if not fits(u.shape[:-1], batch):
-            raise SimulationError(f"the control is {u.shape}, and there are items {batch}.", code="batch-mismatch")
+            raise SimulationError(
+                f"the control has shape {u.shape}; it must be ({self.nu},) or {(*batch, self.nu)}.",
+                code="batch-mismatch",
+            )
         return u
 
     def contacts(self, q: Any) -> GroundContacts:
-        """Where the robot may touch the ground in configurations (…, nq), all candidates."""
+        """Gaps, points and normals of all contact candidates in configurations (…, nq)."""
         if not self.scene.candidates:
-            raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
+            raise SimulationError(
+                "the scene has no contact candidates: no shape may touch another.", code="not-recorded"
+            )
         q = array_of_shape("q", q, (..., self.scene.nq), "the coordinates of the robot")
         gap, point, normal = geometry_kernel(self.plain_scene)(self.plain_scene, q, ground=self.ground.shape)
         joints = self.model.joints
@@ -103,22 +109,22 @@ class Inspection(Setup):
         return GroundContacts(gap, point, normal, bodies, self.candidates)
 
     def stages(self, state: State, control: Any = None) -> Stages:
-        """What each stage of the next time step gives, for one item: kinematics, contacts, forces, the system of the
-        step, impulses, and where it leads.
+        """The results of all stages of the next time step, for one environment: kinematics, contacts, forces, the
+        system of the step, impulses, and the next state.
 
-        These are the functions that the kernel is made of, called on numbers with the full contact set: slow, and
-        meant for looking inside. `stages.system` has J, S and g, `stages.contacts` gaps, points and bodies.
+        Calls the functions of which the kernel consists on plain arrays, with the full contact set. This is slow, and
+        meant for inspection. `stages.system` has J, S and g; `stages.contacts` has gaps, points and bodies.
         """
         u = self.check(state, control)
         self._refuse_many_bodies("stages")
         if state.q.ndim != 1 or self.ground.batch:
             raise SimulationError(
-                f"stages shows one item; the state has {state.q.shape[:-1] or self.ground.batch} of them. Start one "
-                "item of the batch, such as sim.start(state.q[0], state.v[0]).",
+                f"the batch axes are {state.q.shape[:-1] or self.ground.batch}; stages takes one environment. Start "
+                "one, such as sim.start(state.q[0], state.v[0]).",
                 code="wrong-shape",
             )
-        given = self.ground.inputs
-        coefficients = ContactParameters(*(given.get(name, 0.0) for name in (*COEFFICIENTS, "restitution")))
+        values = self.ground.inputs
+        coefficients = ContactParameters(*(values.get(name, 0.0) for name in (*COEFFICIENTS, "restitution")))
         normal, height = np.asarray(self.ground.normal), np.asarray(self.ground.height)
         ground = GroundShape(normal, height, self.ground.heights)
         signals, _ = activate(self.scene.actuators, state.activation, u, self.time_step)
@@ -130,44 +136,46 @@ class Inspection(Setup):
         return run_stages(scene, now, inputs)
 
     def accelerations(self, state: State, control: Any = None) -> Accelerations:
-        """Accelerations and constraint forces of states under MuJoCo's law of contact, as `mj_forward` gives them.
+        """Accelerations and constraint forces under MuJoCo's contact law, as `mj_forward` computes them.
 
-        Of one item or a batch. Nothing is integrated, so nothing is implicit: servos, springs and dampers push as the
-        state says. Under the rigid law accelerations are not defined where something strikes; see `contact_dynamics`.
+        Takes one environment or a batch. Nothing is integrated, so servos, springs and dampers are explicit. Only for
+        law="mujoco": under the rigid law, accelerations are not defined during impacts; see `contact_dynamics`.
         """
         u, scene = self.check(state, control), self.scene
         if not scene.is_soft:
             raise SimulationError(
-                'accelerations are those of law="mujoco"; under law="rigid" a state has impulses: see stages, or '
+                'accelerations needs law="mujoco"; under law="rigid", impacts have impulses instead. Use stages or '
                 "contact_dynamics.",
                 code="not-supported",
             )
-        given: dict[str, Any] = {**structures(self.ground.inputs), "limits": SolverLimits(self.tolerance)}
+        inputs: dict[str, Any] = {**structures(self.ground.inputs), "limits": SolverLimits(self.tolerance)}
         if self.nparameters:
-            given[PARAMETERS] = state.parameters
-        rows, places = some(state.rows), some(state.contact)
+            inputs[PARAMETERS] = state.parameters
+        rows, places = pad_empty(state.rows), pad_empty(state.contact)
         a, constraint, force, candidate, gap, residual = soft_accelerations(
-            scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **given
+            scene, state.q, state.v, rows, places, pad_empty(u), state.time, self.time_step, **inputs
         )
         slots = slice(scene.slots)
         return Accelerations(a, constraint, force[..., : scene.m], candidate[..., slots], gap[..., slots], residual)
 
     def explain(self, state: State, control: Any = None) -> str:
-        """What is hard about the next step of time of one item, in sentences: residual and iterations, how well the
-        contact problem is conditioned, the contact that pushes most, the joint that is accelerated most."""
+        """Describe the next time step of one environment in words: residual and iterations, conditioning of the contact
+        problem, the contact with the largest force, the joint with the largest acceleration."""
         for name, array in (("q", state.q), ("v", state.v)):
             if not np.isfinite(array).all():
                 starts = self.model.q_starts if name == "q" else self.model.v_starts
-                return f"{name} is no number, of the joint {self._joint_at(starts, ~np.isfinite(array))!r}."
+                return f"{name} of the joint {self._joint_at(starts, ~np.isfinite(array))!r} is not finite."
         if control is not None and not np.isfinite(control).all():
             k = int(np.flatnonzero(~np.isfinite(control))[0])
             actuators = self.scene.actuators
-            return f"The control {k} is no number{f', of the actuator {actuators[k].name!r}' if actuators else ''}."
+            return f"The control {k}{f' of the actuator {actuators[k].name!r}' if actuators else ''} is not finite."
         stages = self.stages(state, control)
         impulse, change = np.asarray(stages.impulses.impulse), np.asarray(stages.v) - state.v
         joint = self._joint_at(self.model.v_starts, np.abs(np.where(np.isfinite(change), change, np.inf)))
         most = np.abs(change).max(initial=0.0)
-        text = f"The joint {joint!r} changes its velocity most, by {most:.3g} rad/s or m/s in {self.time_step:g} s."
+        text = (
+            f"The joint {joint!r} has the largest change of velocity, {most:.3g} rad/s or m/s in {self.time_step:g} s."
+        )
         if not self.scene.m:
             return text
         residual, iterations = float(stages.impulses.residual), int(stages.impulses.iterations)
@@ -175,64 +183,66 @@ class Inspection(Setup):
         active = np.flatnonzero(np.abs(impulse) > 1e-9 * np.abs(impulse).max(initial=0.0))
         condition = np.linalg.cond(G[np.ix_(active, active)]) if len(active) and np.isfinite(G).all() else np.nan
         text += (
-            f" Impulses are solved to {residual:.3g} m/s in {iterations} iterations; the {len(active)} rows that act "
-            f"have a condition number of {condition:.3g}."
+            f" The contact solver reaches a residual of {residual:.3g} m/s in {iterations} iterations; the "
+            f"{len(active)} active rows have a condition number of {condition:.3g}."
         )
         rows, slots = self.scene.contact_rows, self.scene.slots
         normal = impulse[: rows * slots].reshape(slots, rows)[:, 2] if slots else np.zeros(0)
         if normal.any():
             k = int(np.argmax(normal))
             shape = self.candidates[int(np.asarray(stages.contacts.candidate)[k])]
-            text += f" The contact {shape!r} pushes most, with {normal[k] / self.time_step:.3g} N."
+            text += f" The contact {shape!r} has the largest normal force, {normal[k] / self.time_step:.3g} N."
         return text
 
     def _joint_at(self, starts: tuple[int, ...], weight: Any) -> str:
         """The name of the joint that has the coordinate with the largest weight."""
         k = int(np.argmax(weight))
-        found = [joint for joint, start in zip(self.model.joints, starts, strict=True) if start <= k]
-        return found[-1].name if found else ""
+        joints = [joint for joint, start in zip(self.model.joints, starts, strict=True) if start <= k]
+        return joints[-1].name if joints else ""
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:
-        """The contact problem of the next step of time; rows as in `State.impulse`.
+        """The contact problem that the next time step solves; rows in the order of `State.impulse`.
 
-        It is the one that the step solves: where restitution would add energy, with the share of it that does not.
+        Where restitution would add energy, the problem has the reduced restitution that does not.
         """
         scene = self.scene
         if not scene.m:
-            raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
+            raise SimulationError(
+                "the scene has no contacts, constraints or limits to solve for.", code="nothing-to-do"
+            )
         u = self.check(state, control)
         self._refuse_many_bodies("problem")
         if scene.is_soft:
             raise SimulationError(
-                'problem shows the contact problem of law="rigid"; under law="mujoco" see accelerations, or stages.',
+                'problem needs law="rigid"; under law="mujoco", use accelerations or stages.',
                 code="not-supported",
             )
-        rows, places = some(state.rows), some(state.contact)
-        given = structures(self.ground.inputs)
+        rows, places, signals = pad_empty(state.rows), pad_empty(state.contact), pad_empty(u)
+        inputs = structures(self.ground.inputs)
         if self.nparameters:
-            given[PARAMETERS] = state.parameters
-        G, g = assemble_step(scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **given)
-        numbers: dict[str, Any] = {}
+            inputs[PARAMETERS] = state.parameters
+        G, g = assemble_step(scene, state.q, state.v, rows, places, signals, state.time, self.time_step, **inputs)
+        coefficients: dict[str, Any] = {}
         if scene.slots:
-            numbers |= self._friction(state)
+            coefficients |= self._friction(state)
         if scene.friction_bounds:
             bounds = self.time_step * np.array(scene.friction_bounds)
-            numbers |= {"lower": -bounds, "upper": bounds}
-        return ContactProblem(G, g, scene.layout.cones, **numbers, check=False)
+            coefficients |= {"lower": -bounds, "upper": bounds}
+        return ContactProblem(G, g, scene.layout.cones, **coefficients, check=False)
 
     def _refuse_many_bodies(self, name: str) -> None:
-        """Refuse what is made of a dense matrix in scenes that have none."""
+        """Refuse queries that need a dense contact problem in scenes without one."""
         if self.scene.many_bodies is not None:
             raise SimulationError(
-                f"{name} shows scenes with a dense contact problem, and this one has {self.scene.nv // 6} free bodies, "
-                "whose contacts are solved without a matrix. Look at sim.contacts(q), or at a scene of fewer bodies.",
+                f"{name} needs a dense contact problem, but the contacts of this scene with {self.scene.nv // 6} free "
+                "bodies are solved without a matrix. Use sim.contacts(q), or a scene with fewer bodies.",
                 code="not-supported",
             )
 
     def _friction(self, state: State) -> dict[str, Any]:
         """Coefficients (…, slots) of the contacts that the next step solves for."""
-        scene, given = self.scene, self.ground.inputs
-        ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
+        scene, values = self.scene, self.ground.inputs
+        ground = [values.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
             number = contact_candidates(self.plain_scene, state.q, state.v, self.time_step, ground=self.ground.shape)

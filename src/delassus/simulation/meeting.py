@@ -1,11 +1,11 @@
-"""Which shapes of a scene may touch each other, and whose friction counts.
+"""Which shapes of a scene may touch each other, and the friction of their contacts.
 
-Those touch that a user names, and those that the model's file lets touch.
+Pairs of shapes may touch if the user names them or the model's file allows it.
 
-Numbers that the ground is given count for all contacts. Others are those of the model's file, by MuJoCo's rule: of two
-shapes the one with the larger priority decides; of equals, each coefficient is the larger one, and `condim` too. Where
-the file has a plane, it stands for the ground. A pair that the file lists has its own numbers. A contact of condim 1
-has no friction, whatever the ground is given.
+Coefficients of `Ground` apply to all contacts. Others come from the model's file by MuJoCo's rule: of two shapes, the
+one with the larger priority decides; between equal priorities, the larger coefficients and the larger `condim` count. A
+plane of the file stands for the ground. A `<pair>` of the file has its own coefficients. A contact of condim 1 has no
+friction, even if `Ground` has a coefficient.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from delassus.simulation.shapes import colliding, shape_of
 from delassus.step.scene import CONTACTS
 
 MOST_PAIRS: Final = 30_000
-"""Pairs of shapes that may touch in a scene."""
+"""Largest number of pairs of shapes that may touch in a scene."""
 
 _PAIRS: Final = 12
-"""Pairs of two kinds of shapes that are looked at in a state, of one robot."""
+"""Pairs of a class that are examined in a state, for one robot."""
 
 _PAIRS_OF_BODY: Final = 4
-"""Pairs more for each further free body."""
+"""Additional pairs for each further free body."""
 
 _FEW_BODIES: Final = 13
-"""Moving bodies of a quadruped, which touch at 8 points at most."""
+"""Number of moving bodies of a quadruped; robots with no more get 8 contact slots."""
 
 _SOME_BODIES: Final = 20
-"""Moving bodies that touch at 12 points at most."""
+"""Robots with no more moving bodies get 12 contact slots."""
 
 _SLOTS_OF_BODY: Final = 4
-"""Contacts for each free body of a scene."""
+"""Contact slots for each free body of a scene."""
 
 _MOST_SLOTS: Final = 32
-"""Contacts by default: what a step solves for grows with their square."""
+"""Largest default number of contact slots: the cost of a step grows with its square."""
 
 
 class Meeting(NamedTuple):
-    """Pairs of shapes that may touch, as straight-line code and in classes."""
+    """Pairs of shapes that may touch: those in straight-line code, and those in classes."""
 
     collisions: tuple[Collision, ...] = ()
     classes: tuple[PairClass, ...] = ()
@@ -67,8 +67,8 @@ class Meeting(NamedTuple):
 
 
 def meeting_shapes(model: Model, contacts: ContactSelection) -> Meeting:
-    """The pairs of a selection: those of `colliding` and of the model's file, without those of moving bodies if
-    `self_collision` is off."""
+    """The pairs of `colliding` and of the model's file; the latter without pairs of moving bodies if `self_collision`
+    is off."""
     pairs = colliding(model, contacts.colliding, contacts.hull_error)
     for key, pair in _pairs_of_file(model, contacts.self_collision, contacts.hull_error).items():
         pairs.setdefault(key, pair)
@@ -76,10 +76,10 @@ def meeting_shapes(model: Model, contacts: ContactSelection) -> Meeting:
 
 
 def count_slots(model: Model, meeting: Meeting) -> int:
-    """How many contacts a state has by default.
+    """Default number of contact slots.
 
-    A robot that lies on the ground touches it, and itself, with 5 (quadrupeds) to 9 pairs of bodies (humanoids) in all
-    but one of a thousand steps, most of them with one or two points. Without pairs of moving bodies, 8 are enough.
+    In all but one of a thousand steps, a robot that lies on the ground has 5 (quadrupeds) to 9 (humanoids) touching
+    pairs of bodies, most of them with one or two points. Without pairs of moving bodies, 8 slots are enough.
     """
     moving = {g.joint for g in meeting.geometries if g.joint != WORLD}
     slots = CONTACTS if len(moving) <= _FEW_BODIES else 12 if len(moving) <= _SOME_BODIES else 16
@@ -93,12 +93,12 @@ def _count_free(model: Model) -> int:
 def _pairs_of_file(
     model: Model, moving: bool, hull_error: float | None
 ) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
-    """Pairs that the model's file lets touch: of the world with moving bodies, and of `moving` ones with each other.
+    """Pairs that the model's file lets touch: of the world with moving bodies and, if `moving`, of moving bodies.
 
-    One plane is the ground (`ground_plane`). Pairs that are not in the table are told of.
+    Omits the ground (`ground_plane`). Warns of pairs for which there is no contact function.
     """
     shapes: dict[Geometry, Shape] = {}
-    found, absent = {}, Counter[tuple[str, str]]()
+    pairs, absent = {}, Counter[tuple[str, str]]()
     floor = ground_plane(model)
     for one, two in touching_pairs(model):
         if floor in (one, two) or one.shape == two.shape == "plane" or not (moving or WORLD in (one.joint, two.joint)):
@@ -106,35 +106,38 @@ def _pairs_of_file(
         for g in (one, two):
             shapes[g] = shapes.get(g) or shape_of(g, hull_error=hull_error)
         if collisions_of(shapes[one], shapes[two]):
-            found[frozenset((one, two))] = shapes[one], shapes[two]
+            pairs[frozenset((one, two))] = shapes[one], shapes[two]
         else:
             first, second = sorted((one.shape, two.shape))
             absent[first, second] += 1
-        if len(found) > MOST_PAIRS:
+        if len(pairs) > MOST_PAIRS:
             raise SimulationError(
-                f"the model has {len(model.geometries)} shapes, and lets more than {MOST_PAIRS} pairs of them touch. "
-                "Give self_collision=False, and name the pairs that matter by colliding=; or exclude pairs in the "
-                "model's file.",
+                f"more than {MOST_PAIRS} pairs of the model's {len(model.geometries)} shapes may touch; there must be "
+                f"at most {MOST_PAIRS}. Pass self_collision=False and name the pairs that matter in colliding=, or "
+                "exclude pairs in the model's file.",
                 code="out-of-range",
             )
     if absent:
-        warn(_sentence(absent.items()))
-    return found
+        warn(_describe_absent(absent.items()))
+    return pairs
 
 
-def _sentence(absent: Iterable[tuple[tuple[str, str], int]]) -> str:
-    kinds = ", ".join(f"{one} with {two} ({count})" for (one, two), count in absent)
-    return f"pairs of shapes pass through each other that the model lets touch: {kinds}. Cover one of them with balls."
+def _describe_absent(absent: Iterable[tuple[tuple[str, str], int]]) -> str:
+    types = ", ".join(f"{one} with {two} ({count})" for (one, two), count in absent)
+    return (
+        f"the model lets these pairs of shapes touch, but they are not supported and pass through each other: {types}. "
+        "Replace one shape of each pair by spheres."
+    )
 
 
 # --- friction ---------------------------------------------------------------------------------------------------------
 
 Own = tuple[float | None, float | None, float | None]
-"""Sliding, torsional [m] and rolling [m] friction of a candidate; None where the ground's counts."""
+"""Sliding, torsional [m] and rolling [m] friction of a candidate; None for that of the ground."""
 
 
 class Friction(NamedTuple):
-    """The number of rows of contacts, and what candidates have of their own; empty if nothing."""
+    """The number of rows of a contact, and the coefficients of all candidates; empty if all are those of the ground."""
 
     rows: int
     own: tuple[Own, ...]
@@ -149,30 +152,30 @@ def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], meeting
     pairs += [(one.points, (a.geometry, b.geometry)) for one in meeting.classes for a, b in one.pairs]
     listed = {frozenset((p.first, p.second)): _pair_coefficients(p) for p in model.contact_rules.pairs}
     own: list[Own] = []
-    for count, met in pairs:
-        said = listed.get(frozenset(g.name for g in met)) or combined(*met)
-        own += [_effective_coefficients(ground, said)] * count
-    given = [x is not None and bool(np.any(x)) for x in (ground.friction, ground.torsional, ground.rolling)]
-    acts = [any(given[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
+    for count, geometries in pairs:
+        in_file = listed.get(frozenset(g.name for g in geometries)) or combined(*geometries)
+        own += [_effective_coefficients(ground, in_file)] * count
+    of_ground = [x is not None and bool(np.any(x)) for x in (ground.friction, ground.torsional, ground.rolling)]
+    acts = [any(of_ground[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
     rows = 6 if acts[2] else 4 if acts[1] else 3
     counted = {3: 1, 4: 2, 6: 3}[rows]
     differs = any(x is not None for friction in own for x in friction[:counted])
     return Friction(rows, tuple(own) if differs else ())
 
 
-def _effective_coefficients(ground: Ground, said: FrictionCoefficients | None) -> Own:
-    """What counts of what shapes say."""
-    if said is None:
+def _effective_coefficients(ground: Ground, in_file: FrictionCoefficients | None) -> Own:
+    """The coefficients of a file that the ground does not override."""
+    if in_file is None:
         return None, None, None
-    if said.condim == 1:
+    if in_file.condim == 1:
         return 0.0, 0.0, 0.0
-    given = (ground.friction, ground.torsional, ground.rolling)
-    sliding, torsional, rolling = (own if x is None else None for x, own in zip(given, said[:3], strict=True))
+    of_ground = (ground.friction, ground.torsional, ground.rolling)
+    sliding, torsional, rolling = (c if x is None else None for x, c in zip(of_ground, in_file[:3], strict=True))
     return sliding, torsional, rolling
 
 
 class FrictionCoefficients(NamedTuple):
-    """Coefficients of shapes that touch, zero where they do not count."""
+    """Coefficients of two shapes that touch, zero where `condim` omits them."""
 
     sliding: float
     torsional: float
@@ -181,7 +184,7 @@ class FrictionCoefficients(NamedTuple):
 
 
 def _pair_coefficients(pair: ContactPair) -> FrictionCoefficients:
-    """What a file says of a pair that it lists."""
+    """The coefficients of a `<pair>` of a file."""
     return _coefficients_of_condim(pair.friction, pair.condim)
 
 
@@ -193,10 +196,10 @@ def _coefficients_of_condim(friction: Sequence[float], condim: int) -> FrictionC
 
 
 def combined(*shapes: Geometry) -> FrictionCoefficients | None:
-    """What shapes that touch say of their friction; None if none of them says anything."""
-    said = [g for g in shapes if g.friction]
-    if not said:
+    """The combined coefficients of shapes that touch; None if no shape has any."""
+    rated = [g for g in shapes if g.friction]
+    if not rated:
         return None
-    deciding = [g for g in said if g.priority == max(g.priority for g in said)]
+    deciding = [g for g in rated if g.priority == max(g.priority for g in rated)]
     condim = max(g.condim for g in deciding)
     return _coefficients_of_condim([max(g.friction[k] for g in deciding) for k in range(3)], condim)

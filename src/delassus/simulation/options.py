@@ -28,6 +28,10 @@ LAWS: Final = ("rigid", "mujoco")
 """The laws of contact of a simulation."""
 
 
+_RECORDS: Final = {"states": 1, "replay": 100}
+"""What a run keeps, and of how many states one by default."""
+
+
 @dataclass(frozen=True, eq=False)
 class ContactSelection(Options):
     """What may touch, and how many rows a state has.
@@ -75,6 +79,32 @@ class ContactSelection(Options):
         object.__setattr__(self, "tracked", tracked)
         if self.hull_error is not None:
             object.__setattr__(self, "hull_error", positive_number("hull_error [m]", self.hull_error))
+
+
+@dataclass(frozen=True, eq=False)
+class Recording(Options):
+    """What the log of a run keeps.
+
+    Attributes:
+        record: "states", or "replay" for controls, pushes and resets of all periods besides, with which
+            `log.explain(item)` makes any item again, to the bit.
+        every: Of so many states one is kept, the first and the last among them; None for all, or with "replay" for one
+            of a hundred.
+    """
+
+    main: ClassVar[str] = "record"
+    record: str = "states"
+    every: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("record", self.record, _RECORDS)
+        if self.every is not None:
+            object.__setattr__(self, "every", check_integer("every", self.every))
+
+    @property
+    def interval(self) -> int:
+        """Of so many states one is kept."""
+        return _RECORDS[self.record] if self.every is None else self.every
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,14 @@
-"""A simulation on its way: the arrays of the present state, and what takes them one control period further.
+"""`Runner`: the arrays of the current state of a run, and the calls that advance them by a control period.
 
-One item runs on arrays that are bound to the kernel once and change in place, which takes a call of NumPy's machinery,
-several times the kernel's own time, out of every step; and in stretches of many periods, where nobody is asked in
-between. Small batches are bound for their first attempt (`bound.small_batch`); others go through the kernel's call,
-which uses threads.
+- One environment: its arrays are bound to the kernel once and change in place. This avoids the overhead of a NumPy
+  call, several times the kernel's own time. If no Python function is called between periods, many periods are made in
+  one call (`stretch`).
+- Small batches are bound for their first attempt (`bound.small_batch`).
+- Larger batches call the kernel, which uses threads.
 
-Every period is first solved with the reduced contact set and few iterations. Items for which this is not enough keep
-their state, and are collected for a second call with more iterations, or for one with the full contact set. What an
-item does never depends on the others.
+Every period is first solved with the reduced contact set and few iterations. Environments for which this is not enough
+are rolled back, and collected for a second call with more iterations or with the full contact set. The result of an
+environment never depends on the others.
 """
 
 from __future__ import annotations
@@ -42,38 +43,40 @@ NEEDS_ITERATIONS: Final = float(Mark.NEEDS_ITERATIONS)
 NEEDS_FULL_SET: Final = float(Mark.NEEDS_FULL_SET)
 
 _NEW: Final = -1.0
-"""The flag of items before the first attempt."""
+"""The flag of environments before the first attempt."""
 
 _QUICKLY_BY_TREE: Final = 6.0
-"""Iterations inside the articulated-body recursion after which an item is left to a second call. A standing G1 takes
-three, and the slowest of eight four to five; after four a fifth of all items would be left, after six a twelfth."""
+"""Iterations inside the articulated-body recursion before an environment is left to a second call. A standing G1 takes
+three, and the slowest of eight takes four to five. After four, a fifth of all environments would be left; after six, a
+twelfth."""
 
 _MANY: Final = 0.05
-"""The fraction of items from which on it pays to send those that need it straight to the full contact set."""
+"""Fraction of environments that need the full contact set above which it pays to solve them with it at once."""
 
 
 _VECTORS: Final = frozenset({"q", "v", "rows", "places", "control", "normal", PARAMETERS})
-"""Inputs of the kernel that have one axis for one item."""
+"""Inputs of the kernel that are vectors for one environment."""
 
 _SECTIONS: Final = ("impulse", "contact", "activation", "tally")
-"""Parts of a state that arrays of rows and contacts are made of."""
+"""Parts of a state that the arrays of rows and contacts consist of."""
 
 _LONG: Final = 200
-"""Control periods from which on all kernels of a run are compiled before the first of them."""
+"""Runs of at least so many control periods compile all their kernels before the first period."""
 
 _SEVERAL: Final = 16
-"""Items from which on one of them will need another kernel than the first."""
+"""Batches of at least so many environments compile all kernels at once: one of them will need another than the
+first."""
 
 
 class Runner:
-    """The present state of a run, by the names of `State`; bound arrays change with every step.
+    """The current state of a run, by the names of `State`; bound arrays change with every step.
 
     Attributes:
-        made: How many control periods the run has made.
-        log_time: The time [s] of all items; where theirs differ, that since the run's beginning.
-        consistent: Whether arrays, time and count are those of one state: Ctrl-C may come in the middle of a step.
-        given: The controls of the last period, in a tuple; none if they are compiled into the step.
-        pushed: The push of the last period; None without.
+        made: Number of control periods of the run so far.
+        log_time: The common time [s] of all environments; where their times differ, the time since the run began.
+        consistent: Whether arrays, time and count belong to one state. Ctrl-C may come in the middle of a step.
+        given: The controls of the last period, as a tuple; empty if they are compiled into the step.
+        pushed: The push of the last period, or None.
     """
 
     def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True, pushes: Any = None) -> None:
@@ -82,7 +85,7 @@ class Runner:
         times = np.ravel(state.time)
         self.log_time = float(times[0]) if times.size and (times == times[0]).all() else 0.0
         self.q, self.v = state.q, state.v
-        self._rows, self._places = some(state.rows), some(state.contact)
+        self._rows, self._places = pad_empty(state.rows), pad_empty(state.contact)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         same = plain and not sim.nparameters and "heights" not in sim.ground.inputs
@@ -99,12 +102,12 @@ class Runner:
 
     @property
     def moving(self) -> tuple[Any, ...]:
-        """The arrays that change."""
+        """The arrays that a period changes: q, v, rows and candidates of the contact slots."""
         return self.q, self.v, self._rows, self._places
 
     @property
     def bound(self) -> bool:
-        """Whether arrays of one item are bound to the kernel."""
+        """Whether the arrays are bound to the kernel, as those of one environment."""
         return self._tick is not None
 
     @property
@@ -129,18 +132,18 @@ class Runner:
         return self._places[..., : self._sizes[1]]
 
     @property
-    def own_control(self) -> Any:
-        """(nu,) the controls of the next period, in the arrays of one item that is bound."""
-        return self._own
+    def bound_control(self) -> Any:
+        """(nu,) controls of the next period, in the bound arrays of one environment."""
+        return self._bound_control
 
     def step(self, k: int) -> None:
         """Make the k-th control period."""
-        q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may write to theirs
+        q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may modify these
         time = self.time.copy() if self.control.asks and np.ndim(self.time) else self.time
         self.given = given = self.control.at(k, time, q, v)
         if self._tick is not None:
             if given:
-                self._own[:] = given[0]
+                self._bound_control[:] = given[0]
             self.advance()
             return
         if self._pushes is not None:
@@ -149,7 +152,7 @@ class Runner:
         self._count_period()
 
     def advance(self) -> None:
-        """One period of the bound arrays."""
+        """Advance the bound arrays by one period."""
         self._clock.fill(self.time)
         self.consistent = False
         if self._tick is not None:
@@ -159,13 +162,13 @@ class Runner:
         self._count_period()
 
     def _push(self) -> None:
-        """Change the velocity by the kick of the period, and keep its wrenches."""
+        """Add the kick of the period to the velocity, and keep its wrenches for the kernel."""
         push = push_at(self._pushes, *(np.array(x)[()] for x in (self.time, self.q, self.v)))
         frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
         self._pushed, self.pushed = frames, RecordedPush(frames, self._wrench, kick)
         if kick is not None:
             self.v, self.status = kicked(self.v, self.status, kick)
-            if isinstance(self._pushes, Push):  # that of a run has its kick once
+            if isinstance(self._pushes, Push):  # the kick of a constant push acts once
                 self._pushes = replace(self._pushes, kick=None)
 
     def _count_period(self) -> None:
@@ -173,7 +176,7 @@ class Runner:
         self.consistent = True
 
     def compile(self) -> None:
-        """Compile all kernels that periods may need, so that none of them waits for a compiler."""
+        """Compile all kernels that periods may need, so that no period waits for a compiler."""
         names, several = self.packed(MAX_ITERATIONS)[0], self.q.size > self.q.shape[-1]
         wrench: tuple[str, ...] = ()
         if isinstance(self._pushes, Push) and self._pushes.wrench:
@@ -182,30 +185,30 @@ class Runner:
         if key in self.sim.compiled:
             return
         sim = self.sim
-        # That of Newton's method for many bodies takes as long as all others, and most scenes never need it.
+        # Newton's method for many bodies takes as long to compile as all others, and most scenes never need it.
         rescue = () if sim.scene.many_bodies is not None else (sim.fallback(sim.scene),)
         scenes = {id(x): x for x in (sim.reduced_scene, sim.scene, *rescue)}
-        for scene in scenes.values():  # by identity: to compare large scenes takes longer than to step them
-            used = self.sim.pushed_scene(scene, wrench)
+        for scene in scenes.values():  # by identity: comparing large scenes takes longer than stepping them
+            used = self.sim.with_wrenches(scene, wrench)
             inputs = self.control.kernel.optional_inputs(used, names)
             self.control.kernel.warm_up(used, batch=several, inputs=inputs)
         self.sim.compiled[key] = self.control.kernel
 
     def compile_ahead(self, periods: int) -> None:
-        """Compile all kernels if a run is long, or has several items."""
+        """Compile all kernels if a run is long or has many environments."""
         if periods >= _LONG or self.q.size >= _SEVERAL * self.q.shape[-1]:
             self.compile()
 
     @cached_property
     def _rescues(self) -> tuple[tuple[float, Scene], ...]:
-        """With which scene an item is solved again that has a flag, one after the other."""
+        """Flags of a first attempt, and the scene with which an environment with this flag is solved again."""
         reduced, full = self.sim.reduced_scene, self.sim.scene
         if reduced.fallback is None:
             return ((NEEDS_FULL_SET, full),)
         return (NEEDS_FULL_SET, full), (NEEDS_ITERATIONS, self.sim.fallback(full))
 
     def _look_again(self) -> None:
-        """Handle flags: a step that needs the full contact set, or an item that ends here."""
+        """Handle flags: solve again with more iterations or the full contact set, or freeze the environment."""
         for flag, scene in self._rescues:
             if self.status.item() == flag:
                 tick = self._bound_rescues.get(id(scene))
@@ -217,21 +220,21 @@ class Runner:
             self.alive[...] = 0.0
 
     def go_on(self, state: State) -> None:
-        """Go on from another state of the same items; how many periods the run has made stays."""
-        new = (state.q, state.v, some(state.rows), some(state.contact))
+        """Continue from another state of the same environments; the number of periods of the run is kept."""
+        new = (state.q, state.v, pad_empty(state.rows), pad_empty(state.contact))
         if self._tick is None:
             self.q, self.v, self._rows, self._places = map(np.array, new)
             self.residual, self.status = state.residual, state.status
         else:
-            for own, x in zip(self.moving, new, strict=True):
-                own[...] = x
+            for array, x in zip(self.moving, new, strict=True):
+                array[...] = x
             self.residual[...], self.status[...] = state.residual, state.status
             self.alive.fill(float(is_alive(state.status)))
         self.time = state.time
         self._first = replace(state, count=state.count - self.made)
 
     def takes(self, state: Any, control: Any) -> bool:
-        """Whether a state and controls can be copied as they are: those of as many items, in arrays of their own."""
+        """Whether a state and controls can be copied without checks: same batch, plain arrays of doubles."""
         return (
             type(state) is State
             and type(control) is np.ndarray
@@ -243,9 +246,9 @@ class Runner:
         )
 
     def once(self, state: State, control: Any) -> State:
-        """The state after one control period; the runner is bound, and its controls are not asked."""
+        """The state after one control period with this control, instead of that of the runner."""
         if self._tick is None:
-            self.q, self.v, self._rows, self._places = state.q, state.v, some(state.rows), some(state.contact)
+            self.q, self.v, self._rows, self._places = state.q, state.v, pad_empty(state.rows), pad_empty(state.contact)
             self.time, self.status, self._first, self.made = state.time, state.status, state, 0
             self._call((control,))
             self._count_period()
@@ -255,17 +258,17 @@ class Runner:
             getattr(self, name)[:] = getattr(state, name)
         self.time, self._first, self.made = state.time, state, 0
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
-        self._own[:] = control
+        self._bound_control[:] = control
         self.advance()
         return self.state()
 
     def state(self) -> State:
-        """The present state, with arrays of its own."""
+        """A copy of the current state."""
         q, v, rows, places = (x.copy() for x in self.moving)
         return self._state_of(q, v, rows, places, self.residual.copy())
 
     def _state_of(self, q: Any, v: Any, rows: Any, places: Any, residual: Any) -> State:
-        """The present state in some arrays."""
+        """The current state, in these arrays."""
         m, slots, na, tallies = self._sizes
         first = self._first
         return State.unchecked(
@@ -285,10 +288,10 @@ class Runner:
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        lying, before = self._needs_full_set(), None
-        if lying is not None:
-            numbers = np.zeros(lying.shape)
-            before = (*self.moving, numbers, numbers, np.where(lying, NEEDS_FULL_SET, _NEW))
+        needs_full_set, before = self._needs_full_set(), None
+        if needs_full_set is not None:
+            zeros = np.zeros(needs_full_set.shape)
+            before = (*self.moving, zeros, zeros, np.where(needs_full_set, NEEDS_FULL_SET, _NEW))
         elif self.small:
             if self._small is None:
                 _, scene, most = self._schedule[0]
@@ -297,19 +300,19 @@ class Runner:
                 controls = self.sim.nu if self.control.takes else None
                 self._small = SmallBatch(self.control.kernel, scene, self.moving, controls, inputs)
             before = self._small.solve(self.moving, self.time, is_alive(self.status), given)
-        found = before
-        if found is None or _needs_more(found[-1]):
+        results = before
+        if results is None or _needs_more(results[-1]):
             attempts = [
                 Attempt(partial(self._solve, used, most), has_flag(flag)) for flag, used, most in self._schedule
             ]
-            found = retry(attempts, self._batch(given), results=before)
+            results = retry(attempts, self._batch(given), results=before)
         self.consistent = False
-        self.q, self.v, self._rows, self._places, self.residual, _, mark = found
+        self.q, self.v, self._rows, self._places, self.residual, _, mark = results
         self.status = mark.astype(np.int64)
 
     @cached_property
     def _schedule(self) -> tuple[tuple[float, Scene, float], ...]:
-        """The attempts at a period: the mark of items that need it, the scene, and how many iterations are made."""
+        """The attempts at a period: the flag of environments that need it, the scene, and the number of iterations."""
         reduced, full = self.sim.reduced_scene, self.sim.scene
         if reduced.method != ARTICULATED:
             return (
@@ -318,8 +321,9 @@ class Runner:
                 (NEEDS_ITERATIONS, self.sim.fallback(reduced), MAX_ITERATIONS),
                 (NEEDS_FULL_SET, full, MAX_ITERATIONS),
             )
-        # What it leaves unsolved is little: one kernel by the matrix, of the full set, serves all of it. Items of the
-        # reduced set go there at once: inside the recursion, the full set solved next to none of them.
+        # The recursion leaves few environments unsolved: one kernel with the Delassus matrix of the full set serves
+        # them all. Those of the reduced set go there at once, because the recursion with the full set solved almost
+        # none of them.
         rescue = (NEEDS_ITERATIONS, self.sim.fallback(full), MAX_ITERATIONS)
         return (
             (_NEW, reduced, _QUICKLY_BY_TREE),
@@ -331,19 +335,19 @@ class Runner:
         )
 
     def _needs_full_set(self) -> NDArray[np.bool_] | None:
-        """Items that need the full contact set, such as robots that lie on their backs; None if they are few."""
+        """(…) whether environments need the full contact set, such as robots on their backs; None if these are few."""
         if self._standing is None:
             return None
         scene, slots, limits = self._standing
         if (self._places == slots).all() and self._rows[..., limits].max(initial=0.0) <= 0.0:
             return None
-        lying: Any = has_impulse_outside(scene, self._rows, self._places)
-        return lying if np.mean(lying) > _MANY else None
+        needs_full_set: Any = has_impulse_outside(scene, self._rows, self._places)
+        return needs_full_set if np.mean(needs_full_set) > _MANY else None
 
     @cached_property
     def _standing(self) -> tuple[Scene, Any, Any] | None:
-        """The scene with the reduced contact set, the candidates of its slots, and the full set's rows of joint limits;
-        None if there is nothing that it leaves out."""
+        """The scene with the reduced contact set, the candidates of its slots, and the rows of joint limits of the full
+        set; None if the reduced set omits nothing."""
         scene = self.sim.reduced_scene
         if scene.reduced is None or not scene.full_slots:
             return None
@@ -351,11 +355,11 @@ class Runner:
         return scene, np.array(scene.slot_candidates), slice(first, first + len(scene.full.limit_rows))
 
     def _batch(self, control: tuple[Any, ...]) -> Batch:
-        """The inputs of the kernel that differ from item to item."""
+        """The inputs of the kernel that may differ between environments."""
         moving = dict(zip(("q", "v", "rows", "places"), self.moving, strict=True))
         inputs = {**moving, "time": self.time, "alive": is_alive(self.status), **self.sim.ground.inputs}
         if control:
-            inputs["control"] = some(control[0])
+            inputs["control"] = pad_empty(control[0])
         if self._wrench is not None:
             inputs["wrench"] = self._wrench
         if self.sim.nparameters:
@@ -365,7 +369,8 @@ class Runner:
     def _solve(
         self, scene: Scene, iterations: float, inputs: dict[str, Any], previous: Results | None
     ) -> tuple[Any, ...]:
-        """One period of all items or of some; one of several is computed twice, by the code for batches."""
+        """One period of all environments or a selection. A single one of a batch is computed twice, so that the code
+        for batches is used."""
         if inputs["q"].shape[:-1] == (1,) and self.q.size > self.q.shape[-1]:
             doubled = {name: self._doubled(name, x) for name, x in inputs.items()}
             return tuple(x[:1] for x in self._solve(scene, iterations, doubled, previous))
@@ -376,32 +381,33 @@ class Runner:
             [inputs.pop(name) for name in ("control",) if name in inputs],
         )
         structured = {**structures(inputs), "limits": SolverLimits(self.sim.tolerance, iterations)}
-        found: tuple[Any, ...] = self.control.kernel(
-            self.sim.pushed_scene(scene, self._pushed), *moving, time, alive, *control, self.sim.time_step, **structured
+        scene = self.sim.with_wrenches(scene, self._pushed)
+        results: tuple[Any, ...] = self.control.kernel(
+            scene, *moving, time, alive, *control, self.sim.time_step, **structured
         )
-        return found
+        return results
 
     def _doubled(self, name: str, x: Any) -> Any:
-        """An input of one item twice; one that is the same for all items stays."""
+        """An input of one environment, repeated; inputs that all environments share are unchanged."""
         return np.repeat(x, 2, axis=0) if np.ndim(x) > self._cores(name, x) else x
 
     @staticmethod
     def _cores(name: str, x: Any) -> int:
-        """How many axes an input of the kernel has for one item."""
+        """Number of axes that an input of the kernel has for one environment."""
         return np.ndim(x) if name == "heights" else 2 if name == "wrench" else int(name in _VECTORS)
 
     def _alone(self) -> Callable[[], None]:
-        """The arrays of one item, and what takes them through a period."""
+        """Allocate the arrays of one environment, and bind the function that advances them by a period."""
         self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
         self._clock, self.alive = np.array(self.time), np.array(float(is_alive(self.status)))
         self._given, self._step = np.zeros(self.sim.scene.control_size), np.array(self.sim.time_step)
-        self._own = self._given[: self.sim.nu]
+        self._bound_control = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
         most = LONGER if self.sim.reduced_scene.fallback else MAX_ITERATIONS
         return self._bound(self.sim.reduced_scene, most)
 
-    def _bound(self, scene: Scene, patience: float) -> Callable[[], None]:
-        moving, (names, numbers) = self.moving, self.packed(patience)
+    def _bound(self, scene: Scene, max_iterations: float) -> Callable[[], None]:
+        moving, (names, shared) = self.moving, self.packed(max_iterations)
         control = (self._given,) if self.control.takes else ()
         return self.control.kernel.bind(
             scene,
@@ -410,7 +416,7 @@ class Runner:
             self.alive,
             *control,
             self._step,
-            *numbers,
+            *shared,
             *moving,
             self.residual,
             self._count,
@@ -418,29 +424,29 @@ class Runner:
             inputs=names,
         )
 
-    def packed(self, patience: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    def packed(self, max_iterations: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         """The optional inputs of the kernel: their names, and the arrays to be bound."""
-        given = {**structures(self.sim.ground.inputs), "limits": SolverLimits(self.sim.tolerance, patience)}
+        inputs = {**structures(self.sim.ground.inputs), "limits": SolverLimits(self.sim.tolerance, max_iterations)}
         if self.sim.nparameters:
-            given[PARAMETERS] = self._first.parameters
-        names, numbers = self.control.kernel.pack(self.sim.scene, **given)
-        return names, tuple(np.array(x) for x in numbers)
+            inputs[PARAMETERS] = self._first.parameters
+        names, arrays = self.control.kernel.pack(self.sim.scene, **inputs)
+        return names, tuple(np.array(x) for x in arrays)
 
 
 def _needs_more(marks: Any) -> bool:
-    """Whether an item (…) has a mark that asks for another attempt."""
+    """Whether an environment has a flag that asks for another attempt."""
     return bool((marks != 0.0).any()) and bool(
         ((marks == _NEW) | (marks == NEEDS_ITERATIONS) | (marks == NEEDS_FULL_SET)).any()
     )
 
 
-def some(x: Any) -> Any:
-    """An array (…, n), with one element that means nothing if n is 0."""
+def pad_empty(x: Any) -> Any:
+    """An array (…, n) unchanged, or zeros (…, 1) if n is 0: kernels take no empty arrays."""
     return np.zeros((*np.shape(x)[:-1], 1)) if np.shape(x)[-1] == 0 else x
 
 
 def report_progress(progress: Callable[[int, State], Any], k: int, runner: Runner) -> tuple[State, Any]:
-    """Call a function of the user after a period: the state, and what the function gives."""
+    """Call the user's `progress` after a period; return the state and the result of the call."""
     state = runner.state()
     try:
         return state, progress(k, state)

@@ -1,13 +1,13 @@
-"""The world that a model's file describes: its planes and the shapes that are fixed to the world.
+"""The world of a model's file: its planes and the shapes that are fixed to the world.
 
-MJCF describes a world, URDF a robot alone (`Model.describes_world`):
+An MJCF file describes a world, a URDF file only a robot (`Model.describes_world`):
 
-    ground=Ground(…)                        that ground, whatever the file has
-    a plane fixed to the world              the ground is the first level plane, else the first plane
-    no plane, a file that describes a world  no ground: nothing but shapes of the file can be touched
-    no plane, a robot alone                 level ground at height zero
+    ground=Ground(…)               this ground, whatever the file has
+    a plane fixed to the world     the first level plane is the ground, else the first plane
+    no plane, MJCF                 no ground: only shapes of the file can be touched
+    no plane, URDF                 level ground at height zero
 
-Planes have no end, as in MuJoCo: the half-lengths of a file are for drawings.
+Planes are infinite, as in MuJoCo: the half-lengths in a file are for drawing only.
 """
 
 from __future__ import annotations
@@ -25,40 +25,39 @@ from delassus.simulation.ground import Ground
 from delassus.simulation.options import ContactSelection
 
 _LEVEL: Final = 1e-12
-"""Planes whose normal is so near to (0, 0, 1) are level."""
+"""A plane is level if 1 - n_z of its normal n is smaller."""
 
 _SHOWN: Final = 5
 
 
 def static_shapes(model: Model) -> list[Geometry]:
-    """The collision shapes that are fixed to the world, planes among them."""
+    """The collision shapes that are fixed to the world, including planes."""
     return [g for g in model.geometries if g.role == "collision" and g.joint == WORLD]
 
 
 def ground_plane(model: Model) -> Geometry | None:
-    """The plane of a model's file that is its ground: the first level one, else the first one; None without a plane."""
+    """The plane of a model's file that is the ground: the first level plane, else the first plane, else None."""
     planes = [g for g in static_shapes(model) if g.shape == "plane"]
     level = [g for g in planes if g.placement.R[2, 2] >= 1.0 - _LEVEL]
     return next(iter(level or planes), None)
 
 
 def has_floor(model: Model) -> bool:
-    """Whether there is a ground where none is given: a plane of the file, or level ground below a robot alone."""
+    """Whether there is a ground by default: a plane of the file, or the level ground of a URDF."""
     return not model.describes_world or ground_plane(model) is not None
 
 
 def ground_of(model: Model, **options: Any) -> Ground:
-    """The ground of a model's file as a `Ground`, with other `options` of it, such as friction=0.5.
+    """The ground of a model's file, with changed `options` of `Ground`, such as friction=0.5.
 
-    A file without a plane that describes a world has none, which is an error; a robot alone stands on level ground at
-    height zero.
+    A robot from URDF stands on level ground at height zero. An MJCF file without a plane raises an error.
     """
     plane = ground_plane(model)
     if plane is None:
         if model.describes_world:
             raise SimulationError(
-                f"the file of {model.name!r} describes a world without a plane, so there is no ground in it: give "
-                "Ground() for level ground at height 0.",
+                f"the file of {model.name!r} describes a world without a plane, so it has no ground. Pass Ground() for "
+                "level ground at height 0.",
                 code="nothing-to-do",
             )
         return Ground(**options)
@@ -70,7 +69,7 @@ def ground_of(model: Model, **options: Any) -> Ground:
 
 
 def choose_ground(model: Model, ground: Ground | None, contacts: ContactSelection) -> tuple[Ground, ContactSelection]:
-    """The ground of a simulation, and what may touch: nothing touches a ground that is not there."""
+    """The ground of a simulation, and the contact selection; without a ground, `touching` is empty."""
     if ground is not None:
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
         return ground, contacts
@@ -78,8 +77,8 @@ def choose_ground(model: Model, ground: Ground | None, contacts: ContactSelectio
         return ground_of(model), contacts
     if contacts.touching not in ("*", (), []):
         raise SimulationError(
-            f"touching= is {contacts.touching!r}, and the file of {model.name!r} has no floor to touch: give "
-            "ground=Ground(), or leave touching= out.",
+            f"touching= is {contacts.touching!r}, but the file of {model.name!r} has no ground. Pass ground=Ground(), "
+            "or omit touching=.",
             code="conflicting-arguments",
         )
     unchanged = (contacts.touching, contacts.colliding) == ("*", ContactSelection().colliding)
@@ -89,18 +88,18 @@ def choose_ground(model: Model, ground: Ground | None, contacts: ContactSelectio
 
 
 def _warn_of_absent_floor(model: Model) -> None:
-    """Say that robots of a file without a floor fall for ever."""
+    """Warn that free bodies of a file without a ground fall forever."""
     free = [joint.name for joint in model.joints if isinstance(joint.kind, Free)]
     solid = any(g.role == "collision" for g in model.geometries)
     if free and solid and any(model.gravity):
         warn(
-            f"the file of {model.name!r} has no floor, so there is none, and what moves freely falls: {_listed(free)}. "
-            "Give ground=dl.Ground() for level ground at height 0, or load the scene that has a floor."
+            f"the file of {model.name!r} has no plane, so there is no ground and free bodies fall: {_listed(free)}. "
+            "Pass ground=dl.Ground() for level ground at height 0, or load a scene file with a floor."
         )
 
 
 def warn_of_scenery(model: Model, ground_given: bool, touched: frozenset[Geometry]) -> None:
-    """Say which shapes of a model's world robots will pass through."""
+    """Warn of shapes of a model's world through which robots will pass."""
     others = [g for g in static_shapes(model) if g not in touched]
     if not ground_given:
         others = [g for g in others if g is not ground_plane(model)]
@@ -108,13 +107,13 @@ def warn_of_scenery(model: Model, ground_given: bool, touched: frozenset[Geometr
     shapes = [g.name for g in others if g.shape != "plane"]
     if planes:
         warn(
-            f"{len(planes)} planes besides the ground are not touched: {_listed(planes)}. Name what touches them by "
-            f"colliding=, such as colliding=[('*', {planes[0]!r})]."
+            f"nothing can touch {len(planes)} planes other than the ground: {_listed(planes)}. Name the shapes that "
+            f"may touch them in colliding=, such as colliding=[('*', {planes[0]!r})]."
         )
     if shapes:
         warn(
-            f"{len(shapes)} shapes that are fixed to the world are not touched: {_listed(shapes)}. Name what touches "
-            "them by colliding=, or give Ground(heights=…)."
+            f"nothing can touch {len(shapes)} shapes that are fixed to the world: {_listed(shapes)}. Name the shapes "
+            "that may touch them in colliding=, or pass Ground(heights=…)."
         )
 
 

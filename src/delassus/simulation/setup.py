@@ -1,4 +1,4 @@
-"""What a simulation is of: a robot, the ground, the scene that they are compiled into, and the steps of time."""
+"""`Setup`: the robot, ground, compiled scene and time step of a simulation, and the choice of its step method."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.reduced import reduced_scene
 
 PRIMAL: Final = "primal"
-"""The name of Newton's method on velocities, that of MuJoCo's law of contact."""
+"""The name of Newton's method on velocities, which solves MuJoCo's contact law."""
 
 
 MORE_SLOTS: Final = 8
-"""Contacts beyond those of the rigid law: a redundant contact that is left out makes a soft robot softer."""
+"""Contact slots in addition to those of the rigid law: omitting a redundant contact makes a soft robot softer."""
 
 
 def refuse_restitution(ground: Ground) -> None:
     """Refuse coefficients of restitution, which MuJoCo's law does not have."""
     if np.any(ground.restitution):
         raise SimulationError(
-            f'law="mujoco" has no coefficient of restitution, and the ground has {short(repr(ground.restitution))}: '
-            'how contacts bounce is said by solref, such as solref="-10000 -10"; leave restitution out, or choose '
+            f'the ground\'s restitution is {short(repr(ground.restitution))}; it must be 0 under law="mujoco", where '
+            'solref determines how contacts bounce, such as solref="-10000 -10". Omit restitution, or choose '
             'law="rigid".',
             code="conflicting-arguments",
         )
 
 
 def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
-    """The scene with the method of its steps: loops over bodies and contacts where there are many free bodies, else one
-    with so many slots for contacts, unless their number is given."""
+    """The scene with the method of its steps. Scenes of many free bodies use loops over bodies and contacts; others get
+    this number of contact slots, unless `max_contacts` is set."""
     if method == SWEEPS and not scene.is_soft:
         reason = reason_against_loops(scene)
         if reason is not None:
             raise SimulationError(
-                f'the method "{SWEEPS}" does not solve this scene: {reason}. Leave it out, or choose "auto".',
+                f'the method "{SWEEPS}" cannot solve this scene: {reason}. Omit method=, or choose "auto".',
                 code="not-supported",
             )
         return with_loops(scene)
     if scene.is_soft:
         if method not in ("auto", PRIMAL):
             raise SimulationError(
-                f'the method {method!r} does not solve law="mujoco": leave it out, or choose "auto" or "{PRIMAL}".',
+                f'the method {method!r} cannot solve law="mujoco": omit method=, or choose "auto" or "{PRIMAL}".',
                 code="not-supported",
             )
         return replace(scene, max_contacts=slots) if scene.max_contacts is None else scene
@@ -68,7 +68,7 @@ def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
 
 
 def step_method(scene: Scene, method: Any) -> str:
-    """The method of a scene for the one that a user has chosen; see `StepSolver`."""
+    """The method of a scene for the user's choice; see `StepSolver`."""
     if method == "dual" or (method == "auto" and not prefers_recursion(scene)):
         return "auto"
     if method == "auto":
@@ -78,7 +78,7 @@ def step_method(scene: Scene, method: Any) -> str:
     reason = reason_against(scene)
     if reason is not None:
         raise SimulationError(
-            f'the method "{ARTICULATED}" does not solve this robot: {reason}. Leave it out, or choose "auto".',
+            f'the method "{ARTICULATED}" cannot solve this robot: {reason}. Omit method=, or choose "auto".',
             code="not-supported",
         )
     return ARTICULATED
@@ -89,10 +89,10 @@ class Setup(Frozen):
 
     Attributes:
         mechanism: The robot and its constraints.
-        ground: What it stands on.
-        time_step: Of one step of time [s].
-        tolerance: Of the contact solve.
-        scene: All that is known when the step is compiled.
+        ground: The ground.
+        time_step: Length of a time step [s].
+        tolerance: Tolerance of the contact solver.
+        scene: Everything that is known when the step is compiled.
     """
 
     mechanism: Mechanism
@@ -103,43 +103,43 @@ class Setup(Frozen):
 
     @cached_property
     def reduced_scene(self) -> Scene:
-        """The scene with the reduced contact set, with which steps are tried first."""
+        """The scene with the reduced contact set, which each step tries first."""
         if self.plain_scene is self.scene:
             return reduced_scene(self.scene)
         return replace(self.scene, reduced=reduced_scene(self.plain_scene).reduced)
 
     @cached_property
     def plain_scene(self) -> Scene:
-        """The scene with the robot's own numbers where parameters stand: what starts are checked with."""
+        """The scene with the nominal values of all parameters, with which starts are checked."""
         scene = self.scene
         return scene.with_parameters(scene.parameters()) if isinstance(scene, ParametricScene) else scene
 
     @cached_property
     def starting_scene(self) -> Scene:
-        """The scene with which starts are moved out of the ground and of each other."""
+        """The scene with which the bodies of a start are moved out of the ground and apart."""
         return between_robots(self.plain_scene)
 
     @property
     def parametric(self) -> ParametricModel | None:
-        """The robot with its parameters; None if it has none."""
+        """The parametric robot; None if the robot has no parameters."""
         part: ParametricModel | None = getattr(self.mechanism, "parametric", None)
         return part
 
     @property
     def nparameters(self) -> int:
-        """The number of parameters that each item has of its own."""
+        """Number of parameters of each environment."""
         return 0 if self.parametric is None else self.parametric.nparameters
 
-    def pushed_scene(self, scene: Scene, frames: tuple[str, ...]) -> Scene:
-        """A scene of this simulation with wrenches on frames."""
+    def with_wrenches(self, scene: Scene, frames: tuple[str, ...]) -> Scene:
+        """A scene of this simulation with external wrenches on frames."""
         return self._variant(scene, pushed=frames) if frames else scene
 
     def fallback(self, scene: Scene) -> Scene:
-        """The scene with the method for steps that its own one has left unsolved."""
+        """The scene with the method for steps that its first method has not solved."""
         return scene if scene.fallback is None else self._variant(scene, method=scene.fallback)
 
     def _variant(self, scene: Scene, **change: Any) -> Scene:
-        """A scene with one field changed; always the same object, by which its kernels are looked up."""
+        """A scene with one field changed; the same object every time, because kernels are cached by identity."""
         key = (id(scene), *change.items())
         if key not in self._variants:
             self._variants[key] = scene, replace(scene, **change)
@@ -147,7 +147,7 @@ class Setup(Frozen):
 
     @cached_property
     def compiled(self) -> dict[tuple[Any, ...], Any]:
-        """Which kernels are compiled for runs, with these, so that their identities stay theirs."""
+        """Kernels that are compiled for runs, by their key. Keeping them alive keeps their identities unique."""
         return {}
 
     @cached_property
@@ -162,20 +162,20 @@ class Setup(Frozen):
 
     @cached_property
     def keyframe(self) -> Keyframe:
-        """Where runs start unless they are told: the first keyframe of the model's file, else its first posture."""
+        """The default start of runs: the first keyframe of the model's file, else its first posture."""
         return first_keyframe(self.model)
 
     @property
     def nu(self) -> int:
-        """The number of controls: of actuators, or of velocities of joints without a free base."""
+        """Number of controls: of actuators or, if there are none, of joint velocities except those of a free base."""
         return self.scene.nu
 
     @property
     def period(self) -> float:
-        """Of the controls [s]."""
+        """Length of a control period [s]."""
         return self.time_step * self.scene.substeps
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """Of each candidate for a contact, the name of its shape."""
+        """The shape name of each contact candidate."""
         return tuple(name for _, _, name in self.scene.candidate_shapes)

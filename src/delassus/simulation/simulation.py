@@ -1,4 +1,4 @@
-"""`Simulation`: robots on the ground, one or thousands, a control period in one kernel."""
+"""`Simulation`: robots on the ground, one or thousands at a time; a control period is one kernel call."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from delassus.common.checks import (
     FINITE,
@@ -23,7 +24,7 @@ from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
-from delassus.errors import expect, short
+from delassus.errors import expect
 from delassus.model.checks import warn_of_omissions
 from delassus.model.model import Model, ParametricModel
 from delassus.model.readers.load import load
@@ -35,7 +36,7 @@ from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
 from delassus.simulation.inspection import Inspection
 from delassus.simulation.meeting import Meeting, count_slots, friction_of, meeting_shapes
-from delassus.simulation.options import ContactSelection, StepSolver
+from delassus.simulation.options import ContactSelection, Recording, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
@@ -66,23 +67,22 @@ if TYPE_CHECKING:
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
 
-_RECORDS: Final = {"states": 1, "replay": 100}
-"""What a run keeps, and of how many states one by default."""
-
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
 )
 
+_RUN_SHORTCUTS: Final = Shortcuts("Simulation.run", "q0 v0 control steps repair progress push", recording=Recording())
+
 
 class Simulation(Inspection):
-    """A robot on the ground, and how it is stepped through time.
+    """A robot, its ground, and the time stepping of both.
 
         sim = dl.Simulation(robot, ground=dl.Ground(friction=0.7), time_step=1e-3)
         log = sim.run(q0, v0, steps=2000)
 
-    Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
-    friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
-    implicit. It cannot be changed: another time step, ground or robot is another simulation.
+    The first step compiles everything into one kernel. Contacts, closed loops, joint limits and joint friction are
+    solved together, to a residual of 1e-8 of the velocities involved. Damping, springs and servos are implicit. A
+    simulation is immutable: create another one for another time step, ground or robot.
 
     >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
     >>> sim.run([1.0], steps=10).q.shape
@@ -101,21 +101,21 @@ class Simulation(Inspection):
         solver: str | StepSolver | None = None,
         **shortcuts: Any,
     ) -> None:
-        """Put a simulation together; nothing is compiled yet.
+        """Create a simulation. Nothing is compiled yet.
 
         Args:
-            robot: A model, whose own constraints close its loops, or a mechanism. One with parameters, such as
-                robot.parametric("mass:trunk", "servo"), has them per item (`start`).
-            ground: What it stands on; None for the planes of the model's file. A file that describes a world without a
-                plane has no ground; a robot alone (URDF) stands on `Ground()`, level and at height zero.
-            time_step: Of one step of time [s].
-            substeps: Steps of time in a control period.
-            actuators: What the controls drive; by default those of the model. Without any, controls are torques of all
-                velocities of joints, a free base left out.
-            contacts: A `ContactSelection`: what may touch, and how many rows a state has.
+            robot: A model, whose own constraints close its loops, or a mechanism. The parameters of a robot such as
+                robot.parametric("mass:trunk", "servo") may differ between environments; see `start`.
+            ground: The ground; None for the ground of the model's file. An MJCF file without a plane has no ground. A
+                URDF describes only a robot, which stands on `Ground()`, level and at height zero.
+            time_step: Length of a time step [s].
+            substeps: Number of time steps in a control period.
+            actuators: The actuators that the controls drive; by default those of the model. If there are none, controls
+                are forces on all joints except a free base.
+            contacts: A `ContactSelection`: which shapes may touch, and how many contacts a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
             **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error,
-                tracked (contacts); method, tolerance, law (solver): law="mujoco" is MuJoCo's law of contact.
+                tracked (contacts); method, tolerance, law (solver): law="mujoco" selects MuJoCo's contact law.
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
@@ -123,7 +123,7 @@ class Simulation(Inspection):
         expect("the robot", robot, Mechanism, 'load("quadruped")')
         if not robot.nv:
             raise SimulationError(
-                f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.",
+                f"the robot {robot.model.name!r} has no movable joint, so there is nothing to simulate.",
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
@@ -136,7 +136,8 @@ class Simulation(Inspection):
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
-                f"actuators is {actuators!r}; they are several, such as position_servos(model, 40.0, 1.0).",
+                f"actuators is {actuators!r}; it must be a sequence of actuators, such as position_servos(model, 40.0, "
+                "1.0).",
                 code="wrong-type",
             )
         chosen = tuple(model.actuators if actuators is None else actuators)
@@ -175,11 +176,11 @@ class Simulation(Inspection):
 
     @classmethod
     def from_file(cls, source: Any, **options: Any) -> Simulation:
-        """The simulation that a file describes: its time step, actuators and ground, its first keyframe as the start.
+        """Create the simulation that a file describes: time step, actuators, ground, and the first keyframe as start.
 
             log = dl.Simulation.from_file("scene.xml").run(steps=1000)
 
-        `options` are those of `Simulation`, in place of the file's.
+        `options` are those of `Simulation`; they replace values of the file.
         """
         model = load(source)
         options = {"time_step": model.time_step} | options if model.time_step else options
@@ -195,7 +196,7 @@ class Simulation(Inspection):
 
     @property
     def hull_error(self) -> float:
-        """The largest Hausdorff distance [m] of a hull that may touch to that of all vertices of its mesh."""
+        """The largest Hausdorff distance [m] between a simplified hull and the full hull of its mesh."""
         scene = self.scene
         pairs = [(c.shape, c.other) for c in scene.collisions] + [p for c in scene.pair_classes for p in c.pairs]
         shapes = [*scene.shapes, *(shape for pair in pairs for shape in pair)]
@@ -206,26 +207,26 @@ class Simulation(Inspection):
     def start(
         self,
         q0: Any = None,
-        v0: Any = None,
+        v0: ArrayLike | None = None,
         *,
         time: float | None = None,
         seed: int = 0,
         repair: bool = True,
-        activation: Any = None,
-        parameters: Any = None,
+        activation: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
     ) -> State:
-        """The state of one item or a batch to begin with.
+        """Create the initial state of one environment or a batch.
 
         Args:
-            q0: (…, nq) configurations [rad, m]; quaternions are normalised. None for `keyframe`, all of it.
-            v0: (…, nv) velocities [rad/s, m/s], by default none.
-            time: [s], at which constraints that move in time are met; by default zero.
-            seed: Of random numbers.
-            repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
-                others as far as their joints can move; else both are refused.
-            activation: (…, na) of the actuators that have a state, by default zero.
-            parameters: (…, nparameters) of a robot that has some, as `robot.pack` gives them; by default its own
-                numbers. An item whose parameters no robot can have is frozen.
+            q0: (…, nq) configurations [rad, m]; quaternions are normalized. None for all values of `keyframe`.
+            v0: (…, nv) velocities [rad/s, m/s], by default zero.
+            time: Initial time [s], by default zero. Constraints that depend on time are met at this time.
+            seed: Seed of the random numbers.
+            repair: If true, close open loops and move robots out of the ground: lift those with a free base, and move
+                the others as far as their joints allow. If false, refuse such starts.
+            activation: (…, na) activations of the actuators that have a state, by default zero.
+            parameters: (…, nparameters) of a parametric robot, as `robot.pack` builds them; by default its nominal
+                values. Impossible values, such as a negative mass, freeze their environment.
         """
         scene = self.scene
         if q0 is None:
@@ -252,14 +253,15 @@ class Simulation(Inspection):
         return State(**parts, activation=activation, seed=check_integer("seed", seed, 0), parameters=p.copy())
 
     def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> dict[str, Any]:
-        """Parts of the first state of items on a ground, frozen unless it is `usable` (…); arrays have the axes of the
-        items."""
+        """Parts of the initial state of environments on a ground, frozen unless `usable` (…). All arrays have the batch
+        axes."""
         scene, batch = self.scene, q.shape[:-1]
         with np.errstate(invalid="ignore"):
-            unit = normalize(self.model, q)  # a quaternion of zeros is none
+            unit = normalize(self.model, q)  # a quaternion of zeros becomes NaN
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1) & usable
         q1, v1 = unit, v
-        # What is no configuration is frozen as it is: another item stands in for it. A soft law repairs itself.
+        # Frozen environments keep what they were given; a valid configuration stands in for them in the repair. Soft
+        # contacts need no repair.
         if finite.any() and not scene.is_soft:
             safe = np.where(finite[..., None], unit, unit[finite][0])
             q1, v1 = repaired(
@@ -286,37 +288,37 @@ class Simulation(Inspection):
     def reset(
         self,
         state: State,
-        items: Any,
-        q: Any,
-        v: Any = None,
+        items: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
         *,
         time: float = 0.0,
         repair: bool = True,
-        activation: Any = None,
-        parameters: Any = None,
+        activation: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
     ) -> State:
-        """A state in which some items start again; the others, and all streams of random numbers, go on.
+        """Restart selected environments. The others, and all streams of random numbers, continue.
 
-        Items that were frozen are so no longer, and their impulses are zero.
+        Resetting clears the impulses and unfreezes frozen environments.
 
         Args:
-            state: Of a batch, or of one item.
-            items: A mask (…), or numbers of items.
-            q: (nq,) for all of them, (n, nq) for n items, or (…, nq) for the whole batch [rad, m].
-            v: (nv,), (n, nv) or (…, nv) [rad/s, m/s], by default none.
-            time: Of these items [s].
+            state: A state of one environment or a batch.
+            items: A mask (…), or indices of environments.
+            q: (nq,) for all of them, (n, nq) for n environments, or (…, nq) for the whole batch [rad, m].
+            v: (nv,), (n, nv) or (…, nv) [rad/s, m/s], by default zero.
+            time: The new time of these environments [s].
             repair: As for `start`.
             activation: (na,), (n, na) or (…, na), by default zero.
-            parameters: (nparameters,), (n, nparameters) or (…, nparameters), by default those that the items had.
+            parameters: (nparameters,), (n, nparameters) or (…, nparameters), by default unchanged.
         """
         self.check(state)
         scene, batch, repair = self.scene, state.batch, boolean("repair", repair)
         numbers, time = item_numbers(items, batch), number_in_range("time", time, FINITE)
-        given = {"q": reject_moment(q), "v": np.zeros(scene.nv) if v is None else v}
-        given["activation"] = np.zeros(scene.na) if activation is None else activation
-        given["parameters"] = state.parameters if parameters is None else parameter_array(self.parametric, parameters)
+        inputs = {"q": reject_moment(q), "v": np.zeros(scene.nv) if v is None else v}
+        inputs["activation"] = np.zeros(scene.na) if activation is None else activation
+        inputs["parameters"] = state.parameters if parameters is None else parameter_array(self.parametric, parameters)
         sizes = {"q": scene.nq, "v": scene.nv, "activation": scene.na, "parameters": self.nparameters}
-        values = {name: values_of_items(name, x, batch, numbers, sizes[name]) for name, x in given.items()}
+        values = {name: values_of_items(name, x, batch, numbers, sizes[name]) for name, x in inputs.items()}
         if not len(numbers):
             return state
         ground, parts = ground_of_items(self.ground, batch, numbers), state.flat()
@@ -331,54 +333,54 @@ class Simulation(Inspection):
         return State.unchecked(**parts) if batch else State(**parts)
 
     def resume(self, log: Trajectory, k: int, items: tuple[Any, ...] = ()) -> State:
-        """The state at the k-th time of a log, as `log[k]` gives it: `run` goes on from it, to the bit."""
+        """The state at the k-th time of a log, like `log[k]`; `run` continues from it bit for bit."""
         return resume(log, k, items)
 
     def step(self, state: State, control: Any = None, *, push: Push | None = None) -> State:
-        """The state after one control period; `control` (…, nu), or None for none; what a `Push` does besides."""
+        """Advance a state by one control period with a control (…, nu), by default zero, and optionally a `Push`."""
         if push is not None:
             u = self.check(state, control)
             check_push(self, push, state.batch)
             runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)), pushes=push)
             runner.step(0)
             return runner.state()
-        own = self.__dict__.get("_alone")
-        if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
+        cached = self.__dict__.get("_alone")
+        if cached is None or cached[0] != threading.get_ident() or not cached[1].takes(state, control):
             u = self.check(state, control)
             runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
             if state.batch != self.__dict__.get("_prepared"):
                 self.__dict__["_prepared"] = state.batch
                 runner.compile_ahead(1)
-            if runner.alone or runner.small:  # arrays that are bound once serve all steps of this thread
+            if runner.alone or runner.small:  # its bound arrays are reused by later steps of this thread
                 self.__dict__["_alone"] = (threading.get_ident(), runner)
             runner.step(0)
             return runner.state()
-        stepped: State = own[1].once(state, control)
-        return stepped
+        next_state: State = cached[1].once(state, control)
+        return next_state
 
     def compile(self, items: int = 1) -> None:
-        """Compile all that steps of one item, or of several, may need, so that no step waits for a compiler.
+        """Compile all kernels that steps of one or several environments may need, so that no step waits for a compiler.
 
-        Long runs and steps of 16 items or more do so by themselves when they begin; a controller of one robot in real
-        time calls it before.
+        Long runs and steps of 16 environments or more do this when they begin. A real-time controller of one robot
+        should call it before its first step.
         """
         q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (check_integer("items", items), 1))
         state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
         Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: ()), bound=False).compile()
 
     def bind(self, state: State, control: Any = None) -> BoundRobot:
-        """One robot for a control loop in Python: arrays that change in place, with next to no overhead a step.
+        """Bind one robot for a control loop in Python: its arrays change in place, with next to no overhead per step.
 
         Args:
-            state: Of one item, on a ground that is the same for all.
-            control: (nu,) of the first period, by default none.
+            state: A state of one environment.
+            control: (nu,) control of the first period, by default zero.
         """
         u = self.check(state, control)
         runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
         if not runner.bound:
             raise SimulationError(
-                f"the state has the items {state.batch}, or parameters of its own; bind takes one robot, such as "
-                "state[0]. sim.step takes batches.",
+                f"the state has the batch axes {state.batch}, or parameters; bind takes one robot without parameters, "
+                "such as state[0]. sim.step takes batches.",
                 code="wrong-shape",
             )
         return bind_robot(runner, u)
@@ -387,8 +389,8 @@ class Simulation(Inspection):
         return {name: value for name, value in self.__dict__.items() if name not in ("_alone", "_prepared", "compiled")}
 
     def sensors(self, *sensors: str | Sensor) -> Sensors:
-        """Sensors of the robot by name, such as "gyro:trunk", "touch:*_calf_1" or a `Sensor`, in one kernel; without a
-        name, all of the model's file."""
+        """Compile sensors into one kernel: names such as "gyro:trunk" or "touch:*_calf_1", or `Sensor`s; by default all
+        sensors of the model's file."""
         from delassus.simulation.sensors.sensors import Sensors
 
         return Sensors(self, sensors) if sensors else Sensors.of_file(self)
@@ -402,11 +404,11 @@ class Simulation(Inspection):
         control: Any = None,
         steps: int | None = None,
         *,
-        every: int | None = None,
         repair: bool = True,
         progress: Callable[[int, State], State | None] | None = None,
         push: Pushes | None = None,
-        record: str = "states",
+        recording: str | Recording | None = None,
+        **shortcuts: Any,
     ) -> Trajectory:
         """Simulate some control periods and keep what happened.
 
@@ -420,19 +422,18 @@ class Simulation(Inspection):
                 be one for each item; a function control(time, q, v) of the whole batch, times (…); one of these
                 `Delayed`; or a kernel (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
-            every: Of so many states one is kept, the first and the last among them; by default all, or with "replay"
-                one of a hundred.
             repair: As for `start`.
             progress: Called after each period with its number and the state. If it gives a state, such as
                 `sim.reset(state, fallen, home)`, the run goes on from there.
             push: A `Push`, whose wrenches last for the whole run and whose kick comes first; or a function
                 push(time, q, v) of the whole batch that gives that of a period, or None.
-            record: "states", or "replay" for controls, pushes and resets of all periods besides, with which
-                `log.explain(item)` makes any item again, to the bit.
+            recording: A `Recording`: what the log keeps.
+            **shortcuts: record, every (recording): record="replay" keeps controls, pushes and resets of all periods.
 
         Raises:
             RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
         """
+        (kept,) = _RUN_SHORTCUTS.fill(shortcuts, recording=recording)
         if progress is not None and not callable(progress):
             raise SimulationError(
                 f"progress is {progress!r}; it is a function of a period's number and the state.", code="wrong-type"
@@ -448,17 +449,12 @@ class Simulation(Inspection):
         if push is not None and not callable(push):
             check_push(self, push, state.batch)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        if record not in _RECORDS:
-            raise SimulationError(
-                f"record is {short(repr(record))}; it is {' or '.join(map(repr, _RECORDS))}.", code="unknown-option"
-            )
         inputs = None
-        if record == "replay":
+        if kept.record == "replay":
             from delassus.simulation.replays.inputs import InputRecorder
 
             inputs = partial(InputRecorder, given, policy=control if isinstance(control, Kernel) else None)
-        every = check_integer("every", _RECORDS[record] if every is None else every)
-        return record_run(self, state, given, every, progress, push, inputs)
+        return record_run(self, state, given, kept.interval, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
         """An item of a log of this simulation, made again up to the beginning of a control period; see `replay`."""

@@ -1,4 +1,4 @@
-"""States to begin with that cannot be: open loops, robots that stick in the ground, bodies inside of each other."""
+"""Repair of invalid starts: open loops, robots that penetrate the ground, bodies that overlap."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from delassus.step.bodies.kernels import geometry_kernel
 from delassus.step.scene import Scene
 
 _LIFTS = 20
-"""Of a robot out of hills, at most."""
+"""Largest number of lifts of a robot out of a height field."""
 
 _CLEAR = 1e-10
-"""A depth [m] that robots out of hills are left in."""
+"""Depth [m] at which lifting out of a height field ends."""
 
 _STEEP = 0.2
-"""The upward part of a normal below which ground is a wall, out of which robots are moved aside."""
+"""Ground whose normal has a smaller vertical component is a wall: robots are moved sideways out of it."""
 
 
 def first_keyframe(model: Model) -> Keyframe:
-    """Where a simulation starts unless it is told: the first keyframe of the model's file, else its reference
-    configuration "qpos0", else its first posture, else the neutral configuration, at rest."""
+    """The default start of a simulation: the first keyframe of the model's file, else its reference configuration
+    "qpos0", else its first posture, else the neutral configuration, at rest."""
     names = [posture.name for posture in model.postures]
     keys = [name for name in names if name != "qpos0"]
     if names:
@@ -54,9 +54,10 @@ def first_keyframe(model: Model) -> Keyframe:
 def repaired(
     scene: Scene, separate: Scene, ground: Ground, q: Any, v: Any, repair: bool, time: float
 ) -> tuple[Any, Any]:
-    """Configurations and velocities at a time [s], loops closed, robots above the ground; refused unless `repair`.
+    """Configurations and velocities at a time [s] with closed loops and without penetrations. Raises an error instead
+    of changing them if `repair` is false.
 
-    `separate` is `between_robots(scene)`, kept by those who call often.
+    `separate` is `between_robots(scene)`, which callers may cache.
     """
     if scene.mechanism.m:
         q, v = _closed(scene, q, v, repair, time)
@@ -76,23 +77,24 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool, time: float) -> tuple[An
         worst = _worst(error)
         if not repair:
             raise SimulationError(
-                f"a loop is open by {error.max():.3g} m or rad{worst}. Close it with dl.assemble, or give repair=True.",
+                f"a loop is open by {error.max():.3g} m or rad{worst}; it must be at most {OPEN:g}. Close it with "
+                "dl.assemble, or pass repair=True.",
                 code="constraints-violated",
             )
-        found = assemble(scene.mechanism, q, time=time)
-        q = np.where((error > OPEN)[..., None], found.q, q)
+        solution = assemble(scene.mechanism, q, time=time)
+        q = np.where((error > OPEN)[..., None], solution.q, q)
         left = np.abs(constraint_error(scene.mechanism, q, time=time)).max(-1)
         if np.any(left > OPEN):
             raise SimulationError(
-                f"a loop is open by {error.max():.3g} m or rad{worst} and cannot be closed from there; "
-                f"{left.max():.3g} is left. Start from a configuration in which it is closed.",
+                f"a loop is open by {error.max():.3g} m or rad{worst}, and closing it from there leaves "
+                f"{left.max():.3g}. Start from a configuration in which it is closed.",
                 code="constraints-violated",
             )
     return project(scene.mechanism, q, v, time=time)
 
 
 def between_robots(scene: Scene) -> Scene:
-    """The scene without pairs of shapes of one robot: what these do to each other is left to its steps."""
+    """The scene without pairs of shapes of one robot, whose overlaps are left to the steps."""
 
     def apart(pair: tuple[Shape, Shape]) -> bool:
         one, two = (_root(scene, shape.geometry.joint) for shape in pair)
@@ -114,46 +116,50 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
     if not repair:
         was = _deepest(scene, gap) + _worst(depth)
         raise SimulationError(
-            f"{was}. Start from another configuration, or give repair=True.", code="constraints-violated"
+            f"{was}; it must be at most {DEEP:g} m. Start from another configuration, or pass repair=True.",
+            code="constraints-violated",
         )
     lifted, deep = q, depth > DEEP
     for _ in range(_LIFTS):
         lifted = np.where(deep[..., None], _raised(scene, gap, normal, lifted, time), lifted)
         gap, _, normal = geometry_kernel(scene)(scene, lifted, ground=ground.shape)
         if scene.field is None or not np.any(gap[deep] < -_CLEAR):
-            break  # on hills, shapes touch elsewhere when they are lifted
-    held = -gap.min(-1) > DEEP
-    if not held.any():
+            break  # on a height field, lifted shapes may touch elsewhere
+    is_deep = -gap.min(-1) > DEEP
+    if not is_deep.any():
         return lifted
     was = _deepest(scene, gap) + _worst(-gap.min(-1))
     if scene.many_bodies is not None:
-        warn(f"{was}. It starts there, and steps push it out at 1 m/s at most; repair=False refuses such starts.")
+        warn(
+            f"{was}. The simulation starts there, and its steps push the shape out at no more than 1 m/s. repair=False "
+            "refuses such starts."
+        )
         return lifted
-    found = np.array(lifted)
-    found[held] = take_out(scene, ground, held, lifted, time)
-    left = geometry_kernel(scene)(scene, found, ground=ground.shape)[0]
-    moved = np.abs(difference(scene.model, lifted[held], found[held])).max(initial=0.0)
+    repaired_q = np.array(lifted)
+    repaired_q[is_deep] = take_out(scene, ground, is_deep, lifted, time)
+    left = geometry_kernel(scene)(scene, repaired_q, ground=ground.shape)[0]
+    motion = np.abs(difference(scene.model, lifted[is_deep], repaired_q[is_deep])).max(initial=0.0)
     if left.min() < -DEEP:
         warn(
-            f"{_deepest(scene, left)}{_worst(-left.min(-1))}, and its joints cannot move it out: it starts there. Give "
-            "Ground(height=…), start from another configuration, or leave the shape out by touching=."
+            f"{_deepest(scene, left)}{_worst(-left.min(-1))}, and the joints cannot move it out. The simulation starts "
+            "there. Pass Ground(height=…), start from another configuration, or leave the shape out of touching=."
         )
     else:
         warn(
-            f"{was}. Its joints were moved by up to {moved:.3g} rad or m, so that it "
-            "starts outside; repair=False refuses such starts."
+            f"{was}. The joints were moved by up to {motion:.3g} rad or m, so that it starts outside. repair=False "
+            "refuses such starts."
         )
-    return found
+    return repaired_q
 
 
 def _raised(scene: Scene, gap: Any, normal: Any, q: Any, time: float) -> Any:
-    """Robots with a free base lifted out of the ground as they are; what loops hold to something else stays there."""
+    """Lift robots with a free base out of the ground, unless this would open a loop."""
     lifted = np.array(q)
-    for root, own in _robots(scene).items():
+    for root, candidates in _robots(scene).items():
         if not isinstance(scene.model.joints[root].kind, Free):
             continue
         at = scene.model.q_starts[root]
-        lifted[..., at : at + 3] += _lift(scene, gap[..., own], normal[..., own, :])
+        lifted[..., at : at + 3] += _lift(scene, gap[..., candidates], normal[..., candidates, :])
     if not scene.mechanism.m:
         return lifted
     apart = np.abs(constraint_error(scene.mechanism, lifted, time=time)).max(-1) > OPEN
@@ -161,12 +167,12 @@ def _raised(scene: Scene, gap: Any, normal: Any, q: Any, time: float) -> Any:
 
 
 def _lift(scene: Scene, gap: Any, normal: Any) -> Any:
-    """(…, 3) what takes all places of a robot out of the ground: along a plane's normal, or straight up; out of a wall
-    aside."""
-    if scene.field is not None:  # along a normal, other places would come below other hills
+    """(…, 3) translation that moves all points of a robot out of the ground: along the normal of a plane, vertically on
+    a height field, sideways out of a wall."""
+    if scene.field is not None:  # a motion along a normal would move other points into other hills
         up = normal[..., 2]
         above = (np.where(up > 0.0, -gap, 0.0) / np.maximum(up, _STEEP)).max(-1)
-        below = -gap.min(-1)  # a hill that has come through the shape pushes it down: it is lifted last
+        below = -gap.min(-1)  # normals of hills that reach through a shape point down: these are handled last
         lift = np.where(above > _CLEAR, above, np.maximum(below, 0.0))[..., None] * np.array([0.0, 0.0, 1.0])
         deepest = gap.argmin(-1)[..., None]
         wall = np.take_along_axis(normal, deepest[..., None], -2)[..., 0, :]
@@ -176,23 +182,23 @@ def _lift(scene: Scene, gap: Any, normal: Any) -> Any:
 
 
 def _deepest(scene: Scene, gap: Any) -> str:
-    """Which shape is deepest, and in what."""
+    """A sentence on the deepest penetration."""
     lowest = gap.reshape(-1, scene.candidates).min(0)
     shape, other, _ = scene.candidate_shapes[int(lowest.argmin())]
     where = "the ground" if other is None else f"the shape {other.geometry.name!r}"
-    return f"the shape {shape.geometry.name!r} is {-lowest.min():.3g} m deep in {where}"
+    return f"the shape {shape.geometry.name!r} penetrates {where} by {-lowest.min():.3g} m"
 
 
 def _robots(scene: Scene) -> dict[int, list[int]]:
-    """The candidates of each robot in the scene, by the joint that it begins with."""
-    found: dict[int, list[int]] = {}
+    """The ground candidates of each robot in the scene, by its root joint."""
+    candidates: dict[int, list[int]] = {}
     for k, (shape, _, _) in enumerate(scene.candidate_shapes[: scene.ground_candidates]):
-        found.setdefault(_root(scene, shape.geometry.joint), []).append(k)
-    return found
+        candidates.setdefault(_root(scene, shape.geometry.joint), []).append(k)
+    return candidates
 
 
 def _root(scene: Scene, joint: int) -> int:
-    """The joint that a robot begins with, of one of its joints; that of the world is the world."""
+    """The root joint of the robot that a joint belongs to; WORLD for the world."""
     joints = scene.model.joints
     while joint != WORLD and joints[joint].parent != WORLD:
         joint = joints[joint].parent
@@ -200,28 +206,30 @@ def _root(scene: Scene, joint: int) -> int:
 
 
 def _worst(error: Any) -> str:
-    """Which item has the largest error."""
+    """A phrase that names the environment with the largest error."""
     if not np.ndim(error):
         return ""
-    return f", in item {', '.join(str(int(i)) for i in np.unravel_index(int(np.argmax(error)), np.shape(error)))}"
-
-
-def first_activation(na: int, given: Any, batch: tuple[int, ...]) -> NDArray[np.float64]:
-    """Activations (…, na) to begin with: those that are given, or none."""
-    own = (
-        np.zeros(na)
-        if given is None
-        else array_of_shape("the activation", given, (..., na), "the actuators with a state")
+    return (
+        f", in environment {', '.join(str(int(i)) for i in np.unravel_index(int(np.argmax(error)), np.shape(error)))}"
     )
-    if not fits(own.shape[:-1], batch):
+
+
+def first_activation(na: int, activation: Any, batch: tuple[int, ...]) -> NDArray[np.float64]:
+    """Initial activations (…, na), by default zero."""
+    values = (
+        np.zeros(na)
+        if activation is None
+        else array_of_shape("the activation", activation, (..., na), "the actuators with a state")
+    )
+    if not fits(values.shape[:-1], batch):
         raise SimulationError(
-            f"the activation has shape {own.shape}, and there are items {batch}.", code="batch-mismatch"
+            f"the activation has shape {values.shape}; it must be ({na},) or {(*batch, na)}.", code="batch-mismatch"
         )
-    return np.broadcast_to(own, (*batch, na)).copy()
+    return np.broadcast_to(values, (*batch, na)).copy()
 
 
 def ground_of_items(ground: Ground, batch: tuple[int, ...], numbers: NDArray[np.int64]) -> Ground:
-    """The ground of some items of a batch, by their numbers among all."""
+    """The ground of selected environments of a batch, by their flat indices."""
     if not ground.batch:
         return ground
     part = copy(ground)
@@ -240,52 +248,53 @@ def ground_of_items(ground: Ground, batch: tuple[int, ...], numbers: NDArray[np.
     return part
 
 
-def values_of_items(name: str, given: Any, batch: tuple[int, ...], numbers: NDArray[np.int64], size: int) -> Any:
-    """Values (n, size) of n items: one (size,) for all of them, (n, size), or (…, size) for the whole batch."""
-    x = array_of_shape(name, given, (..., size))
+def values_of_items(name: str, values: Any, batch: tuple[int, ...], numbers: NDArray[np.int64], size: int) -> Any:
+    """Values (n, size) of n environments, from (size,) for all of them, (n, size), or (…, size) for the whole batch."""
+    x = array_of_shape(name, values, (..., size))
     if x.shape[:-1] == batch and batch:
         return x.reshape((int(np.prod(batch)), size))[numbers]
     if x.ndim == 1 or x.shape[:-1] in ((len(numbers),), (1,)):
         return np.broadcast_to(x, (len(numbers), size))
     raise SimulationError(
-        f"{name} has shape {x.shape}; for {len(numbers)} items it is ({size},), ({len(numbers)}, {size}) or, of all "
-        f"items, {(*batch, size)}.",
+        f"{name} has shape {x.shape}; for {len(numbers)} environments it must be ({size},), ({len(numbers)}, {size}) "
+        f"or, for the whole batch, {(*batch, size)}.",
         code="wrong-shape",
     )
 
 
 def check_parameters(robot: Mechanism, actuators: tuple[Actuator, ...]) -> None:
-    """Refuse parameters of a robot that a simulation has no use for."""
+    """Refuse parameters that a simulation does not support."""
     parts = robot.parametric_part.parts if isinstance(robot, ParametricMechanism) else ()
     for part in parts:
         if part.kind in ("placement", "frame"):
             raise SimulationError(
-                f"the robot has the parameter {part.name!r}, and simulations take none of geometry: give it a number.",
+                f"the robot has the parameter {part.name!r}; simulations do not support parameters of geometry. "
+                "Replace it by a constant.",
                 code="not-supported",
             )
         if part.kind in ACTUATOR_KINDS and actuators != robot.model.actuators:
             raise SimulationError(
-                f"the robot has the parameter {part.name!r} of its own actuators, and others are given: put them into "
-                "the model, dataclasses.replace(model, actuators=…).parametric(…).",
+                f"the parameter {part.name!r} belongs to the model's actuators, which actuators= replaces. Put the "
+                "new ones into the model: dataclasses.replace(model, actuators=…).parametric(…).",
                 code="conflicting-arguments",
             )
 
 
-def parameter_array(parametric: ParametricModel | None, given: Any) -> NDArray[np.float64]:
-    """Parameters (…, nparameters), by default the robot's own numbers; empty for a robot without."""
+def parameter_array(parametric: ParametricModel | None, values: Any) -> NDArray[np.float64]:
+    """Parameters (…, nparameters), by default the nominal ones; empty for a robot without parameters."""
     if parametric is None:
-        if given is not None:
+        if values is not None:
             raise SimulationError(
-                "parameters are given, and the robot has none: simulate robot.parametric(…).", code="not-parametric"
+                "the robot has no parameters: omit parameters=, or simulate robot.parametric(…).", code="not-parametric"
             )
         return np.zeros(0)
     return (
         parametric.parameters()
-        if given is None
-        else array_of_shape("the parameters", given, (..., parametric.nparameters))
+        if values is None
+        else array_of_shape("the parameters", values, (..., parametric.nparameters))
     )
 
 
 def are_admissible_for(parametric: ParametricModel | None, parameters: NDArray[np.float64]) -> Any:
-    """(…) whether a robot can have parameters (…, nparameters)."""
+    """(…) whether parameters (…, nparameters) are physically possible."""
     return True if parametric is None else are_admissible(parametric.parts, parameters)

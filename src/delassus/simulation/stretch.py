@@ -1,7 +1,7 @@
-"""Many control periods of one robot in one call of machine code, where no function of the user is asked in between.
+"""Many control periods of one robot in one call of machine code, if no Python function is called between periods.
 
-Each period reads a row of some arrays and writes the next one, so that what happened can be copied into a log at once.
-A period that is marked ends the stretch: it may have to be made again with more care.
+Each period reads a row of the bound arrays and writes the next row, so that all periods can be copied into a log at
+once. A period with a flag ends the stretch, because it may have to be solved again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from delassus.step.stages.solve import LONGER
 from delassus.step.stages.types import MAX_ITERATIONS
 
 LONGEST: Final = 64
-"""Periods of a stretch: a millisecond or less, after which Python looks whether somebody has pressed Ctrl-C."""
+"""Periods of a stretch: they take a millisecond or less, after which Python can handle Ctrl-C."""
 
 _WORTH_IT: Final = 64
-"""Periods from which on a stretch pays for what it takes to be bound."""
+"""Number of remaining periods from which on binding a stretch pays."""
 
 
 class Stretch:
-    """Rows for the periods of a runner, bound when they are first worth it; row 0 is where a stretch starts."""
+    """Rows for the periods of a runner, bound when this first pays; row 0 is the start of a stretch."""
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
@@ -36,14 +36,14 @@ class Stretch:
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
         self._given = np.zeros((LONGEST, sim.scene.control_size))
         most = LONGER if sim.reduced_scene.fallback else MAX_ITERATIONS
-        names, numbers = runner.packed(most)
+        names, shared = runner.packed(most)
         inputs = (
             *(x[:-1] for x in self._moving),
             self.time[:-1],
             runner.alive,
             *((self._given,) if takes else ()),
             np.array(sim.time_step),
-            *numbers,
+            *shared,
         )
         outputs = (*(x[1:] for x in self._moving), self.residual, count, self._mark)
         arrays = (*inputs, *outputs)
@@ -51,9 +51,9 @@ class Stretch:
         self._is_bound = True
 
     def advance(self, k: int, most: int) -> int:
-        """Make control periods from the k-th on, `most` of them or fewer; how many, perhaps none.
+        """Make at most `most` control periods from the k-th on, and return their number, which may be zero.
 
-        Where periods are marked, one after the other, a stretch is not worth its start.
+        Stretches get shorter where many periods have flags.
         """
         if not self._is_bound:
             if most < _WORTH_IT or not self.runner.bound or self.runner.control.ahead is None:
@@ -68,7 +68,7 @@ class Stretch:
         return made
 
     def go(self, k: int, periods: int) -> int:
-        """Make periods from the k-th on and leave the runner at the end of the last that has no mark; how many."""
+        """Make periods from the k-th on up to the last one without a flag, and return their number."""
         runner = self.runner
         for rows, x in zip(self._moving, runner.moving, strict=True):
             rows[0] = x
@@ -89,13 +89,13 @@ class Stretch:
         runner.consistent = True
         return made
 
-    def rows(self, some: slice) -> dict[str, Any]:
-        """What a log keeps of the periods that were made, by the names of `State`; `some` counts from 1."""
-        q, v, impulse, contact = (x[some] for x in self._moving)
+    def rows(self, periods: slice) -> dict[str, Any]:
+        """The recorded values of these periods, counted from 1, by the names of `State`."""
+        q, v, impulse, contact = (x[periods] for x in self._moving)
         scene = self.runner.sim.scene
-        before = slice(some.start - 1, some.stop - 1, some.step)
+        before = slice(periods.start - 1, periods.stop - 1, periods.step)
         return {
-            "log_time": self.time[some],
+            "log_time": self.time[periods],
             "q": q,
             "v": v,
             "impulse": impulse[:, : scene.m],

@@ -92,7 +92,7 @@ def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any], shared: Sequen
     """The parts of a loop; a conditional one ends when no state of the batch goes on."""
     carried, items, captured = loop.split(values)
     none = np.zeros((), kind)
-    kept: list[list[Any]] = [[none] * loop.kept_count for _ in range(loop.count)] if loop.kept_count else []
+    kept: list[list[Any]] = [[none] * loop.stored_count for _ in range(loop.count)] if loop.stored_count else []
     for k in reversed(range(loop.count)) if loop.reverse else range(loop.count):
         if loop.conditional and not np.any(carried[0]):
             break

@@ -216,10 +216,10 @@ class _Planner:
             loop, p = self.program.loops[self.program.nodes[value][1]], self.born[value]
             kept = [parts.get(k) for k in range(loop.carry_count, loop.parts)]
             unused = {slot for slot in later if later[slot] >= p}
-            decisive = (0, 1, loop.kept_count)  # these give the steps, so they have places of their own
+            decisive = (0, 1, loop.stored_count)  # these give the steps, so they have places of their own
             allowed = [places.get(k, set()) if k or n in decisive else unused for n, k in enumerate(kept)]
-            table = find_table(allowed, loop.count, loop.kept_count)
-            slots = [] if table is None else table.slots(loop.count, loop.kept_count)
+            table = find_table(allowed, loop.count, loop.stored_count)
+            slots = [] if table is None else table.slots(loop.count, loop.stored_count)
             if table is not None and len(set(slots)) == len(slots):
                 self.tables[value] = table
                 found |= {k: slot for k, slot in zip(kept, slots, strict=True) if k is not None}
@@ -252,12 +252,12 @@ class _Planner:
         parts = self.parts.get(value, {})
         here = {k: carried + k for k in range(loop.carry_count)}
         if kept is None:
-            kept, reserved = frame.table(loop, loop.kept_count)
-            there = kept.slots(loop.count, loop.kept_count)
+            kept, reserved = frame.table(loop, loop.stored_count)
+            there = kept.slots(loop.count, loop.stored_count)
             here |= dict(enumerate(there, loop.carry_count))
             released += sorted(set(reserved) - set(there))
         else:
-            for n, slot in enumerate(kept.slots(loop.count, loop.kept_count), loop.carry_count):
+            for n, slot in enumerate(kept.slots(loop.count, loop.stored_count), loop.carry_count):
                 if n in parts:
                     slots[parts[n]] = slot
 

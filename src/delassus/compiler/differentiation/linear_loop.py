@@ -46,7 +46,7 @@ def active_parts(loop: Loop, active: Collection[int]) -> set[int]:
     if not active:
         return set()
     carried, _, _, kept = _activity(loop, active)
-    table = [loop.carry_count + i * loop.kept_count + k for i in range(loop.count) for k in kept]
+    table = [loop.carry_count + i * loop.stored_count + k for i in range(loop.count) for k in kept]
     return {*carried, *table}
 
 
@@ -73,7 +73,7 @@ def push(make: MakeTape, g: Builder, loop: Loop, values: Sequence[int], tangents
     found = {k: parts[loop.carry_count + n] for n, k in enumerate(carried)}
     for i in range(loop.count):
         start = made.carry_count + i * len(kept)
-        found |= {loop.carry_count + i * loop.kept_count + k: parts[start + n] for n, k in enumerate(kept)}
+        found |= {loop.carry_count + i * loop.stored_count + k: parts[start + n] for n, k in enumerate(kept)}
     return found
 
 
@@ -105,7 +105,7 @@ def pull(
     got = [body.emit(("input", 1, k)) for k in range(loop.carry_count + loop.item + len(kept))]
     inputs = (got[: loop.carry_count], got[loop.carry_count : loop.carry_count + loop.item], _inputs(body, loop)[2])
     tape = _tape(make, body, loop, inputs, (carried, item, captured))
-    seeds = [ZERO] * (loop.carry_count + loop.kept_count)
+    seeds = [ZERO] * (loop.carry_count + loop.stored_count)
     for n, k in enumerate(carried):
         seeds[k] = back[n]
     for n, k in enumerate(kept):
@@ -118,7 +118,7 @@ def pull(
 
     arguments = [*first[:flag], *(cotangents.get(k, ZERO) for k in carried), *([ZERO] * len(captured))]
     for i, row in enumerate(items):
-        given = [cotangents.get(loop.carry_count + i * loop.kept_count + k, ZERO) for k in kept]
+        given = [cotangents.get(loop.carry_count + i * loop.stored_count + k, ZERO) for k in kept]
         arguments += [*saved[i], *row, *given]
     whole = g.loop(made, [*arguments, *around])
     parts = whole[flag:]

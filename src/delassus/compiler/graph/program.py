@@ -168,14 +168,14 @@ class Loop:
         return self.body.inputs[1].size
 
     @property
-    def kept_count(self) -> int:
+    def stored_count(self) -> int:
         """Number of values kept by each execution."""
         return self.body.outputs[1].size
 
     @property
     def parts(self) -> int:
         """Number of values that the loop gives."""
-        return self.carry_count + self.count * self.kept_count
+        return self.carry_count + self.count * self.stored_count
 
     @cached_property
     def is_map(self) -> bool:

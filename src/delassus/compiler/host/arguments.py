@@ -140,7 +140,7 @@ class Arguments:
                 f"{self.kernel}: {name} is a {kind}, not a {type(value).__name__}: give "
                 f"{name}={kind}({next(iter(holder.fields))}=…)."
             )
-        fields = holder.given_fields(value)
+        fields = holder.nondefault_fields(value)
         for field in fields:
             if field not in holder.fields:
                 raise TypeError(

@@ -109,7 +109,7 @@ class Group:
         """The names of the fields that the kernel takes."""
         return self.inputs
 
-    def given_fields(self, value: Any) -> tuple[str, ...]:
+    def nondefault_fields(self, value: Any) -> tuple[str, ...]:
         """The names of the fields that a structure gives."""
         return tuple(
             [name for name, d in self._class_defaults if (x := getattr(value, name)) is not None and x is not d]
@@ -154,7 +154,7 @@ class Bundle:
         """The names of the fields that the kernel takes."""
         return self.defaults
 
-    def given_fields(self, value: Any) -> dict[str, Any]:
+    def nondefault_fields(self, value: Any) -> dict[str, Any]:
         """The fields that an object gives: neither None nor left at the default of the class."""
         every = ((name, getattr(value, name), default) for name, default in self._class_defaults.items())
         return {name: x for name, x, default in every if x is not None and x is not default}

@@ -213,7 +213,7 @@ class Kernel(Compilable, Generic[P, R]):
     def _is_given(self, name: str, value: Any) -> bool:
         """Whether an argument by name adds an array to a call."""
         group = self._groups.get(name)
-        return value is not None and (name in self._by_name if group is None else bool(group.given_fields(value)))
+        return value is not None and (name in self._by_name if group is None else bool(group.nondefault_fields(value)))
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # another process gets the name

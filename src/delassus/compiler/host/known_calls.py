@@ -73,7 +73,7 @@ def form_of(
         elif kind is tuple:
             form += (name, kind, id(value))
         elif name in groups and isinstance(value, groups[name].kind):
-            fields = groups[name].given_fields(value)
+            fields = groups[name].nondefault_fields(value)
             form += (name, kind, fields)
             if fields:
                 named.append(value)

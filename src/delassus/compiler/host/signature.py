@@ -212,7 +212,7 @@ def _check_default(function: str, name: str, group: Group, default: Any) -> None
     """Raise unless the parameter of a structure has no default, or the one that the structure has by itself."""
     if default in (None, inspect.Parameter.empty):
         return
-    if not isinstance(default, group.kind) or group.given_fields(default):
+    if not isinstance(default, group.kind) or group.nondefault_fields(default):
         raise SignatureError(
             f"{function}: the default of {name!r} is {default!r}; it has to be {group.kind.__name__}() with all fields "
             "left out: defaults are those of the class."

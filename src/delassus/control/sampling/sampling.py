@@ -36,7 +36,7 @@ from delassus.control.sampling.rollout import Horizon, RolloutResult, rollout_ke
 from delassus.control.sampling.splines import shift_matrix, spline_matrix
 from delassus.errors import expect
 from delassus.simulation.ground import structures
-from delassus.simulation.runner import some
+from delassus.simulation.runner import pad_empty
 from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State, is_alive
 from delassus.step.marks import Mark
@@ -226,7 +226,7 @@ class Sampling(Frozen):
         # That of a simulation with other contacts is not known here.
         if impulse.shape[-1] != scene.m + scene.na + scene.tally_size or contact.shape[-1] != scene.slots:
             impulse, contact = np.zeros(scene.m + scene.na + scene.tally_size), np.arange(float(scene.slots))
-        start = (q, v, some(impulse), some(contact), state.time, 0.0, 0.0)
+        start = (q, v, pad_empty(impulse), pad_empty(contact), state.time, 0.0, 0.0)
         reduced, full = self._ahead
         attempts = (
             Attempt(lambda inputs, _: self._call_kernel(reduced, start, inputs["u"])),

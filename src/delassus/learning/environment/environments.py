@@ -21,7 +21,7 @@ from delassus.common.checks import check_integer
 from delassus.learning.environment.episode import Ending, Episode, kernels_of, measured, unpack
 from delassus.learning.environment.task import LearningTask
 from delassus.learning.errors import LearningError
-from delassus.simulation.runner import some
+from delassus.simulation.runner import pad_empty
 from delassus.simulation.state import State
 from delassus.step.marks import Mark
 
@@ -181,9 +181,9 @@ class Environments:
             self.episode,
             after.q,
             after.v,
-            some(after.rows),
-            some(after.contact),
-            some(after.parameters),
+            pad_empty(after.rows),
+            pad_empty(after.contact),
+            pad_empty(after.parameters),
             state.memory,
             np.broadcast_to(hold, state.memory.shape),
             safe,

@@ -159,7 +159,7 @@ def end_period(
     changes = task.advance(now)
     v_next = v + changes.pop("kick") if "kick" in changes else v
     remembered = {**now.memory, **changes, "action": action, "age": np.stack([age])}
-    remembered = unpack(episode, held(pack(episode, remembered), hold))
+    remembered = unpack(episode, hold_memory(pack(episode, remembered), hold))
     after = Moment(readout._replace(v=v_next), remembered, action, difficulty, draws)
     observation = _bounded(task.observe(after))
 
@@ -227,14 +227,14 @@ def start(
     chosen = task.begin(Moment(readout, none, none["action"], difficulty, draws))
     q, v = chosen.pop("q"), chosen.pop("v", np.zeros(episode.nv))
     parameters = chosen.pop("parameters", parameters)
-    memory = unpack(episode, held(pack(episode, {**none, **chosen}), hold))
+    memory = unpack(episode, hold_memory(pack(episode, {**none, **chosen}), hold))
     readout = readout._replace(q=q, v=v)
     observation = task.observe(Moment(readout, memory, memory["action"], difficulty, draws))
     return q, v, pack(episode, memory), parameters, _bounded(observation)
 
 
-def held(memory: Any, hold: Any) -> Any:
-    """What is remembered, with the numbers that it is held at; NaN holds nothing, and equals nothing."""
+def hold_memory(memory: Any, hold: Any) -> Any:
+    """Memory with the values that are fixed by `hold`; NaN leaves an element free."""
     return np.where(hold == hold, hold, memory)  # noqa: PLR0124
 
 

@@ -26,7 +26,7 @@ def contact_fields(mujoco: Any, m: Any, tree: MjcfTree, g: int) -> tuple[str, di
         return "visual", {}
     numbers = {name: int(getattr(m, f"geom_{name}")[g]) for name in ("condim", "priority", "contype", "conaffinity")}
     return "collision", {
-        "friction": tuple(m.geom_friction[g].tolist()),
+        "friction": _friction_override(mujoco, m) or tuple(m.geom_friction[g].tolist()),
         **numbers,
         **shape_impedance(mujoco, m, tree, g),
     }
@@ -35,14 +35,14 @@ def contact_fields(mujoco: Any, m: Any, tree: MjcfTree, g: int) -> tuple[str, di
 def contact_rules(mujoco: Any, m: Any, names: MjcfNames) -> ContactRules:
     """Rules of contact besides those of shapes."""
     off, flags = mujoco.mjtDisableBit, int(m.opt.disableflags)
-    pairs = []
+    pairs, override = [], _friction_override(mujoco, m)
     for k in range(m.npair):
         sliding, _, torsional, rolling, _ = m.pair_friction[k].tolist()
         pairs.append(
             ContactPair(
                 names.geoms[m.pair_geom1[k]],
                 names.geoms[m.pair_geom2[k]],
-                (sliding, torsional, rolling),
+                override or (sliding, torsional, rolling),
                 int(m.pair_dim[k]),
                 gap=float(m.pair_gap[k]),
                 **pair_impedance(mujoco, m, k),
@@ -54,6 +54,16 @@ def contact_rules(mujoco: Any, m: Any, names: MjcfNames) -> ContactRules:
         excluded=tuple(_excluded(m, names)),
         pairs=tuple(pairs),
     )
+
+
+def _overrides_contacts(mujoco: Any, m: Any) -> bool:
+    """Whether the option's values replace those of all contacts."""
+    return bool(int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE))
+
+
+def _friction_override(mujoco: Any, m: Any) -> tuple[float, ...]:
+    """The option's sliding, torsional and rolling friction of all contacts; empty if it overrides none."""
+    return tuple(m.opt.o_friction[[0, 2, 3]].tolist()) if _overrides_contacts(mujoco, m) else ()
 
 
 def _excluded(m: Any, names: MjcfNames) -> list[tuple[str, str]]:
@@ -85,7 +95,7 @@ def pair_impedance(mujoco: Any, m: Any, k: int) -> dict[str, Any]:
 
 
 def _contact(mujoco: Any, m: Any, what: str, k: int) -> dict[str, Any]:
-    if int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+    if _overrides_contacts(mujoco, m):
         # Margins of two shapes add up to that of the option.
         margin = float(m.opt.o_margin) * (0.5 if what == "geom" else 1.0)
         solref, solimp = m.opt.o_solref, m.opt.o_solimp

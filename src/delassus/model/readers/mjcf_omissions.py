@@ -142,11 +142,6 @@ def unsupported(
         )
     if npairs := int(np.count_nonzero(getattr(m, "pair_adhesion", np.zeros(0)))):
         sentences.append(f"adhesion of listed pairs is left out: {npairs} pairs. Press by a Push, or by an actuator.")
-    if int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
-        sentences.append(
-            "the file overrides numbers of all contacts (flag override), and those of its shapes count here. Write "
-            "o_friction into its shapes, or give Ground(friction=…)."
-        )
     if m.opt.density or m.opt.viscosity:
         sentences.append(
             f"the medium is left out: density {m.opt.density:g} kg/m³, viscosity {m.opt.viscosity:g} Pa·s. "

@@ -22,7 +22,7 @@ from delassus.errors import short
 from delassus.model.parts import FileSensor
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError, fits
-from delassus.simulation.runner import some
+from delassus.simulation.runner import pad_empty
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
@@ -215,10 +215,10 @@ class Sensors:
                 f"the control is {u.shape}, and there are items {q.shape[:-1]}.", code="batch-mismatch"
             )
         given = {PARAMETERS: parameters} if sim.nparameters else {}
-        impulse, contact = (some(x) for x in contacts)
+        impulse, contact = (pad_empty(x) for x in contacts)
         ground = sim.ground.shape
         values = read_sensors(
-            self._panel, q, v, a, impulse, contact, some(u), time, sim.time_step, ground=ground, **given
+            self._panel, q, v, a, impulse, contact, pad_empty(u), time, sim.time_step, ground=ground, **given
         )
         ends = numpy.cumsum([size_of(sim.scene, one) for one in self.sensors])[:-1]
         return dict(zip(self.names, numpy.split(numpy.asarray(values), ends, -1), strict=True))
