@@ -258,6 +258,7 @@ def learn(
     try:
         found = find_task(task, robot)
         budget = Budget(minutes=minutes, goal=until)
+        screen.print(f"compiling for {escape_text(found.robot.name)}; the first time takes longest", highlight=False)
         training = train(task, found, seed=seed, budget=budget, out=out, resume=resume, progress=tell)
         seconds = training.history[-1].seconds if training.history else 0.0
         screen.print(f"{training.ending} after {seconds:.1f} s", soft_wrap=True)
@@ -271,7 +272,7 @@ def learn(
 
 @app.command()
 def play(
-    run: Annotated[Path, typer.Argument(help="A folder that learning wrote, or a file of a policy.")],
+    run: Annotated[Path, typer.Argument(help="A folder that learning wrote, a file of a policy, or a task.")],
     robot: Annotated[str | None, typer.Option(help="The robot that it was learnt on, if it is not the task's.")] = None,
     command: Annotated[str | None, typer.Option(help="What robots are told, such as 0.5,0,0.")] = None,
     out: Annotated[Path, typer.Option(help="The film.")] = Path("film.html"),

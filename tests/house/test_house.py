@@ -112,7 +112,7 @@ INNER = {
     ],
     "simulation": ["bound", "", "sensors", "replays"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
-    "learning": ["", "environment", "learner", "tasks", "results", "adapters"],
+    "learning": ["", "environment", "learner", "policies", "tasks", "results", "adapters"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""

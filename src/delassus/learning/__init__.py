@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from delassus.learning.learner.policy import Policy
     from delassus.learning.learner.ppo import Learner, Report, begin_learning, iterate
     from delassus.learning.learner.training import Budget, Progress, Training, train
+    from delassus.learning.policies.bundled import bundled_policies, bundled_policy
     from delassus.learning.results.export import export_policy
     from delassus.learning.results.page import save_page
     from delassus.learning.tasks.catalog import find_task, register_task, task_names
@@ -41,6 +42,8 @@ __all__ = [
     "Training",
     "Verdict",
     "begin_learning",
+    "bundled_policies",
+    "bundled_policy",
     "evaluate",
     "export_policy",
     "find_task",
@@ -64,6 +67,7 @@ if not TYPE_CHECKING:
             "learning.environment.draws": "Draws",
             "learning.environment.environments": "Environments EnvironmentState Outcome",
             "learning.learner.evaluation": "evaluate",
+            "learning.policies.bundled": "bundled_policies bundled_policy",
             "learning.results.export": "export_policy",
             "learning.learner.network": "Network",
             "learning.learner.normalizer": "Normalizer",

@@ -71,7 +71,7 @@ class Evaluation(NamedTuple):
         reward: (periods, items).
         failed: (items,) truth values: whether it failed at any time.
         measures: By name, (periods, items).
-        told: What they were told, by the names of memory.
+        told: What they were told, by the names of memory, (items, n) each.
     """
 
     q: Floats
@@ -173,10 +173,6 @@ class LearningTask:
     def judge(self, trial: Evaluation) -> Verdict:
         """How good a trial was."""
         return Verdict(f"{trial.failed.mean():.0%} fail", not trial.failed.any())
-
-    def mirror(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]] | None:
-        """Matrices by which observations and actions change when left and right are exchanged, if the task has such."""
-        return None
 
 
 def lower_onto_ground(now: Moment, q: Any, clearance: float = 1e-3) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from delassus.learning.environment.environments import Environments
+from delassus.learning.environment.episode import unpack
 from delassus.learning.environment.task import Evaluation
 from delassus.learning.learner.policy import Policy
 
@@ -16,8 +17,9 @@ def evaluate(
     policy: Policy, envs: Environments, periods: int, *, told: Mapping[str, Any] | None = None, seed: int = 1
 ) -> Evaluation:
     """Let all items follow a policy for some periods; memory is held at what they are told, by its names."""
-    told = {} if told is None else told
-    hold = envs.hold(**told)
+    hold = envs.hold(**({} if told is None else told))
+    memory = unpack(envs.episode, hold)
+    told = {name: memory[name] for name in told or ()}
     state = envs.start(seed=seed, hold=hold)
     qs, vs, controls, rewards, measures = [state.simulation.q], [state.simulation.v], [], [], []
     failed = np.zeros(envs.items, bool)

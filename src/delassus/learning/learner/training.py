@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from delassus.learning.environment.environments import Environments
 from delassus.learning.environment.options import PPO
 from delassus.learning.environment.task import LearningTask, Verdict
+from delassus.learning.errors import LearningError
 from delassus.learning.learner.checkpoint import load_checkpoint, policy_of, save_checkpoint
 from delassus.learning.learner.evaluation import evaluate
 from delassus.learning.learner.policy import Policy
@@ -18,6 +19,7 @@ from delassus.learning.learner.ppo import Learner, Report, begin_learning, itera
 
 CHECKPOINT: Final = "checkpoint.npz"
 POLICY: Final = "policy.npz"
+GOALS: Final = ("goal", "halfway", "none")
 
 _TRIED_ROBOTS: Final = 64
 _SAVED_EVERY: Final = 30.0
@@ -39,6 +41,16 @@ class Budget:
     iterations: int | None = None
     goal: str = "goal"
     trial_every: int = 10
+
+    def __post_init__(self) -> None:
+        if self.goal not in GOALS:
+            raise LearningError(
+                f"learning ends at {self.goal!r}; it is one of {', '.join(GOALS)}.", code="unknown-name"
+            )
+        if not self.minutes > 0.0:
+            raise LearningError(
+                f"learning may take {self.minutes} minutes; give a positive number.", code="bad-argument"
+            )
 
 
 class Progress(NamedTuple):

@@ -35,9 +35,14 @@ def save_page(
     shown = f'<p><a href="{html.escape(film)}">The gait as a film</a></p>' if film else ""
     text = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f"<style>{_STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(verdict)}</p>{shown}{figures}</html>\n"
+        f"<style>{_STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(verdict)}</p>{shown}"
+        f"<p>Over the seconds since the start, compilation and trials included:</p>{figures}</html>\n"
     )
     write("the page", path, lambda file: file.write(text.encode()), CheckpointError)
+
+
+def _number(x: float) -> str:
+    return f"{x:,.0f}" if abs(x) >= 1000.0 else f"{x:.3g}"
 
 
 def _figure(name: str, seconds: Sequence[float], values: Sequence[float]) -> str:
@@ -50,7 +55,7 @@ def _figure(name: str, seconds: Sequence[float], values: Sequence[float]) -> str
     ]
     path = f'<path d="M{" L".join(points)}"/>' if points else ""
     labels = (
-        f'<text x="4" y="19">{high:.3g}</text><text x="4" y="{_HEIGHT - 22}">{low:.3g}</text>'
+        f'<text x="4" y="19">{_number(high)}</text><text x="4" y="{_HEIGHT - 22}">{_number(low)}</text>'
         f'<text x="50" y="{_HEIGHT - 8}">0 s</text>'
         f'<text x="{_WIDTH - 10}" y="{_HEIGHT - 8}" text-anchor="end">{end:.0f} s</text>'
     )

@@ -9,10 +9,12 @@ import numpy as np
 
 from delassus.learning.environment.environments import Environments
 from delassus.learning.environment.task import Evaluation, LearningTask
+from delassus.learning.errors import LearningError
 from delassus.learning.learner.checkpoint import robot_digest
 from delassus.learning.learner.evaluation import evaluate
 from delassus.learning.learner.policy import Policy
 from delassus.learning.learner.training import POLICY, Progress, Training
+from delassus.learning.policies.bundled import bundled_policies, bundled_policy
 from delassus.learning.results.page import save_page
 from delassus.learning.tasks.catalog import find_task
 from delassus.output.trajectory import Trajectory
@@ -20,6 +22,8 @@ from delassus.output.trajectory import Trajectory
 FILM: Final = "film.html"
 PAGE: Final = "learning.html"
 _SHOWN_ROBOTS: Final = 4
+_APART: Final = 1.0
+"""Between two robots of a film, which all begin at the same place [m]."""
 
 
 def motion(envs: Environments, trial: Evaluation) -> Trajectory:
@@ -40,13 +44,30 @@ def film(path: Path, task: LearningTask, policy: Policy, told: dict[str, Any] | 
     envs = Environments(task, _SHOWN_ROBOTS, seed)
     told = task.trial(_SHOWN_ROBOTS) if told is None else told
     trial = evaluate(policy, envs, task.periods - 1, told=told, seed=seed)
-    motion(envs, trial).save_html(path)
+    motion(envs, trial._replace(q=_side_by_side(envs, trial.q))).save_html(path)
     return task.judge(trial).words
 
 
-def load_run(folder: Path, robot: Any = None) -> tuple[LearningTask, Policy]:
-    """The task and the policy of a folder that learning has written, or of a file of a policy."""
-    policy = Policy.load(folder / POLICY if folder.is_dir() else folder)
+def _side_by_side(envs: Environments, q: Any) -> Any:
+    """Configurations (times, items, nq), where robots with a free base on flat ground are moved apart along y."""
+    if envs.task.robot.joints[0].kind.nv < 6 or envs.sim.ground.heights is not None:
+        return q
+    apart = np.zeros(q.shape[1:])
+    apart[:, 1] = _APART * np.arange(len(apart))
+    return q + apart
+
+
+def load_run(run: Path, robot: Any = None) -> tuple[LearningTask, Policy]:
+    """The task and the policy of a folder that learning has written, of a file, or the bundled ones of a task."""
+    if not run.exists() and str(run) in bundled_policies():
+        if robot is not None:
+            raise LearningError(
+                f"the bundled policy of {str(run)!r} is for the task's own robot, not for {str(robot)!r}: learn one, "
+                f"delassus learn {run} --robot {robot}.",
+                code="other-system",
+            )
+        return find_task(str(run)), bundled_policy(str(run))
+    policy = Policy.load(run / POLICY if run.is_dir() else run)
     task = find_task(policy.task, robot)
     envs = Environments(task, 1)
     policy.check_fits(policy.task, robot_digest(task), envs.observations, envs.actions)

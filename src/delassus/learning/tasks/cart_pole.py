@@ -1,4 +1,4 @@
-"""A pole on a cart that is swung up and balanced by pushing the cart."""
+"""A pole that is balanced by pushing the cart below it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from delassus.learning.environment.options import PPO, Architecture
 from delassus.learning.environment.task import Evaluation, LearningTask, Moment, Verdict
 from delassus.learning.tasks.catalog import register_task
 from delassus.model.model import Model
+from delassus.simulation.ground import Ground
+from delassus.simulation.simulation import Simulation
 from delassus.step.actuators.servos import motors
 
 
@@ -31,6 +33,10 @@ class CartPole(LearningTask):
     upright: float = 0.0
 
     learning: ClassVar[PPO] = PPO(items=256, networks=Architecture((32, 32), (32, 32)))
+
+    def simulation(self, items: int, seed: int) -> Simulation:
+        """The cart runs on its rail: nothing touches the ground, which would hold the pole."""
+        return Simulation(self.robot, Ground(), self.time_step, substeps=self.substeps, touching=[])
 
     def begin(self, now: Moment) -> dict[str, Any]:
         """Near upright, almost at rest."""

@@ -90,33 +90,67 @@ function field() {
   });
 }
 
-// --- what the camera sees: all bodies, from the first frame to the last ------------------------------------------------
+// --- what the camera sees: all bodies, from the first frame to the last; with those that travel far, it travels -------
 
-const middle = [0, 0, 0];
-let reach = 0, size = 0;
+// Where all moving bodies are on average, [x, y] in each frame, smoothed over a second.
+function groupPath() {
+  const sums = [[0, 0]];
+  for (let frame = 0; frame < frames; frame++) {
+    const sum = [0, 0];
+    let count = 0;
+    for (let k = 0; k < bodies; k++)
+      if (film.moving[k % film.bodies]) { count++; for (let x = 0; x < 2; x++) sum[x] += poses[9 * (frame * bodies + k) + x]; }
+    sums.push(sum.map((value, x) => sums[frame][x] + value / (count || 1)));
+  }
+  let first = 0, last = 0;
+  return film.time.map((time) => {
+    while (film.time[first] < time - 0.5) first++;
+    while (last < frames && film.time[last] <= time + 0.5) last++;
+    return [0, 1].map((x) => (sums[last][x] - sums[first][x]) / (last - first));
+  });
+}
+
+const path = groupPath(), middle = [0, 0, 0];
+let reach = 0, size = 0, travelled = 0, follows = false;
+const diagonal = (box) => Math.hypot(...box.map(([a, b]) => b - a)) || 0;
 {
-  const far = [0, 1, 2].map(() => [Infinity, -Infinity]);
+  const empty = () => [0, 1, 2].map(() => [Infinity, -Infinity]);
+  const far = empty(), near = empty(), course = empty().slice(1);  // of the world, around the path, of the path
   const within = (value, range) => { range[0] = Math.min(range[0], value); range[1] = Math.max(range[1], value); };
   for (let frame = 0; frame < frames; frame += Math.max(1, Math.floor(frames / 8)))
     for (let item = 0; item < film.items; item++) {
-      const own = [0, 1, 2].map(() => [Infinity, -Infinity]);
+      const own = empty();
       for (let k = 0; k < film.bodies; k++)
         for (let x = 0; x < 3; x++) {
           const value = poses[9 * (frame * bodies + item * film.bodies + k) + x];
-          if (film.moving[k]) { within(value, far[x]); within(value, own[x]); }
+          if (film.moving[k]) for (const [box, from] of [[far, 0], [own, 0], [near, path[frame][x] ?? 0]]) within(value - from, box[x]);
         }
-      size = Math.max(size, Math.hypot(...own.map(([a, b]) => b - a)));
+      size = Math.max(size, diagonal(own));
     }
-  for (let x = 0; x < 3; x++) middle[x] = 0.5 * (far[x][0] + far[x][1]) || 0;
+  for (const at of path) for (let x = 0; x < 2; x++) within(at[x], course[x]);
+  travelled = diagonal(course);
   size = Math.max(size || 0, film.size);
-  reach = Math.max((Math.hypot(...far.map(([a, b]) => b - a)) || 0) + 0.6 * film.size, 1.3 * size);
+  follows = travelled > Math.max(2 * size, 0.5 * diagonal(near));
+  const seen = follows ? near : far;
+  for (let x = 0; x < 3; x++) middle[x] = 0.5 * (seen[x][0] + seen[x][1]) || 0;
+  if (follows) for (let x = 0; x < 2; x++) middle[x] += path[0][x];
+  reach = Math.max(diagonal(seen) + 0.6 * film.size, 1.3 * size);
 }
-const view = { turn: -0.9, rise: 0.32, distance: 1.2 * reach, middle: [...middle] };
+
+// Moves the camera to where the group is between two frames.
+function follow(frame, next, share) {
+  for (let x = 0; x < 2; x++) {
+    const at = follows ? (1 - share) * path[frame][x] + share * path[next][x] : 0;
+    for (const point of [view.middle, middle]) point[x] += at - view.along[x];
+    view.along[x] = at;
+  }
+}
+const view = { turn: -0.9, rise: 0.32, distance: 1.2 * reach, middle: [...middle], along: follows ? [...path[0]] : [0, 0] };
 
 const floor = !ground ? null : ground.heights
   ? { form: mesh(field()), model: matrix(identity, [0, 0, 0]) }
   : (() => {
-      const R = ground.axes, n = [R[2], R[5], R[8]], wide = 20 * reach, away = ground.height - dot(n, middle);
+      const R = ground.axes, n = [R[2], R[5], R[8]], wide = 20 * reach + 2 * travelled, away = ground.height - dot(n, middle);
       const plane = surface(1, 1, (s, t) => [wide * (s - 0.5), wide * (t - 0.5), 0, 0, 0, 1]);
       return { form: mesh(plane), model: matrix(R, middle.map((x, k) => x + away * n[k])), n };
     })();
@@ -175,6 +209,7 @@ function show(now, withForces) {
   gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT | gl.STENCIL_BUFFER_BIT);
   gl.enable(gl.DEPTH_TEST);
   gl.useProgram(shader.made);
+  follow(frame, next, share);
   const { eye, camera } = look();
   gl.uniformMatrix4fv(u.camera, false, camera);
   for (const [name, value] of Object.entries({ eye, light, sky, middle })) gl.uniform3fv(u[name], value);

@@ -1,0 +1,1 @@
+"""Policies that come with this package, learnt on the tasks' own robots."""
