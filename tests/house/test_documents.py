@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
         "docs/control.md",
         "docs/reactive.md",
         "docs/sampling.md",
+        "docs/learning.md",
         "docs/errata.md",
         "docs/errors.md",
         "docs/coming_from.md",
