@@ -20,7 +20,7 @@ from physics_scenes import free_ball
 pytestmark = pytest.mark.smoke
 
 G = 9.81
-PEERS = {"clarabel", "jax", "matplotlib", "mpl_toolkits", "mujoco", "pinocchio", "proxsuite", "scipy"}
+PEERS = {"clarabel", "gymnasium", "jax", "matplotlib", "mpl_toolkits", "mujoco", "pinocchio", "proxsuite", "scipy"}
 QUADRUPED, PENDULUM = dl.load("quadruped"), dl.load("double_pendulum")
 FEET = [frame.name for frame in QUADRUPED.frames("*_foot")]
 HOME = np.asarray(QUADRUPED.posture("home"))
