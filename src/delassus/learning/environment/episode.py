@@ -15,8 +15,8 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.learning.environment.draws import Draws
 from delassus.learning.environment.task import LearningTask, Moment
 from delassus.learning.errors import LearningError
-from delassus.model.of_model import OfModel
 from delassus.simulation.sensors.readout import Readout
+from delassus.step.of_scene import OfScene
 from delassus.step.scene import Scene
 from delassus.step.stages.kernels import GROUND
 from delassus.step.stages.types import GroundShape
@@ -29,7 +29,7 @@ _BEGIN_PLACE: Final = 1000.0
 
 
 @dataclass(frozen=True)
-class Episode(OfModel):
+class Episode(OfScene):
     """A task in a scene, and the sizes of what its functions give: what its kernels are compiled for."""
 
     scene: Scene
@@ -38,11 +38,6 @@ class Episode(OfModel):
     observations: int = 1
     terms: int = 1
     measures: int = 1
-
-    @property
-    def model(self) -> Any:  # type: ignore[override]
-        """The model of the robot."""
-        return self.scene.model
 
     @property
     def actions(self) -> int:
@@ -58,31 +53,6 @@ class Episode(OfModel):
     def memory_size(self) -> int:
         """Numbers that are remembered."""
         return sum(self.memory_fields.values())
-
-    @property
-    def impulse_size(self) -> int:
-        """Elements of arrays of rows."""
-        return self.scene.impulse_size
-
-    @property
-    def slot_size(self) -> int:
-        """Elements of arrays of contacts."""
-        return self.scene.slot_size
-
-    @property
-    def control_size(self) -> int:
-        """Elements of arrays of controls."""
-        return self.scene.control_size
-
-    @property
-    def field_rows(self) -> int:
-        """Of the height field's grid."""
-        return self.scene.field_rows
-
-    @property
-    def field_columns(self) -> int:
-        """Of the height field's grid."""
-        return self.scene.field_columns
 
 
 class Ending(NamedTuple):
