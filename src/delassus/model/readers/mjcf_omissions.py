@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from delassus.model.readers.mjcf_names import MjcfNames, list_names
-from delassus.model.readers.mjcf_parts import WRAP_SITE
 from delassus.model.readers.mjcf_tree import BALL, FREE
 from delassus.model.transmission import CARRIED, Actuator
 
@@ -46,13 +45,6 @@ def unsupported(
             "limits of the force of all actuators of a tendon are left out",
             _where(_nonzero_rows(m, "tendon_actfrclimited"), names.tendons),
             "Give its actuators a forcerange.",
-        ),
-        (
-            "springs, dampers and limits of strings around shapes are left out",
-            _where(
-                _nonzero_rows(m, "tendon_stiffness", "tendon_damping", "tendon_limited") * _wrapping(m), names.tendons
-            ),
-            "Lead the string through sites on the shape.",
         ),
         (
             "springs and dampers of tendons that are not linear are taken as linear",
@@ -164,12 +156,6 @@ def _nonzero_rows(m: Any, *fields: str) -> Any:
 def _plugged(m: Any) -> Any:
     """Which bodies have plugins."""
     return np.asarray(getattr(m, "body_plugin", np.full(m.nbody, -1))) >= 0
-
-
-def _wrapping(m: Any) -> Any:
-    """Which tendons are strings that wrap around shapes."""
-    ends = zip(m.tendon_adr, m.tendon_adr + m.tendon_num, strict=True)
-    return np.array([np.any(m.wrap_type[first:last] > WRAP_SITE) for first, last in ends], int)
 
 
 def _where(flags: Any, names: Sequence[str]) -> list[str]:

@@ -18,7 +18,6 @@ from delassus.constraints.kinds.joint_lock import JointLock
 from delassus.constraints.kinds.tendon_length import TendonLength
 from delassus.constraints.kinds.unilateral import at_least, at_most
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.dynamics.forces.strings import wraps
 from delassus.model.model import Model
 from delassus.model.parts import Joint
 
@@ -78,10 +77,10 @@ def limits_of(model: Model) -> tuple[JointLimit, ...]:
 
 
 def with_tendon_limits(mechanism: Mechanism) -> Mechanism:
-    """A mechanism with the limits of its model's tendons as one-sided constraints; strings around shapes have none."""
+    """A mechanism with the limits of its model's tendons as one-sided constraints."""
     limits: list[Constraint] = []
     for tendon in mechanism.model.tendons:
-        if tendon.range and not wraps(tendon):
+        if tendon.range:
             lower, upper = tendon.range
             ends = ((at_least, lower, "shortest"), (at_most, upper, "longest"))
             limits += [
