@@ -1,4 +1,4 @@
-"""Strings around spheres and cylinders, over pulleys, against MuJoCo on the same text."""
+"""Strings around spheres and cylinders, over pulleys, against MuJoCo on the same text; dry friction of tendons."""
 
 import mujoco
 import numpy as np
@@ -97,3 +97,25 @@ def test_file_sensors_of_wrapped_strings_read_as_in_mujoco():
         mujoco.mj_forward(m, data)
         ours = [np.ravel(here[name][k])[0] for name in ("length", "rate")]
         np.testing.assert_allclose(ours, data.sensordata, rtol=1e-9, atol=1e-9)
+
+
+HANGING = """<mujoco><option timestep="0.002"/><worldbody><site name="top" pos="0 0 1"/>
+<body><joint name="slide" type="slide" axis="0 0 1"/><geom size="0.05" mass="1"/><site name="hook"/></body></worldbody>
+<tendon><spatial frictionloss="{friction}"><site site="top"/><site site="hook"/></spatial></tendon></mujoco>"""
+
+
+@pytest.mark.parametrize("friction", [11.0, 6.0])
+def test_dry_friction_of_a_tendon_holds_or_brakes_a_weight(friction):
+    sim = dl.Simulation(dl.load(HANGING.format(friction=friction)), max_contacts=0)
+    log = sim.run(steps=100)
+    expected = -max(9.81 - friction, 0.0) * 100 * sim.time_step
+    assert log.v[-1][0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_ball_joint_stops_at_its_limit():
+    text = """<mujoco><worldbody><body><joint name="neck" type="ball" range="0 40"/>
+    <geom type="capsule" fromto="0 0 0 0.3 0.02 0" size="0.03"/></body></worldbody></mujoco>"""
+    sim = dl.Simulation(dl.load(text), time_step=0.002, max_contacts=0)
+    log = sim.run(steps=1000)
+    angle = 2.0 * np.arccos(np.abs(log.q[:, 3]))
+    assert angle.max() < np.radians(40.0) + 1e-3 and angle[-1] > np.radians(39.0)

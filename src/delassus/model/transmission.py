@@ -83,7 +83,7 @@ class Tendon:
     passes, in order: "pulley 2" is a pulley that divides the branch after it by two, an `Obstacle` a shape between
     the sites before and after it.
     `stiffness` [N/m] pulls beyond the lengths `rest` (shortest, longest), `damping` [N·s/m] against
-    the rate; `range` are the limits of the length, empty without.
+    the rate, dry `friction` [N] likewise; `range` are the limits of the length, empty without.
     """
 
     name: str
@@ -93,6 +93,7 @@ class Tendon:
     damping: float = 0.0
     rest: tuple[float, ...] = ()
     range: tuple[float, ...] = ()
+    friction: float = 0.0
 
 
 Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]

@@ -118,8 +118,8 @@ def _convert_model(m: Any, names: MjcfNames, notes: list[str]) -> Model:
             (off.mjDSBL_SPRING, ("stiffness", "rest")),
             (off.mjDSBL_DAMPER, ("damping",)),
             (off.mjDSBL_FRICTIONLOSS, ("friction",)),
-            (off.mjDSBL_LIMIT, ("lower", "upper", "range")),
-            (off.mjDSBL_CONSTRAINT, ("friction", "lower", "upper", "range")),
+            (off.mjDSBL_LIMIT, ("lower", "upper", "angle_limit", "range")),
+            (off.mjDSBL_CONSTRAINT, ("friction", "lower", "upper", "angle_limit", "range")),
         )
         if flags & int(flag)
         for name in fields

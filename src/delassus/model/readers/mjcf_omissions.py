@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from delassus.model.readers.mjcf_names import MjcfNames, list_names
-from delassus.model.readers.mjcf_tree import BALL, FREE
+from delassus.model.readers.mjcf_tree import FREE
 from delassus.model.transmission import CARRIED, Actuator
 
 _WRITE = "Write it as a constraint of Mechanism."
@@ -20,7 +20,7 @@ def unsupported(
 ) -> list[str]:
     """Sentences on what a file has and the model has not."""
     kinds = mujoco.mjtGeom
-    free, ball = m.jnt_type == FREE, m.jnt_type == BALL
+    free = m.jnt_type == FREE
     linear_armature = [names.joints[j] for j in np.flatnonzero(free) if m.dof_armature[m.jnt_dofadr[j]] != 0.0]
     fields = [
         names.geoms[g] for g in range(m.ngeom) if m.geom_type[g] in (int(kinds.mjGEOM_HFIELD), int(kinds.mjGEOM_SDF))
@@ -37,9 +37,9 @@ def unsupported(
             for kind in sorted({kind for kind, _ in skipped} - {"inactive"})
         ),
         (
-            "friction and inertia of tendons are left out",
-            _where(_nonzero_rows(m, "tendon_frictionloss", "tendon_armature"), names.tendons),
-            "Give friction and armature to the joints.",
+            "inertia of tendons is left out",
+            _where(_nonzero_rows(m, "tendon_armature"), names.tendons),
+            "Give armature to the joints.",
         ),
         (
             "limits of the force of all actuators of a tendon are left out",
@@ -65,11 +65,6 @@ def unsupported(
             "mocap bodies are fixed where the file puts them",
             _where(m.body_mocapid >= 0, names.bodies),
             "Move them by a constraint with a reference in time.",
-        ),
-        (
-            "limits of ball joints are left out",
-            _where(ball & m.jnt_limited.astype(bool), names.joints),
-            "Write the joint as three hinges.",
         ),
         (
             "the linear armature of a free joint counts in the body's axes, in MuJoCo in the world's, so accelerations "

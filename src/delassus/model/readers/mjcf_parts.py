@@ -142,7 +142,7 @@ def tendons(
     m: Any, tree: MjcfTree, names: MjcfNames, taken: set[str], left_out: Collection[str] = ()
 ) -> tuple[tuple[Tendon, ...], tuple[Frame, ...]]:
     """The tendons, without some of their fields, and frames at the shapes that strings run around."""
-    none = {"stiffness": 0.0, "rest": (), "damping": 0.0, "range": ()}
+    none = {"stiffness": 0.0, "rest": (), "damping": 0.0, "range": (), "friction": 0.0}
     changed: dict[str, Any] = {name: value for name, value in none.items() if name in left_out}
     wrapped = sorted(set(m.wrap_objid[m.wrap_type > _WRAP_SITE].tolist()))
     frames = {
@@ -177,6 +177,7 @@ def _tendon(m: Any, names: MjcfNames, frames: dict[int, str], t: int) -> Tendon:
         float(m.tendon_damping[t]),
         tuple(m.tendon_lengthspring[t].tolist()) if stiffness else (),
         _tendon_range(m, t),
+        float(m.tendon_frictionloss[t]),
     )
 
 
