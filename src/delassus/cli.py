@@ -278,7 +278,7 @@ def play(
     robot: Annotated[str | None, typer.Option(help="The robot that it was learnt on, if it is not the task's.")] = None,
     command: Annotated[str | None, typer.Option(help="What robots are told, such as 0.5,0,0.")] = None,
     out: Annotated[Path, typer.Option(help="The film.")] = Path("film.html"),
-    export_as: Annotated[str | None, typer.Option("--export", help="Also write the policy: c or numpy.")] = None,
+    export_as: Annotated[str | None, typer.Option("--export", help="Also write the policy: c, numpy or onnx.")] = None,
 ) -> None:
     """Film robots that follow a policy, tell them what to do, and export the policy."""
     from delassus.learning.results.export import export_policy
