@@ -60,7 +60,7 @@ from delassus.step.laws.softening import soften
 from delassus.step.marks import Mark
 from delassus.step.points.tally import expand_targets
 from delassus.step.scene import Scene
-from delassus.step.sources.limits import with_tendon_limits
+from delassus.step.sources.limits import with_model_limits
 
 if TYPE_CHECKING:
     from delassus.simulation.replays.replay import Replay
@@ -144,7 +144,7 @@ class Simulation(Inspection):
         check_parameters(robot, chosen)
         check_actuators(model, chosen)
         chosen = limited_by_joints(model, chosen)
-        robot = with_tendon_limits(robot) if contacts.max_limits else robot
+        robot = with_model_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
         warn_of_omissions(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
