@@ -32,14 +32,15 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
 from delassus.compiler.tracing.flow.control import map as map_rows
+from delassus.compiler.tracing.trace import computing_in
 from delassus.linalg.lu import solve_without_pivots
 from delassus.model.links import Links
 from delassus.step.articulated.contact_steps import contact_step, project
 from delassus.step.articulated.joint_laws import JointLaws
 from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
 
-_NEAR: Final = 1e-7
-"""The least ε: for the numbers alone."""
+_NEAR: Final = {"float64": 1e-7, "float32": 1e-5}
+"""The least ε by precision: for the numbers alone."""
 
 _FAR: Final = 0.1
 """The largest ε."""
@@ -236,7 +237,7 @@ def iterate(problem: TreeProblem, x: Any, impulse: Any, should_continue: Callabl
 
     def step(last: NewtonState) -> NewtonState:
         size = np.sum(last.impulse * last.impulse * problem.R) + _SMALL
-        epsilon = np.clip(_SHARE * last.growth * np.sqrt(last.now.merit / size), _NEAR, _FAR)
+        epsilon = np.clip(_SHARE * last.growth * np.sqrt(last.now.merit / size), _NEAR[computing_in().name], _FAR)
         dx, change = newton_step(problem, last.x, last.now, epsilon)
         whole = last.short > _PATIENCE
 
