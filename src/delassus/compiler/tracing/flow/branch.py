@@ -90,8 +90,8 @@ def _like(trace: Recording, returned: Any, new: list[Array], other: Any) -> list
     for label, a, b in zip(labels(returned), new, lifted, strict=True):
         if a.shape != b.shape or a.truths != b.truths:
             raise bodies.LoopError(
-                f"cond: {label} of what the function returned holds {kind_of(a)} of shape {a.shape}, and otherwise "
-                f"{kind_of(b)} of shape {b.shape}: both have to be alike.",
+                f"cond: {label} of what the function returned holds {bodies.kind_of(a)} of shape {a.shape}, and "
+                f"otherwise {bodies.kind_of(b)} of shape {b.shape}: both have to be alike.",
                 code="carry-mismatch",
             )
     return lifted
