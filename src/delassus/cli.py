@@ -236,7 +236,9 @@ def learn(
     task: Annotated[str | None, typer.Argument(help="A task, such as quadruped-walk; none lists them.")] = None,
     robot: Annotated[str | None, typer.Option(help="Another robot: its name, or a URDF or MJCF file.")] = None,
     seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
-    minutes: Annotated[float, typer.Option(help="How long it learns, at most.")] = 3.0,
+    minutes: Annotated[
+        float, typer.Option(help="How long it learns, at most; the first iteration, which may compile, is not counted.")
+    ] = 3.0,
     out: Annotated[Path, typer.Option(help="The folder for checkpoint, policy, curves and film.")] = Path("run"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in the folder.")] = False,
     until: Annotated[str, typer.Option(help="End at the task's goal, at halfway, or at none but the time's.")] = "goal",
@@ -276,7 +278,7 @@ def play(
     robot: Annotated[str | None, typer.Option(help="The robot that it was learnt on, if it is not the task's.")] = None,
     command: Annotated[str | None, typer.Option(help="What robots are told, such as 0.5,0,0.")] = None,
     out: Annotated[Path, typer.Option(help="The film.")] = Path("film.html"),
-    export_as: Annotated[str | None, typer.Option("--export", help="Also write the policy: c or numpy.")] = None,
+    export_as: Annotated[str | None, typer.Option("--export", help="Also write the policy: c, numpy or onnx.")] = None,
 ) -> None:
     """Film robots that follow a policy, tell them what to do, and export the policy."""
     from delassus.learning.results.export import export_policy

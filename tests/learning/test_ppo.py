@@ -132,3 +132,15 @@ def test_exported_policies_give_the_same_actions(task, tmp_path):
     assert space["policy"](x) == pytest.approx(policy(x), abs=1e-5)
     with pytest.raises(ValueError, match="'wood'"):
         export_policy(policy, tmp_path, "wood")
+
+
+def test_policy_in_onnx_gives_the_same_actions(tmp_path):
+    reference = pytest.importorskip("onnx.reference")
+    import onnx
+
+    policy = dl.learning.bundled_policy(NAME)
+    (path,) = export_policy(policy, tmp_path, "onnx")
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    x = np.random.default_rng(0).normal(size=(5, 50)).astype(np.float32)
+    (action,) = reference.ReferenceEvaluator(str(path)).run(None, {"observation": x})
+    assert action == pytest.approx(policy(x), abs=1e-5)

@@ -31,7 +31,7 @@ class Budget:
     """When learning ends.
 
     Attributes:
-        minutes: Of wall time, at most.
+        minutes: Of wall time, at most; the first iteration, which compiles or loads the kernels, is not counted.
         iterations: At most; None for as many as fit into the time.
         goal: Whether it ends when the task's goal is reached: "goal", "halfway" for the earlier one, "none".
         trial_every: Iterations between two trials of 64 robots, once the task looks learnt.
@@ -115,6 +115,7 @@ def train(
     history: list[Progress] = []
     ending, saved = "the time is over", began
     first = learner.iteration
+    counted_from: float | None = None  # the end of the first iteration
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     try:
@@ -124,7 +125,8 @@ def train(
             learner, report = iterate(envs, learner, options, difficulty)
             now = time.perf_counter()
             verdict = _try(name, envs, trials, learner, options, report, budget)
-            share = (now - began) / (60.0 * budget.minutes)
+            counted_from = now if counted_from is None else counted_from
+            share = (now - counted_from) / (60.0 * budget.minutes)
             if budget.iterations is not None:
                 share = max(share, (learner.iteration - first) / budget.iterations)
             speed = options.items * options.horizon / (now - start)

@@ -1,4 +1,4 @@
-"""Policies for other places: C99 for a robot's computer, and one NumPy file without Delassus."""
+"""Policies for other places: C99 for a robot's computer, ONNX, and one NumPy file without Delassus."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from delassus.common.archives import write
 from delassus.learning.errors import CheckpointError, LearningError
 from delassus.learning.learner.network import LARGEST_INPUT
 from delassus.learning.learner.policy import Policy
+from delassus.learning.results.onnx import onnx_model
 
-FORMATS: Final = ("c", "numpy")
+FORMATS: Final = ("c", "numpy", "onnx")
 
 _NUMPY: Final = '''"""The policy of the task {task}: action = policy(observation), with NumPy alone."""
 
@@ -43,7 +44,7 @@ def export_policy(policy: Policy, folder: str | os.PathLike[str], kind: str = "c
     Args:
         policy: What to write.
         folder: Made if needed.
-        kind: "c" for C99 in single precision, "numpy" for a module and an archive.
+        kind: "c" for C99 in single precision, "numpy" for a module and an archive, "onnx" for ONNX.
         name: Of the files, and of the function in C.
     """
     if kind not in FORMATS:
@@ -54,7 +55,7 @@ def export_policy(policy: Policy, folder: str | os.PathLike[str], kind: str = "c
         raise LearningError(f"the function is called {name!r}; its name is an identifier.", code="bad-argument")
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    texts = _c_files(policy, name) if kind == "c" else _numpy_files(policy, name)
+    texts = _WRITERS[kind](policy, name)
     for path, content in texts.items():
         write("the policy", place / path, partial(_put, content), CheckpointError)
     return [place / path for path in texts]
@@ -128,3 +129,10 @@ def _c_array(name: str, values: Any) -> str:
     numbers = [x if any(sign in x for sign in ".en") else f"{x}.0" for x in numbers]
     rows = [", ".join(f"{x}f" for x in numbers[k : k + 8]) for k in range(0, len(numbers), 8)]
     return f"static const float {name}[{len(numbers)}] = {{\n    " + ",\n    ".join(rows) + "};"
+
+
+def _onnx_files(policy: Policy, name: str) -> dict[str, bytes]:
+    return {f"{name}.onnx": onnx_model(policy)}
+
+
+_WRITERS: Final = {"c": _c_files, "numpy": _numpy_files, "onnx": _onnx_files}

@@ -78,7 +78,7 @@ def progress_line(name: str, progress: Progress, minutes: float) -> str:
     """An iteration in a line."""
     report = progress.report
     measures = "  ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in report.measures.items())
-    left = max(0.0, 60.0 * minutes - progress.seconds)
+    left = 60.0 * minutes * max(0.0, 1.0 - progress.share)
     trial = f"  trial: {progress.verdict.words}" if progress.verdict is not None else ""
     frozen = f"  frozen {report.frozen}" if report.frozen else ""
     return (

@@ -1,0 +1,115 @@
+"""Quadrupeds that follow a joystick, with robots, ground and sensors that differ from the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy
+
+import delassus.numpy as np
+from delassus.learning.environment.task import Evaluation, Moment, Verdict
+from delassus.learning.tasks.catalog import register_task
+from delassus.learning.tasks.quadruped import QuadrupedWalk, body_motion, quadruped_parts
+from delassus.model.model import Model, ParametricModel
+from delassus.simulation.ground import Ground
+from delassus.simulation.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class QuadrupedJoystick(QuadrupedWalk):
+    """Follow velocities ahead, to the left, and of turning, under domain randomization.
+
+    Attributes:
+        commands: Largest velocity ahead and to the left [m/s], and of turning [rad/s].
+        friction: Least and largest coefficient of the ground; each environment has one.
+        mass_spread: Largest change of the masses, as a share of them; each episode draws one for each body.
+        gain_spread: Largest change of stiffness and damping of the servos, likewise.
+        noise: Scale of the sensors' noise; 1 is 0.1 m/s, 0.1 rad/s, 0.03 of the vertical, 0.01 rad, 1 rad/s.
+        push: Velocity that is added to the trunk every five seconds on average [m/s].
+    """
+
+    periods: int = 1000
+    commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
+    friction: tuple[float, float] = (0.4, 1.0)
+    mass_spread: float = 0.15
+    gain_spread: float = 0.1
+    noise: float = 1.0
+    push: float = 0.5
+
+    ramp: ClassVar[int] = 150
+
+    @property
+    def parametric(self) -> ParametricModel:
+        """The robot, with masses and gains that vary."""
+        return self.robot.parametric("mass", "servo")
+
+    def simulation(self, items: int, seed: int) -> Simulation:
+        """Feet alone touch the ground, whose friction differs between environments."""
+        ground = Ground(numpy.random.default_rng([seed, 0xF00]).uniform(*self.friction, items))
+        touching = list(self.shapes)
+        return Simulation(self.parametric, ground, self.time_step, substeps=self.substeps, touching=touching)
+
+    def begin(self, now: Moment) -> dict[str, Any]:
+        """As for walking, with masses and gains of this episode."""
+        nominal = self.parametric.parameters()
+        gains = 2 * len(self.robot.actuators)
+        masses = len(nominal) - gains
+        spread = numpy.concatenate([numpy.full(masses, self.mass_spread), numpy.full(gains, self.gain_spread)])
+        factor = 1.0 + spread * now.draws.uniform(-1.0, 1.0, len(nominal))
+        return {**super().begin(now), "parameters": nominal * factor}
+
+    def draw_command(self, now: Moment) -> Any:
+        """Each axis is used with a probability of 0.9, 0.25 and 0.5; the range grows in the curriculum."""
+        used = np.where(now.draws.uniform(0.0, 1.0, 3) < np.array((0.9, 0.25, 0.5)), 1.0, 0.0)
+        reach = 0.5 + 0.5 * now.difficulty
+        return reach * np.array(self.commands) * used * now.draws.uniform(-1.0, 1.0, 3)
+
+    def observe(self, now: Moment) -> Any:
+        """That of walking, with noise on what sensors measure."""
+        scale = numpy.repeat((0.1, 0.1, 0.03, 0.01, 0.1, 0.0), (3, 3, 3, 12, 12, 17))
+        return super().observe(now) + self.noise * scale * now.draws.normal(1.0, len(scale))
+
+    def advance(self, now: Moment) -> dict[str, Any]:
+        """That of walking, and pushes."""
+        angle = now.draws.uniform(0.0, 2.0 * np.pi)
+        size = np.where(now.draws.chance(self.period / 5.0), self.push, 0.0)
+        kick = np.concatenate([size * np.stack([np.cos(angle), np.sin(angle)]), np.zeros(self.robot.nv - 2)])
+        return {**super().advance(now), "kick": kick}
+
+    def measure(self, now: Moment) -> dict[str, Any]:
+        """Errors of the velocities [m/s, rad/s]."""
+        velocity, gyro, _ = body_motion(now, self.trunk)
+        ahead, left = velocity[:2] - now["command"][:2]
+        speed = np.sqrt(ahead**2 + left**2)
+        return {"speed_error": speed, "ahead": ahead, "left": left, "turn": gyro[2] - now["command"][2]}
+
+    def trial(self, items: int) -> dict[str, Any]:
+        """Commands anywhere in their range."""
+        draws = numpy.random.default_rng(7).uniform(-1.0, 1.0, (items, 3))
+        return {"command": draws * numpy.array(self.commands)}
+
+    def judge(self, trial: Evaluation) -> Verdict:
+        """Errors of velocities that are averaged over a cycle of the trot: 0.15 m/s and 0.2 rad/s, and no fall."""
+        cycle = round(1.0 / (self.FREQUENCY * self.period))
+        count = len(trial.reward) // cycle * cycle
+        ahead, left, turn = (
+            trial.measures[name][-count:].reshape(-1, cycle, len(trial.failed)).mean(1)
+            for name in ("ahead", "left", "turn")
+        )
+        speed_error, turn_error = float(numpy.hypot(ahead, left).mean()), float(numpy.abs(turn).mean())
+        falls = int(trial.failed.sum())
+        words = f"{falls} of {len(trial.failed)} fall, errors {speed_error:.3f} m/s, {turn_error:.3f} rad/s"
+        reached = falls == 0 and speed_error <= 0.15 and turn_error <= 0.2
+        return Verdict(words, reached, falls <= len(trial.failed) // 50)
+
+    def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
+        """It hardly falls, and hardly lags behind, at the whole range."""
+        return falls < 0.02 and measures["speed_error"] < 0.3
+
+
+@register_task("quadruped-joystick", "quadruped", "follow velocities of a joystick, on robots and ground that vary")
+def quadruped_joystick(robot: Model) -> QuadrupedJoystick:
+    """The task for a robot with four feet that are balls."""
+    return QuadrupedJoystick(**quadruped_parts(robot))
