@@ -233,6 +233,7 @@ JOINT_CHANGES = {
     "mimic": Mimic(0),
     "actuator_force_range": (-1.0, 2.0),
     "gravity_compensation": (1.0, 0.0, 0.0, 0.1),
+    "angle_limit": 1.0,
 }
 
 
