@@ -144,7 +144,7 @@ def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> t
         if held is not None:
             dx[k] = np.where(held, force[k], dx[k])
     change = [step.alone - step.C @ (J @ dv) for J, step in zip(problem.J, steps, strict=True)]
-    return dx, np.stack(change) if change else np.zeros((0, 3))
+    return dx, np.stack(change) if change else np.array(now.z)
 
 
 def _join_branches(
