@@ -8,8 +8,8 @@ import delassus as dl
 from delassus.errors import DelassusWarning
 
 XML = """<mujoco model="toy"><option density="2"/><worldbody>
-  <body><joint name="ball" type="ball" range="0 1"/><geom size=".1"/></body>
-  <body pos="1 0 0"><joint name="b2" type="ball" range="0 1"/><geom size=".1"/></body></worldbody></mujoco>"""
+  <body><joint name="one" stiffness="1 2"/><geom size=".1"/></body>
+  <body pos="1 0 0"><joint name="two" stiffness="1 2"/><geom size=".1"/></body></worldbody></mujoco>"""
 
 
 def said(use):
@@ -28,8 +28,8 @@ def said(use):
     ids=["Simulation", "simulate_motion"],
 )
 def test_each_feature_is_said_once_with_names_and_a_remedy(use):
-    limits, medium = said(lambda: use(dl.load(XML)))
-    assert limits == "'toy': limits of ball joints are left out (2): ball, b2. Write the joint as three hinges."
+    springs, medium = said(lambda: use(dl.load(XML)))
+    assert springs.startswith("'toy': springs that are not linear are taken as linear (2): one, two.")
     assert medium.startswith("'toy': the medium is left out") and "Add its forces" in medium
 
 

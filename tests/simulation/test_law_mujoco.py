@@ -39,13 +39,13 @@ ROWS = """<mujoco><option timestep="0.002"/><default><geom contype="0" conaffini
 <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03"/>
 <body name="arm" pos=".4 0 0"><joint name="two" axis="0 1 0" {second}/>
 <geom type="capsule" fromto="0 0 0 .3 .05 0" size=".02"/><site name="tip" pos=".3 0 0"/></body></body>
-<body name="post" pos=".8 0 1.1"><joint name="three" type="ball"/>
+<body name="post" pos=".8 0 1.1"><joint name="three" type="ball" {ball}/>
 <geom type="box" size=".05 .04 .1" pos="0.1 0 0"/><site name="end" pos=".02 0 0"/></body>
 </worldbody>{more}</mujoco>"""
 
 
-def rows(limit="", friction="", second="", more=""):
-    return ROWS.format(limit=limit, friction=friction, second=second, more=more)
+def rows(limit="", friction="", second="", more="", ball=""):
+    return ROWS.format(limit=limit, friction=friction, second=second, more=more, ball=ball)
 
 
 CONSTRAINTS = {
@@ -61,6 +61,13 @@ CONSTRAINTS = {
         more='<tendon><fixed name="t" limited="true" range="-0.3 0.2" solreflimit="0.05 1" margin="0.02">'
         '<joint joint="one" coef="1"/><joint joint="two" coef="-0.5"/></fixed></tendon>'
     ),
+    "tendon friction": rows(
+        more='<tendon><fixed name="t" frictionloss="0.4" solreffriction="0.05 1"><joint joint="one" coef="1"/>'
+        '<joint joint="two" coef="-0.5"/></fixed><spatial name="s" frictionloss="0.3"><site site="tip"/>'
+        '<site site="end"/></spatial></tendon>',
+        second='frictionloss="0.1"',
+    ),
+    "ball limit": rows(ball='range="0 20" limited="true" margin="0.05" solreflimit="0.03 1"'),
     "spatial tendon": rows(
         more='<tendon><spatial name="t" limited="true" range="0 0.12"><site site="tip"/><site site="end"/></spatial>'
         "</tendon>"

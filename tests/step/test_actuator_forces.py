@@ -10,7 +10,6 @@ import pytest
 import delassus as dl
 from delassus.simulation import actuator_forces
 from differences import jacobian
-from refusals import refuses
 
 SCENES = sorted(Path(os.environ.get("DELASSUS_ROBOTS", "/nowhere")).glob("*/*.xml"))
 WORLD = """
@@ -186,14 +185,13 @@ def test_servos_keep_the_force_ranges_of_the_file():
     assert servo.force_range == (-8.0, 8.0)
 
 
-def test_strings_around_shapes_cannot_be_pulled():
+def test_strings_around_shapes_are_pulled_as_in_mujoco():
     xml = (
         world('<motor tendon="string"/>')
         .replace('<site site="on_arm"/>', '<site site="on_arm"/><geom geom="round"/>')
         .replace('<geom size="0.1" pos="0.02 0 0"/>', '<geom name="round" size="0.1" pos="0.02 0 0"/>')
     )
-    with refuses("not-supported", "wraps around a shape"):
-        dl.Simulation(dl.load(xml), dl.Ground())
+    assert difference(xml) < 1e-12
 
 
 @pytest.mark.skipif(not SCENES, reason="no scenes: DELASSUS_ROBOTS names none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -34,7 +35,8 @@ class Joint:
     `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
     `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
     The generalized forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
-    (lower, upper). `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
+    (lower, upper). `angle_limit` [rad] is the largest rotation of a spherical joint from its reference.
+    `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
     carries the weight of so much.
 
     >>> dl.load("pendulum").joints[0].kind.nv
@@ -58,6 +60,7 @@ class Joint:
     mimic: Mimic | None = None
     actuator_force_range: tuple[float, ...] = ()
     gravity_compensation: tuple[float, ...] = ()
+    angle_limit: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -231,6 +234,7 @@ class Impedances:
     Attributes:
         joint_limits: Of limits of joints.
         joint_friction: Of dry friction in joints.
+        tendon_friction: Of dry friction of tendons.
         tendon_limits: Of limits of tendons.
         constraints: Of equality constraints.
         impratio: By how much friction of contacts is harder than their normals are.
@@ -238,6 +242,7 @@ class Impedances:
 
     joint_limits: NamedImpedances = ()
     joint_friction: NamedImpedances = ()
+    tendon_friction: NamedImpedances = ()
     tendon_limits: NamedImpedances = ()
     constraints: NamedImpedances = ()
     impratio: float = 1.0
@@ -253,7 +258,7 @@ class Impedances:
         return replace(self, **named)
 
 
-_NAMED: Final = ("joint_limits", "joint_friction", "tendon_limits", "constraints")
+_NAMED: Final = ("joint_limits", "joint_friction", "tendon_friction", "tendon_limits", "constraints")
 
 
 def _prefixed(prefix: str, named: NamedImpedances) -> NamedImpedances:

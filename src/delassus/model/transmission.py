@@ -18,8 +18,22 @@ CARRIED: Final = frozenset({"affine", "integrator", "filter", "filterexact", "mu
 PULLEY: Final = "pulley "
 """What a pulley in the path of a string begins with; its divisor follows."""
 
-WRAP: Final = "around "
-"""What a shape that a string wraps around begins with; its name follows."""
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A "sphere", or a "cylinder" along z, of a radius [m], at the origin of a `frame`, that a string runs around.
+
+    With `side`, a site, it passes on the side of that; through the shape, bent at its surface, if the site is inside.
+    """
+
+    frame: str
+    shape: str
+    radius: float
+    side: str = ""
+
+    def with_prefix(self, prefix: str) -> Obstacle:
+        """The obstacle of a model whose frames have names with a prefix."""
+        return replace(self, frame=prefix + self.frame, side=self.side and prefix + self.side)
 
 
 @dataclass(frozen=True)
@@ -65,19 +79,21 @@ class Actuator:
 class Tendon:
     """A tendon: its length is a sum over joints, or that of a string through sites.
 
-    `terms` are the joints and their coefficients, empty for a string; `path` names the sites and shapes that a string
-    passes, in order: "pulley 2" is a pulley that divides the branch after it by two, "around ball" a shape.
+    `terms` are the joints and their coefficients, empty for a string; `path` names the sites that a string
+    passes, in order: "pulley 2" is a pulley that divides the branch after it by two, an `Obstacle` a shape between
+    the sites before and after it.
     `stiffness` [N/m] pulls beyond the lengths `rest` (shortest, longest), `damping` [N·s/m] against
-    the rate; `range` are the limits of the length, empty without.
+    the rate, dry `friction` [N] likewise; `range` are the limits of the length, empty without.
     """
 
     name: str
     terms: tuple[tuple[str, float], ...] = ()
-    path: tuple[str, ...] = ()
+    path: tuple[str | Obstacle, ...] = ()
     stiffness: float = 0.0
     damping: float = 0.0
     rest: tuple[float, ...] = ()
     range: tuple[float, ...] = ()
+    friction: float = 0.0
 
 
 Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]
@@ -102,10 +118,10 @@ def prefix_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon
     )
 
 
-def _prefix_location(place: str, prefix: str) -> str:
-    if place.startswith(PULLEY):
-        return place
-    return f"{WRAP}{prefix}{place.removeprefix(WRAP)}" if place.startswith(WRAP) else prefix + place
+def _prefix_location(place: str | Obstacle, prefix: str) -> str | Obstacle:
+    if isinstance(place, Obstacle):
+        return place.with_prefix(prefix)
+    return place if place.startswith(PULLEY) else prefix + place
 
 
 def transmissions_without(actuators: Sequence[Actuator], tendons: Sequence[Tendon], locked: set[str]) -> Transmissions:

@@ -56,11 +56,12 @@ from delassus.simulation.state import State, item_numbers, reject_moment, resume
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.bodies.kernels import period_kernel
+from delassus.step.laws.sag import warn_of_softness
 from delassus.step.laws.softening import soften
 from delassus.step.marks import Mark
 from delassus.step.points.tally import expand_targets
 from delassus.step.scene import Scene
-from delassus.step.sources.limits import with_tendon_limits
+from delassus.step.sources.limits import with_model_limits
 
 if TYPE_CHECKING:
     from delassus.simulation.replays.replay import Replay
@@ -130,6 +131,7 @@ class Simulation(Inspection):
         meeting = meeting_shapes(robot.model, contacts) if max_contacts != 0 else Meeting()
         if max_contacts != 0:
             warn_of_scenery(robot.model, ground is not None, meeting.geometries)
+        file_ground = ground is None
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
         substeps = check_integer("substeps", substeps)
@@ -144,7 +146,7 @@ class Simulation(Inspection):
         check_parameters(robot, chosen)
         check_actuators(model, chosen)
         chosen = limited_by_joints(model, chosen)
-        robot = with_tendon_limits(robot) if contacts.max_limits else robot
+        robot = with_model_limits(robot) if contacts.max_limits else robot
         check_tendons(model)
         warn_of_omissions(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
@@ -169,6 +171,8 @@ class Simulation(Inspection):
         if how.law == "mujoco":
             refuse_restitution(ground)
             scene = soften(scene, ground_plane(model))
+        elif file_ground:
+            warn_of_softness(scene, ground_plane(model), time_step)
         slots = count_slots(model, meeting)
         scene = choose_step(scene, how.method, slots + MORE_SLOTS if scene.is_soft else slots)
         self.scene = replace(scene, tracked=expand_targets(scene, tuple(contacts.tracked)))

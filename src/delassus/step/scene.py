@@ -22,6 +22,7 @@ from typing import Any, Final
 from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.constraints.kinds.joint_lock import JointLock
 from delassus.constraints.kinds.unilateral import UnilateralRow
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
@@ -33,7 +34,7 @@ from delassus.geometry.collisions import Collision
 from delassus.geometry.fields import Field
 from delassus.model.of_model import OfModel
 from delassus.model.parameter_names import ACTUATOR_KINDS
-from delassus.model.transmission import Actuator
+from delassus.model.transmission import Actuator, Tendon
 from delassus.step.actuators.activation import count_activations
 from delassus.step.sources.contact import Contact
 from delassus.step.sources.impedances import SceneImpedances
@@ -263,19 +264,24 @@ class Scene(OfModel):
 
     @property
     def joint_friction_rows(self) -> tuple[Constraint, ...]:
-        """The rows of joint friction, by joints."""
+        """The rows of dry friction, by joints and tendons."""
         return self._dry[0]
 
     @property
     def friction_bounds(self) -> tuple[float, ...]:
-        """The dry friction [N·m, N] of the rows of joint friction."""
+        """The dry friction [N·m, N] of these rows."""
         return self._dry[1]
 
     @cached_property
     def friction_dofs(self) -> tuple[int, ...]:
-        """The velocities with dry friction, by their numbers."""
-        rows: tuple[Any, ...] = self._dry[0]
+        """The velocities of joints with dry friction, by their numbers; their rows come before those of tendons."""
+        rows = [row for row in self._dry[0] if isinstance(row, JointLock)]
         return tuple(self.model.v_slice(row.joint).start + k for row in rows for k in row.rows)
+
+    @cached_property
+    def friction_tendons(self) -> tuple[Tendon, ...]:
+        """The tendons with dry friction."""
+        return tuple(tendon for tendon in self.model.tendons if tendon.friction > 0.0 and self.joint_friction)
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 

@@ -10,15 +10,15 @@ from delassus.common.names import UnknownName
 from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jvp
-from delassus.constraints.basis.constraint import ConstraintError, JointRow
+from delassus.constraints.basis.constraint import JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import RowResponse
 from delassus.constraints.basis.polynomial import PolynomialRow
-from delassus.dynamics.forces.strings import moving_dofs, wraps
+from delassus.dynamics.forces.strings import string_dofs
 from delassus.dynamics.forces.tendons import rate_of, tendon_line, tendon_named
 from delassus.dynamics.kinematics.manifold import coordinate_rates
 from delassus.model.model import Model
-from delassus.model.transmission import PULLEY, Tendon
+from delassus.model.transmission import Tendon
 
 
 @accept_groups("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
@@ -77,10 +77,6 @@ class TendonLength(PolynomialRow):
         tendon = tendon_named(model, name)
         if tendon is None:
             raise UnknownName("tendon", name, [t.name for t in model.tendons], code="unknown-name")
-        if wraps(tendon):
-            raise ConstraintError(
-                f"the tendon {name!r} wraps around a shape, and its length is not known.", code="not-supported"
-            )
         return tendon
 
     def _gradient(self, model: Model, q: Any) -> Any:
@@ -102,5 +98,4 @@ def _dofs(model: Model, tendon: Tendon) -> set[int]:
     """The velocities that move a tendon."""
     if tendon.terms:
         return {model.v_slice(name).start for name, factor in tendon.terms if factor}
-    sites = [place for place in tendon.path if not place.startswith(PULLEY)]
-    return set().union(*(moving_dofs(model, name) for name in sites))
+    return string_dofs(model, tendon)

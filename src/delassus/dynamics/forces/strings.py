@@ -1,8 +1,10 @@
-"""Lengths of strings through sites, and their moment arms; MJCF's `spatial` tendons that wrap around nothing.
+"""Lengths of strings through sites and around shapes, and their moment arms; MJCF's `spatial` tendons.
 
 A string passes points x₀, x₁, … of bodies, straight from one to the next. Its length is l = Σ |x_{k+1} - x_k|/d,
 where d is the divisor of the pulley before (1 without), and its rate l̇ = r·v with r = Σ (J_{k+1} - J_k)ᵀ e_k/d, e_k the
-direction of a segment. A pulley begins another branch. O(n) for each site.
+direction of a segment. A pulley begins another branch. Where a string runs around a sphere or a cylinder, the points at
+which it meets and leaves the shape are points of the shape's body, and the way between them adds to the length alone
+(`wrapping`). O(n) for each site.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.dynamics.forces.wrapping import wrap_around
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_in_world
 from delassus.model.links import links_of
 from delassus.model.model import Model
-from delassus.model.transmission import PULLEY, WRAP, Tendon
+from delassus.model.transmission import PULLEY, Obstacle, Tendon
 
 _SHORTEST: Final = 1e-15
 """Segments [m] that are shorter have no direction, and pull nothing."""
@@ -28,31 +31,75 @@ class Line(NamedTuple):
     dofs: list[int]
 
 
-def wraps(tendon: Tendon) -> bool:
-    """Whether a string wraps around a shape."""
-    return any(place.startswith(WRAP) for place in tendon.path)
-
-
 def string_line(model: Model, tendon: Tendon, q: Any) -> Line:
-    """The length of a string through sites, and its moment arms."""
+    """The length of a string, and its moment arms."""
     length, arms, divisor = np.array(0.0), np.zeros(model.nv), 1.0
     before: str | None = None
+    obstacle: Obstacle | None = None
     dofs: set[int] = set()
     for place in tendon.path:
+        if isinstance(place, Obstacle):
+            obstacle = place
+            continue
         if place.startswith(PULLEY):
             divisor, before = float(place.removeprefix(PULLEY)), None
             continue
         if before is not None:
-            here, there = (frame_in_world(model, q, name)[1] for name in (before, place))
-            J = world_jacobian(model, q, place)[:3] - world_jacobian(model, q, before)[:3]
-            difference = there - here
-            distance = np.sqrt(difference @ difference)
-            direction = np.where(distance > _SHORTEST, difference / np.maximum(distance, _SHORTEST), 0.0)
-            length = length + distance / divisor
-            arms = arms + (direction @ J) / divisor
+            own, pull = _straight(model, q, before, place)
             dofs |= moving_dofs(model, before) ^ moving_dofs(model, place)
-        before = place
+            if obstacle is not None:
+                own, pull = _around(model, q, (before, place), obstacle, (own, pull))
+                dofs |= set().union(
+                    *(moving_dofs(model, x) ^ moving_dofs(model, obstacle.frame) for x in (before, place))
+                )
+            length, arms = length + own / divisor, arms + pull / divisor
+        before, obstacle = place, None
     return Line(length, arms, sorted(dofs))
+
+
+def _straight(model: Model, q: Any, before: str, place: str) -> tuple[Any, Any]:
+    """Length and moment arms (nv,) of a segment between two sites."""
+    here, there = (frame_in_world(model, q, name)[1] for name in (before, place))
+    J = world_jacobian(model, q, place)[:3] - world_jacobian(model, q, before)[:3]
+    distance, direction = _distance(here, there)
+    return distance, direction @ J
+
+
+def _around(
+    model: Model, q: Any, ends: tuple[str, str], obstacle: Obstacle, straight: tuple[Any, Any]
+) -> tuple[Any, Any]:
+    """The same between two sites with an obstacle in between, given those of the straight line."""
+    R, p = frame_in_world(model, q, obstacle.frame)
+    first, second = (frame_in_world(model, q, name)[1] for name in ends)
+
+    def local(x: Any) -> Any:
+        return R.T @ (x - p)
+
+    side = local(frame_in_world(model, q, obstacle.side)[1]) if obstacle.side else None
+    wrap = wrap_around(obstacle.shape, obstacle.radius, local(first), local(second), side)
+    J = world_jacobian(model, q, obstacle.frame)
+    length, pull = wrap.length, np.zeros(model.nv)
+    for site, x, end in ((ends[0], first, wrap.first), (ends[1], second, wrap.second)):
+        arm = R @ end
+        distance, direction = _distance(p + arm, x)
+        length = length + distance
+        if model.frame(site).joint != model.frame(obstacle.frame).joint:
+            on_shape = direction @ J[:3] + np.cross(arm, direction) @ J[3:]
+            pull = pull + direction @ world_jacobian(model, q, site)[:3] - on_shape
+    return np.where(wrap.touches, length, straight[0]), np.where(wrap.touches, pull, straight[1])
+
+
+def _distance(here: Any, there: Any) -> tuple[Any, Any]:
+    """The distance of two points, and the direction (3,) between them."""
+    difference = there - here
+    distance = np.sqrt(difference @ difference)
+    return distance, np.where(distance > _SHORTEST, difference / np.maximum(distance, _SHORTEST), 0.0)
+
+
+def string_dofs(model: Model, tendon: Tendon) -> set[int]:
+    """The velocities that move the sites or shapes of a string."""
+    places = [place.frame if isinstance(place, Obstacle) else place for place in tendon.path]
+    return set().union(*(moving_dofs(model, name) for name in places if not name.startswith(PULLEY)))
 
 
 def world_jacobian(model: Model, q: Any, frame: str) -> Any:

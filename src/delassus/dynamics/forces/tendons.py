@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.dynamics.forces.strings import Line, string_line, wraps
+from delassus.dynamics.forces.strings import Line, string_line
 from delassus.errors import BadArgument
 from delassus.model.model import Model
 from delassus.model.transmission import Tendon
@@ -55,14 +55,14 @@ class TendonState(NamedTuple):
 
 
 def tendon_states(model: Model, q: Any, v: Any) -> list[TendonState]:
-    """Those with a spring or a damper that are known: strings around shapes are left out."""
+    """Those with a spring or a damper."""
     check_tendons(model)
     return [tendon_state(model, tendon, q, v) for tendon in elastic_tendons(model)]
 
 
 def elastic_tendons(model: Model) -> list[Tendon]:
-    """The tendons with a spring or a damper, but for strings around shapes."""
-    return [tendon for tendon in model.tendons if (tendon.stiffness or tendon.damping) and not wraps(tendon)]
+    """The tendons with a spring or a damper."""
+    return [tendon for tendon in model.tendons if tendon.stiffness or tendon.damping]
 
 
 def tendon_named(model: Model, name: str) -> Tendon | None:

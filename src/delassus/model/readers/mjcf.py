@@ -118,8 +118,8 @@ def _convert_model(m: Any, names: MjcfNames, notes: list[str]) -> Model:
             (off.mjDSBL_SPRING, ("stiffness", "rest")),
             (off.mjDSBL_DAMPER, ("damping",)),
             (off.mjDSBL_FRICTIONLOSS, ("friction",)),
-            (off.mjDSBL_LIMIT, ("lower", "upper", "range")),
-            (off.mjDSBL_CONSTRAINT, ("friction", "lower", "upper", "range")),
+            (off.mjDSBL_LIMIT, ("lower", "upper", "angle_limit", "range")),
+            (off.mjDSBL_CONSTRAINT, ("friction", "lower", "upper", "angle_limit", "range")),
         )
         if flags & int(flag)
         for name in fields
@@ -131,17 +131,18 @@ def _convert_model(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     if flags & (int(off.mjDSBL_EQUALITY) | int(off.mjDSBL_CONSTRAINT)):
         ties = type(ties)((), (), ())
     driven, sensed = actuators(mujoco, m, names), read_sensors(mujoco, m, tree, names, taken)
+    strings, at_shapes = tendons(m, tree, names, taken, left_out)
     omissions = tuple(unsupported(mujoco, m, names, ties.skipped, driven)) + sensed.omissions
     return Model(
         text_at(m.names, 0) or "robot",
         tree.joints,
-        (*own, *ties.frames, *sensed.frames),
+        (*own, *ties.frames, *sensed.frames, *at_shapes),
         (0.0, 0.0, 0.0) if flags & int(off.mjDSBL_GRAVITY) else vector(m.opt.gravity + 0.0),
         tuple(shapes(mujoco, m, tree, names)),
         ties.constraints,
         tree.base_inertia,
         actuators=driven,
-        tendons=tendons(m, names, left_out),
+        tendons=strings,
         sensors=sensed.sensors,
         postures=_postures(m, names, driven),
         warnings=(*notes, *omissions),

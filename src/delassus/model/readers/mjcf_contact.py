@@ -131,6 +131,7 @@ def impedances(m: Any, tree: MjcfTree, names: MjcfNames) -> Impedances:
     return Impedances(
         joint_limits=_named(_numbered(names.joints), m.jnt_solref, m.jnt_solimp),
         joint_friction=_named(dofs, m.dof_solref, m.dof_solimp),
+        tendon_friction=_named(_numbered(names.tendons), m.tendon_solref_fri, m.tendon_solimp_fri),
         tendon_limits=_named(_numbered(names.tendons), m.tendon_solref_lim, m.tendon_solimp_lim),
         constraints=tuple((name, own) for name, own in constraints if own != Impedance()),
         impratio=float(m.opt.impratio),

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from delassus.model.readers.mjcf_names import MjcfNames, list_names
-from delassus.model.readers.mjcf_parts import WRAP_SITE
-from delassus.model.readers.mjcf_tree import BALL, FREE
+from delassus.model.readers.mjcf_tree import FREE
 from delassus.model.transmission import CARRIED, Actuator
 
 _WRITE = "Write it as a constraint of Mechanism."
@@ -21,7 +20,7 @@ def unsupported(
 ) -> list[str]:
     """Sentences on what a file has and the model has not."""
     kinds = mujoco.mjtGeom
-    free, ball = m.jnt_type == FREE, m.jnt_type == BALL
+    free = m.jnt_type == FREE
     linear_armature = [names.joints[j] for j in np.flatnonzero(free) if m.dof_armature[m.jnt_dofadr[j]] != 0.0]
     fields = [
         names.geoms[g] for g in range(m.ngeom) if m.geom_type[g] in (int(kinds.mjGEOM_HFIELD), int(kinds.mjGEOM_SDF))
@@ -38,21 +37,14 @@ def unsupported(
             for kind in sorted({kind for kind, _ in skipped} - {"inactive"})
         ),
         (
-            "friction and inertia of tendons are left out",
-            _where(_nonzero_rows(m, "tendon_frictionloss", "tendon_armature"), names.tendons),
-            "Give friction and armature to the joints.",
+            "inertia of tendons is left out",
+            _where(_nonzero_rows(m, "tendon_armature"), names.tendons),
+            "Give armature to the joints.",
         ),
         (
             "limits of the force of all actuators of a tendon are left out",
             _where(_nonzero_rows(m, "tendon_actfrclimited"), names.tendons),
             "Give its actuators a forcerange.",
-        ),
-        (
-            "springs, dampers and limits of strings around shapes are left out",
-            _where(
-                _nonzero_rows(m, "tendon_stiffness", "tendon_damping", "tendon_limited") * _wrapping(m), names.tendons
-            ),
-            "Lead the string through sites on the shape.",
         ),
         (
             "springs and dampers of tendons that are not linear are taken as linear",
@@ -73,11 +65,6 @@ def unsupported(
             "mocap bodies are fixed where the file puts them",
             _where(m.body_mocapid >= 0, names.bodies),
             "Move them by a constraint with a reference in time.",
-        ),
-        (
-            "limits of ball joints are left out",
-            _where(ball & m.jnt_limited.astype(bool), names.joints),
-            "Write the joint as three hinges.",
         ),
         (
             "the linear armature of a free joint counts in the body's axes, in MuJoCo in the world's, so accelerations "
@@ -164,12 +151,6 @@ def _nonzero_rows(m: Any, *fields: str) -> Any:
 def _plugged(m: Any) -> Any:
     """Which bodies have plugins."""
     return np.asarray(getattr(m, "body_plugin", np.full(m.nbody, -1))) >= 0
-
-
-def _wrapping(m: Any) -> Any:
-    """Which tendons are strings that wrap around shapes."""
-    ends = zip(m.tendon_adr, m.tendon_adr + m.tendon_num, strict=True)
-    return np.array([np.any(m.wrap_type[first:last] > WRAP_SITE) for first, last in ends], int)
 
 
 def _where(flags: Any, names: Sequence[str]) -> list[str]:

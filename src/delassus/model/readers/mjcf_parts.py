@@ -19,12 +19,12 @@ from delassus.model.placement import ZERO, vector
 from delassus.model.readers.mjcf_contact import contact_fields
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
 from delassus.model.readers.mjcf_tree import BALL, FREE, MjcfTree, placement
-from delassus.model.transmission import CARRIED, PULLEY, STATELESS, WRAP, Actuator, Tendon
+from delassus.model.transmission import CARRIED, PULLEY, STATELESS, Actuator, Obstacle, Tendon
 
 _GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default color, which gives way to that of a material
 _CONNECT, _WELD, _JOINT, _TENDON = range(4)  # mjtEq
 _SITE = 6  # mjOBJ_SITE
-WRAP_JOINT, _WRAP_PULLEY, WRAP_SITE = 1, 2, 3  # mjtWrap
+_WRAP_JOINT, _WRAP_PULLEY, _WRAP_SITE, _WRAP_SPHERE = 1, 2, 3, 4  # mjtWrap
 _LEAST = 1e-15  # mjMINVAL
 _GROUPS = 30  # actuators of groups up to this number can be switched off
 _IN_PARENT = 1  # mjTRN_JOINTINPARENT
@@ -117,7 +117,7 @@ def equalities(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames, taken: set
             other = names.joints[second] if second >= 0 else None
             r1, r2 = (float(m.qpos0[m.jnt_qposadr[j]]) if j >= 0 else 0.0 for j in (first, second))
             constraints.append(JointCoupling(name, names.joints[first], other, tuple(data[:5].tolist()), r1, r2))
-        elif kind == _TENDON and not any(_wraps(m, t) for t in (first, second) if t >= 0):
+        elif kind == _TENDON:
             other = names.tendons[second] if second >= 0 else None
             r1, r2 = (float(m.tendon_length0[t]) if t >= 0 else 0.0 for t in (first, second))
             constraints.append(TendonCoupling(name, names.tendons[first], other, tuple(data[:5].tolist()), r1, r2))
@@ -138,23 +138,36 @@ def free_name(frame: str, taken: set[str]) -> str:
     return frame
 
 
-def tendons(m: Any, names: MjcfNames, left_out: Collection[str] = ()) -> tuple[Tendon, ...]:
-    """The tendons, without some of their fields."""
-    none = {"stiffness": 0.0, "rest": (), "damping": 0.0, "range": ()}
+def tendons(
+    m: Any, tree: MjcfTree, names: MjcfNames, taken: set[str], left_out: Collection[str] = ()
+) -> tuple[tuple[Tendon, ...], tuple[Frame, ...]]:
+    """The tendons, without some of their fields, and frames at the shapes that strings run around."""
+    none = {"stiffness": 0.0, "rest": (), "damping": 0.0, "range": (), "friction": 0.0}
     changed: dict[str, Any] = {name: value for name, value in none.items() if name in left_out}
-    return tuple(replace(_tendon(m, names, t), **changed) for t in range(m.ntendon))
+    wrapped = sorted(set(m.wrap_objid[m.wrap_type > _WRAP_SITE].tolist()))
+    frames = {
+        g: Frame(free_name(names.geoms[g], taken), *tree.placed(m.geom_bodyid[g], m.geom_pos[g], m.geom_quat[g]))
+        for g in wrapped
+    }
+    every = (_tendon(m, names, {g: frame.name for g, frame in frames.items()}, t) for t in range(m.ntendon))
+    return tuple(replace(tendon, **changed) for tendon in every), tuple(frames.values())
 
 
-def _tendon(m: Any, names: MjcfNames, t: int) -> Tendon:
-    terms, path = [], []
+def _tendon(m: Any, names: MjcfNames, frames: dict[int, str], t: int) -> Tendon:
+    terms: list[tuple[str, float]] = []
+    path: list[str | Obstacle] = []
     for w in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
-        kind, k = m.wrap_type[w], m.wrap_objid[w]
-        if kind == WRAP_JOINT:
-            terms.append((names.joints[k], float(m.wrap_prm[w])))
+        kind, k, number = m.wrap_type[w], int(m.wrap_objid[w]), float(m.wrap_prm[w])
+        if kind == _WRAP_JOINT:
+            terms.append((names.joints[k], number))
         elif kind == _WRAP_PULLEY:
-            path.append(f"{PULLEY}{float(m.wrap_prm[w])!r}")
+            path.append(f"{PULLEY}{number!r}")
+        elif kind == _WRAP_SITE:
+            path.append(names.sites[k])
         else:
-            path.append(names.sites[k] if kind == WRAP_SITE else WRAP + names.geoms[k])
+            side = names.sites[round(number)] if number >= 0.0 else ""
+            shape = "sphere" if kind == _WRAP_SPHERE else "cylinder"
+            path.append(Obstacle(frames[k], shape, float(m.geom_size[k, 0]), side))
     stiffness = float(m.tendon_stiffness[t])
     return Tendon(
         names.tendons[t],
@@ -164,6 +177,7 @@ def _tendon(m: Any, names: MjcfNames, t: int) -> Tendon:
         float(m.tendon_damping[t]),
         tuple(m.tendon_lengthspring[t].tolist()) if stiffness else (),
         _tendon_range(m, t),
+        float(m.tendon_frictionloss[t]),
     )
 
 
@@ -173,12 +187,6 @@ def _tendon_range(m: Any, t: int) -> tuple[float, ...]:
         return ()
     margin = float(m.tendon_margin[t])
     return float(m.tendon_range[t, 0]) + margin, float(m.tendon_range[t, 1]) - margin
-
-
-def _wraps(m: Any, t: int) -> bool:
-    """Whether a tendon wraps around a shape."""
-    first = m.tendon_adr[t]
-    return bool(np.any(m.wrap_type[first : first + m.tendon_num[t]] > WRAP_SITE))
 
 
 def actuators(mujoco: Any, m: Any, names: MjcfNames) -> tuple[Actuator, ...]:

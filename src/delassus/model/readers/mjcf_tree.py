@@ -109,10 +109,12 @@ def _back(m: Any, j: int, kind: JointKind) -> Placement:
     return joint_placement(Joint("", kind), [-reference]) if reference != 0.0 else HERE
 
 
-def _coefficients(m: Any, j: int, kind: JointKind) -> dict[str, tuple[float, ...]]:
+def _coefficients(m: Any, j: int, kind: JointKind) -> dict[str, Any]:
     """Limits, armature, damping, friction and spring of a joint; what is zero is left out."""
     q, v = m.jnt_qposadr[j], slice(m.jnt_dofadr[j], m.jnt_dofadr[j] + kind.nv)
-    found: dict[str, tuple[float, ...]] = {}
+    found: dict[str, Any] = {}
+    if isinstance(kind, Spherical) and m.jnt_limited[j]:
+        found["angle_limit"] = float(m.jnt_range[j].max() - m.jnt_margin[j])
     if isinstance(kind, Revolute | Prismatic):
         lower, upper = m.jnt_range[j].tolist() if m.jnt_limited[j] else (-np.inf, np.inf)
         margin = float(m.jnt_margin[j])  # MuJoCo's limit pushes to this distance from the end of the range

@@ -17,7 +17,6 @@ from delassus.common.checks import array_of_shape
 from delassus.common.names import UnknownName
 from delassus.compiler.graph.parameters import PARAMETERS, ParametricComposite
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.dynamics.forces.strings import wraps
 from delassus.errors import short
 from delassus.model.parts import FileSensor
 from delassus.output.trajectory import Trajectory
@@ -310,7 +309,7 @@ def _targets(sim: Setup, on: str) -> list[str]:
     if on == "joint":
         return [joint.name for joint in model.joints if joint.mimic is None]
     if on == "tendon":
-        return [tendon.name for tendon in model.tendons if not wraps(tendon)]
+        return [tendon.name for tendon in model.tendons]
     if on == "actuator":
         return [actuator.name for actuator in sim.scene.actuators]
     if on == "body":

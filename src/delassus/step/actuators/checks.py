@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from delassus.dynamics.forces.strings import wraps
 from delassus.dynamics.forces.tendons import tendon_named
 from delassus.errors import BadArgument
 from delassus.model.joints import Free, Spherical
@@ -60,11 +59,6 @@ def _check_target(model: Model, actuator: Actuator) -> None:
             raise ActuatorError(
                 f"the actuator {actuator.name!r} pulls {actuator.target!r}, and the model has no such tendon. "
                 f"{_without(actuator)}"
-            )
-        if wraps(tendon):
-            raise ActuatorError(
-                f"the actuator {actuator.name!r} pulls {actuator.target!r}, a string that wraps around a shape, which "
-                f"cannot be simulated. {_without(actuator)}"
             )
         return
     joint = model.joint(actuator.target)

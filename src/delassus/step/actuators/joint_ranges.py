@@ -17,10 +17,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from delassus.dynamics.forces.strings import moving_dofs, wraps
+from delassus.dynamics.forces.strings import moving_dofs, string_dofs
 from delassus.dynamics.forces.tendons import tendon_named
 from delassus.model.model import Model
-from delassus.model.transmission import PULLEY, WRAP, Actuator
+from delassus.model.transmission import Actuator
 
 
 def limited_by_joints(model: Model, actuators: Iterable[Actuator]) -> tuple[Actuator, ...]:
@@ -54,11 +54,9 @@ def _actuated_velocities(model: Model, actuator: Actuator) -> set[int]:
         return set(range(own.start, own.stop))
     if actuator.drives == "tendon":
         tendon = tendon_named(model, actuator.target)
-        if tendon is None or wraps(tendon):
+        if tendon is None:
             return set()
-        joints = {model.v_slice(name).start for name, _ in tendon.terms}
-        sites = [place for place in tendon.path if not place.startswith((PULLEY, WRAP))]
-        return joints | {j for name in sites for j in moving_dofs(model, name)}
+        return {model.v_slice(name).start for name, _ in tendon.terms} | string_dofs(model, tendon)
     sites = [actuator.target, actuator.reference] if actuator.reference else [actuator.target]
     return {j for name in sites for j in moving_dofs(model, name)}
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from delassus.constraints.kinds.tendon_length import TendonLength
 from delassus.model.parts import WORLD, ContactPair, Geometry, Impedance, NamedImpedances
 from delassus.model.placement import HERE
 from delassus.step.scene import Scene
@@ -32,18 +33,28 @@ def soften(scene: Scene, plane: Geometry | None) -> Scene:
     """
     scene = replace(scene, max_limits=None if scene.max_limits else 0, as_in_mujoco=True)
     own, usual = scene.model.impedances, Impedance()
-    limits, friction, ties = dict(own.joint_limits), dict(own.joint_friction), dict(own.constraints)
-    tendons = _tendon_limits(own.tendon_limits)
-    dry: tuple[Any, ...] = scene.joint_friction_rows
+    limits, ties = dict(own.joint_limits), dict(own.constraints)
+    one_sided = _tendon_limits(own.tendon_limits) | {f"{name}_limit": row for name, row in own.joint_limits}
     impedances = SceneImpedances(
         contacts=_contacts(scene, plane or _GROUND),
         constraints=tuple(ties.get(constraint.name, usual) for constraint in scene.mechanism.constraints),
-        one_sided=tuple(tendons.get(row.label, usual) for row in scene.one_sided),
+        one_sided=tuple(one_sided.get(row.label, usual) for row in scene.one_sided),
         joint_limits=tuple(limits.get(limit.joint, usual) for limit in scene.joint_limits),
-        joint_friction=tuple(friction.get(row.joint, usual) for row in dry for _ in range(row.count(scene.model))),
+        joint_friction=_friction(scene),
         impratio=own.impratio,
     )
     return replace(scene, impedances=impedances)
+
+
+def _friction(scene: Scene) -> tuple[Impedance, ...]:
+    """Of all rows of dry friction."""
+    own, found = scene.model.impedances, []  # type: Any, list[Impedance]
+    joints, tendons = dict(own.joint_friction), dict(own.tendon_friction)
+    rows: tuple[Any, ...] = scene.joint_friction_rows
+    for row in rows:
+        named = tendons.get(row.tendon) if isinstance(row, TendonLength) else joints.get(row.joint)
+        found += [named or Impedance()] * row.count(scene.model)
+    return tuple(found)
 
 
 def _tendon_limits(named: NamedImpedances) -> dict[str, Impedance]:

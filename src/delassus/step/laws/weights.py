@@ -21,6 +21,7 @@ from delassus.compiler.host.definition import plainly
 from delassus.constrained.elimination.tree_factor import eliminate_rows_of
 from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.kinds.rotation_angle import RotationAngle
 from delassus.constraints.kinds.tendon_length import TendonLength
 from delassus.constraints.kinds.unilateral import UnilateralRow
 from delassus.dynamics.kinematics.kinematics import world_poses
@@ -162,7 +163,7 @@ def _constraint_weights(
             given = centers[n] if n < len(centers) else ()
             weight = inverse.body(body.link, _in_link(inverse, body.link, given))
             own = [x + weight[int(turn)] for x, turn in zip(own, turns, strict=True)]
-        for dof in dofs:
+        for dof in dofs[:1] if isinstance(_innermost(constraint), RotationAngle) else dofs:
             own[dof.row] = own[dof.row] + joints[dof.v]
         weights += own
     return np.stack([np.array(x) for x in weights]) if weights else np.zeros(0)
@@ -179,12 +180,18 @@ def _in_link(inverse: InverseMass, link: int, center: tuple[float, ...]) -> tupl
 
 def _tendons(constraint: Constraint) -> list[TendonLength]:
     """The tendons of a constraint on them, each alone."""
-    of = constraint
-    while isinstance(of, UnilateralRow) or hasattr(of, "of"):
-        of = of.of
+    of = _innermost(constraint)
     if not isinstance(of, TendonLength):
         return []
     return [TendonLength(name) for name in (of.tendon, of.tendon2) if name is not None]
+
+
+def _innermost(constraint: Constraint) -> Constraint:
+    """What a row is one side of, or one row of."""
+    of = constraint
+    while isinstance(of, UnilateralRow) or hasattr(of, "of"):
+        of = of.of
+    return of
 
 
 def _tendon_weight(inverse: InverseMass, tendon: TendonLength, motions: LinkMotions) -> Any:

@@ -15,10 +15,10 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import Constraint, JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.kinds.joint_lock import JointLock
+from delassus.constraints.kinds.rotation_angle import RotationAngle
 from delassus.constraints.kinds.tendon_length import TendonLength
 from delassus.constraints.kinds.unilateral import at_least, at_most
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.dynamics.forces.strings import wraps
 from delassus.model.model import Model
 from delassus.model.parts import Joint
 
@@ -77,11 +77,15 @@ def limits_of(model: Model) -> tuple[JointLimit, ...]:
     return tuple(found)
 
 
-def with_tendon_limits(mechanism: Mechanism) -> Mechanism:
-    """A mechanism with the limits of its model's tendons as one-sided constraints; strings around shapes have none."""
-    limits: list[Constraint] = []
+def with_model_limits(mechanism: Mechanism) -> Mechanism:
+    """A mechanism with the limits of its model's tendons and spherical joints as one-sided constraints."""
+    limits: list[Constraint] = [
+        at_most(RotationAngle(joint.name, joint.angle_limit, name=f"{joint.name}_limit"))
+        for joint in mechanism.model.joints
+        if numpy.isfinite(joint.angle_limit)
+    ]
     for tendon in mechanism.model.tendons:
-        if tendon.range and not wraps(tendon):
+        if tendon.range:
             lower, upper = tendon.range
             ends = ((at_least, lower, "shortest"), (at_most, upper, "longest"))
             limits += [
@@ -96,14 +100,20 @@ def with_tendon_limits(mechanism: Mechanism) -> Mechanism:
     return Mechanism(model, every, mechanism.step, model_constraints=False)
 
 
-def dry_joints(model: Model) -> tuple[tuple[JointLock, ...], tuple[float, ...]]:
-    """Rows for the velocities that dry friction holds, and the friction of each [N·m, N]."""
-    rows, bounds = [], []
+def dry_joints(model: Model) -> tuple[tuple[Constraint, ...], tuple[float, ...]]:
+    """Rows for the velocities that dry friction holds, of joints and then of tendons, and the friction of each
+    [N·m, N]."""
+    rows: list[Constraint] = []
+    bounds: list[float] = []
     for joint in model.joints:
         own = tuple(k for k, bound in enumerate(joint.friction) if bound > 0.0)
         if own:
             rows.append(JointLock(joint.name, rows=own))
             bounds += [joint.friction[k] for k in own]
+    for tendon in model.tendons:
+        if tendon.friction > 0.0:
+            rows.append(TendonLength(tendon.name))
+            bounds.append(tendon.friction)
     return tuple(rows), tuple(bounds)
 
 

@@ -15,6 +15,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.tendons import tendon_line
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import Contacts, candidate_links
 from delassus.step.stages.kinematics import Kinematics
@@ -90,7 +91,8 @@ def constraint_rows(
     friction = np.zeros((len(scene.friction_dofs), scene.nv))
     for k, i in enumerate(scene.friction_dofs):
         friction[k, i] = 1.0
-    rows = np.concatenate([J, loops, one_sided, limits, friction])
+    arms = [np.array(tendon_line(scene.model, tendon, q).moment_arms) for tendon in scene.friction_tendons]
+    rows = np.concatenate([J, loops, one_sided, limits, friction, *(own[None] for own in arms)])
     sharing = sharing and sharing.with_others(len(rows) - len(J))
     return ConstraintRows(rows, sharing, stop_gap, target, mobile, overflow)
 

@@ -93,7 +93,7 @@ def _singles(scene: Scene, system: StepSystem, coefficients: dict[str, Any]) -> 
     dofs: dict[int, list[int]] = {}
     for row, limit in zip(scene.limit_rows, scene.joint_limits, strict=True):
         dofs[row] = [limit.joints(motions)[0].v]
-    for row, dof in zip(scene.friction_rows, scene.friction_dofs, strict=True):
+    for row, dof in zip(scene.friction_rows, scene.friction_dofs, strict=False):  # those of tendons come last
         dofs[row] = [dof]
     found = []
     for row in range(end, scene.m):
@@ -127,7 +127,7 @@ def _coupled(scene: Scene, forces: Forces) -> list[list[int]] | None:
     with_world = [world in pair for pair in zip(*candidate_links(scene, links_of(scene.model)), strict=True)]
     some = range(scene.candidates) if not scene.has_fixed_slots else scene.slot_candidates[: scene.slots]
     joins = not all(with_world[k] for k in some)
-    if scene.mechanism.m or scene.one_sided or joins:
+    if scene.mechanism.m or scene.one_sided or scene.friction_tendons or joins:
         return None
     groups = [list(term.dofs) for term in forces.rank_ones]
     groups += [list(dofs) for dofs in (forces.servos.dofs if forces.servos is not None else ()) if len(dofs) > 1]
