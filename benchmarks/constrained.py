@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from tests.in_pinocchio import rigid_contacts
 
 import delassus as dl
 from benchmarks.dynamics import ROBOTS, folder
@@ -108,13 +109,7 @@ class Theirs:
 
     @classmethod
     def of(cls, held: dl.Mechanism, theirs: Any) -> Theirs:
-        models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-        for c in held.constraints:
-            frame = theirs.frames[theirs.getFrameId(c.frame)]
-            placement = frame.placement * pin.SE3(c.placement.R, c.placement.p)
-            kind = pin.ContactType.CONTACT_3D if c.most == 3 else pin.ContactType.CONTACT_6D
-            models.append(pin.RigidConstraintModel(kind, theirs, frame.parentJoint, placement, pin.LOCAL))
-            datas.append(models[-1].createData())
+        models, datas = rigid_contacts(held, theirs)
         return cls(theirs, theirs.createData(), models, datas, pin.ProximalSettings(0.0, 0.0, PROXIMAL, ITERATIONS))
 
     def calls(self, q: Any, v: Any, tau: Any) -> dict[str, Callable[[], Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 import pinocchio as pin
 
 import delassus as dl
+from in_pinocchio import rigid_contacts
 from mechanisms import CORNERS, robot
 from robots import file, pinocchio_model
 
@@ -35,20 +36,8 @@ def mechanism_of(name: str, kind: str) -> dl.Mechanism:
     return dl.Mechanism(model, [c for foot in FEET[name] for c in make[kind](foot)])
 
 
-def in_pinocchio(mechanism: dl.Mechanism, theirs: pin.Model):
-    """Their contacts and data."""
-    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    for c in mechanism.constraints:
-        frame = theirs.frames[theirs.getFrameId(c.frame)]
-        placement = frame.placement * pin.SE3(c.placement.R, c.placement.p)
-        kind = pin.ContactType.CONTACT_3D if c.most == 3 else pin.ContactType.CONTACT_6D
-        models.append(pin.RigidConstraintModel(kind, theirs, frame.parentJoint, placement, pin.LOCAL))
-        datas.append(models[-1].createData())
-    return models, datas
-
-
 def constraint_dynamics(mechanism, theirs, q, v, tau, mu, iterations):
-    models, datas = in_pinocchio(mechanism, theirs)
+    models, datas = rigid_contacts(mechanism, theirs)
     data = theirs.createData()
     pin.initConstraintDynamics(theirs, data, models, datas)
     prox = pin.ProximalSettings(0.0, 0.0, mu, iterations)
@@ -57,7 +46,7 @@ def constraint_dynamics(mechanism, theirs, q, v, tau, mu, iterations):
 
 
 def lcaba(mechanism, theirs, q, v, tau, mu, iterations):
-    models, datas = in_pinocchio(mechanism, theirs)
+    models, datas = rigid_contacts(mechanism, theirs)
     data = theirs.createData()
     pin.computeJointMinimalOrdering(theirs, data, models)
     prox = pin.ProximalSettings(0.0, 0.0, mu, iterations)

@@ -15,19 +15,7 @@ from scipy.linalg import block_diag
 
 import delassus as dl
 from delassus.constraints.basis.on_frame import OnFrame
-from delassus.model.joints import (
-    Cylindrical,
-    Free,
-    Helical,
-    JointKind,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Translation,
-    Universal,
-    rotation_to_axis,
-)
+from delassus.model.joints import rotation_to_axis
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Frame, Joint
 from delassus.model.placement import HERE, Inertia, Placement
@@ -106,28 +94,28 @@ def _mirrored_joint(joint: Joint, P: Any) -> tuple[Joint, Any, Any]:
     return image, Q, V
 
 
-def _mirrored_kind(kind: JointKind, P: Any) -> tuple[JointKind, Any, Any]:
+def _mirrored_kind(kind: dl.JointKind, P: Any) -> tuple[dl.JointKind, Any, Any]:
     one = np.eye(1)
     match kind:
-        case Revolute(axis):
+        case dl.Revolute(axis):
             return replace(kind, axis=_direction(-P, axis)), one, one
-        case Prismatic(axis):
-            return Prismatic(_direction(P, axis)), one, one
-        case Helical(axis, pitch):
-            return Helical(_direction(-P, axis), -pitch), one, one
-        case Cylindrical(axis):
-            return Cylindrical(_direction(P, axis)), np.diag([1.0, -1.0]), np.diag([1.0, -1.0])
-        case Universal(first, second):
-            return Universal(_direction(-P, first), _direction(-P, second)), np.eye(2), np.eye(2)
-        case Planar(normal):
-            image = Planar(_direction(P, normal))
+        case dl.Prismatic(axis):
+            return dl.Prismatic(_direction(P, axis)), one, one
+        case dl.Helical(axis, pitch):
+            return dl.Helical(_direction(-P, axis), -pitch), one, one
+        case dl.Cylindrical(axis):
+            return dl.Cylindrical(_direction(P, axis)), np.diag([1.0, -1.0]), np.diag([1.0, -1.0])
+        case dl.Universal(first, second):
+            return dl.Universal(_direction(-P, first), _direction(-P, second)), np.eye(2), np.eye(2)
+        case dl.Planar(normal):
+            image = dl.Planar(_direction(P, normal))
             across = (rotation_to_axis(image.normal).T @ P @ rotation_to_axis(normal))[:2, :2]
             return image, block_diag(across, -one), block_diag(across, -one)
-        case Translation():
+        case dl.Translation():
             return kind, P, P
-        case Spherical():
+        case dl.Spherical():
             return kind, block_diag(-P, one), -P
-        case Free():
+        case dl.Free():
             return kind, block_diag(P, -P, one), block_diag(P, -P)
     raise TypeError(f"no mirror image of {kind!r} is known.")
 
@@ -234,10 +222,10 @@ def _between(rng: np.random.Generator, X: Placement) -> tuple[Joint, Any]:
     """A joint, and coordinates that it has where its body is at X."""
     way = rng.integers(3)
     if way == 0:
-        return Joint("between", Prismatic(), placement=X), [0.0]
+        return Joint("between", dl.Prismatic(), placement=X), [0.0]
     if way == 1:
-        return Joint("between", Free(), placement=HERE), pin.SE3ToXYZQUAT(pin.SE3(X.R, X.p))
+        return Joint("between", dl.Free(), placement=HERE), pin.SE3ToXYZQUAT(pin.SE3(X.R, X.p))
     axis, angle = rng.normal(size=3), rng.uniform(-3.0, 3.0)
     axis /= np.linalg.norm(axis)
     start = X * Placement.of(pin.exp3(-angle * axis))
-    return Joint("between", Revolute(tuple(axis.tolist())), placement=start), [angle]
+    return Joint("between", dl.Revolute(tuple(axis.tolist())), placement=start), [angle]

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
+import delassus as dl
 from delassus.model.joints import Free, Planar, Prismatic, Revolute, Spherical, Translation, Universal
 from delassus.model.model import Model
 from delassus.model.parts import Joint
@@ -106,3 +107,15 @@ def _end(theirs: pin.Model, name: str) -> tuple[int, pin.SE3]:
 
 def _other(theirs: pin.Model, loop: Loop) -> tuple[Any, ...]:
     return (pin.LOCAL,) if loop.frame2 is None else (*_end(theirs, loop.frame2), pin.LOCAL)
+
+
+def rigid_contacts(mechanism: dl.Mechanism, theirs: pin.Model) -> tuple[Any, Any]:
+    """The contacts of a mechanism with the world in Pinocchio, and their data."""
+    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for c in mechanism.constraints:
+        frame = theirs.frames[theirs.getFrameId(c.frame)]
+        placement = frame.placement * pin.SE3(c.placement.R, c.placement.p)
+        kind = pin.ContactType.CONTACT_3D if c.most == 3 else pin.ContactType.CONTACT_6D
+        models.append(pin.RigidConstraintModel(kind, theirs, frame.parentJoint, placement, pin.LOCAL))
+        datas.append(models[-1].createData())
+    return models, datas

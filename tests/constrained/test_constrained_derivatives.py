@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from contacts_in_pinocchio import in_pinocchio, mechanism_of, pinocchio
+from contacts_in_pinocchio import mechanism_of, pinocchio
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.kkt import DenseSystem, dense_system, solve_dense
 from delassus.constraints.mechanism.rows import compliance_of
@@ -26,6 +26,7 @@ from delassus.model.joints import Free, Helical, Planar, Prismatic, Spherical, U
 from delassus.model.parts import Mimic
 from differences import STEP, jacobian_of_batch
 from how_many import examples
+from in_pinocchio import rigid_contacts
 from mechanisms import CORNERS, relative, state
 from refusals import refuses
 
@@ -334,7 +335,7 @@ def test_derivatives_of_random_mechanisms_are_exact(mechanism, seed, iterations,
 def test_derivatives_are_those_of_constraint_dynamics(case):
     mechanism, theirs = mechanism_of(*case), pinocchio(case[0])
     q, v, tau = state(mechanism.model, 1)
-    models, datas = in_pinocchio(mechanism, theirs)
+    models, datas = rigid_contacts(mechanism, theirs)
     data = theirs.createData()
     pin.initConstraintDynamics(theirs, data, models, datas)
     prox = pin.ProximalSettings(0.0, 0.0, 1e-4, 8)

@@ -10,7 +10,8 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
-from contacts_in_pinocchio import CASES, constraint_dynamics, in_pinocchio, lcaba, mechanism_of, pinocchio
+from contacts_in_pinocchio import CASES, constraint_dynamics, lcaba, mechanism_of, pinocchio
+from in_pinocchio import rigid_contacts
 from mechanisms import PROXIMAL, relative, robot, state
 
 
@@ -69,7 +70,7 @@ def test_baumgarte_terms_are_those_of_constraint_dynamics():
     target = dl.Placement.from_xyz_rpy((0.1, 0.2, -0.1), (0.2, -0.1, 0.3))
     Kp, Kd = 9.0, 6.0
     mechanism = dl.Mechanism(model, dl.Weld("FL_FOOT", target=target, position_gain=Kp, velocity_gain=Kd))
-    models, datas = in_pinocchio(mechanism, theirs)
+    models, datas = rigid_contacts(mechanism, theirs)
     models[0].joint2_placement = pin.SE3(target.R, target.p)
     gains = models[0].m_baumgarte_parameters
     gains.Kp, gains.Kd = Kp, Kd

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import delassus as dl
 import loop_oracles
 from constrained_cases import mechanisms
-from contacts_in_pinocchio import in_pinocchio
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS
 from delassus.model.generators import balanced_tree, chain
 from how_many import examples
+from in_pinocchio import rigid_contacts
 from linkages import bennett, bundled, ladder, standing_biped, two_arms
 from linkages import mechanism_of as with_loops
 from mechanisms import CORNERS, dense, held, robot, state
@@ -88,7 +88,7 @@ def test_the_matrix_is_that_of_pinocchio():
     mechanism, q, _, _ = in_theirs("talos_full_v2.urdf", "welds")
     theirs = pinocchio_model(file("talos_full_v2.urdf"), "free")
     pq = dl.q_to_pinocchio(mechanism.model, q)
-    expected = np.triu(pin.computeDelassusMatrix(theirs, theirs.createData(), pq, *in_pinocchio(mechanism, theirs)))
+    expected = np.triu(pin.computeDelassusMatrix(theirs, theirs.createData(), pq, *rigid_contacts(mechanism, theirs)))
     assert error(np.triu(dl.delassus_matrix(mechanism, q)), expected) < 1e-10
 
 
@@ -211,7 +211,7 @@ def test_the_error_of_caba_osim_grows_no_faster_than_one_over_epsilon(case, epsi
 def test_the_damped_inverse_follows_from_pinocchios_matrix_with_penalties():
     mechanism, q, _, _ = in_theirs("solo12.urdf", "points")
     theirs = pinocchio_model(file("solo12.urdf"), "free")
-    pq, contacts = dl.q_to_pinocchio(mechanism.model, q), in_pinocchio(mechanism, theirs)
+    pq, contacts = dl.q_to_pinocchio(mechanism.model, q), rigid_contacts(mechanism, theirs)
     rho = 1e2
     G = np.triu(pin.computeDelassusMatrix(theirs, theirs.createData(), pq, *contacts, rho))
     expected = rho * np.eye(12) - rho**2 * G

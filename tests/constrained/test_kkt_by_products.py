@@ -10,10 +10,10 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
-from contacts_in_pinocchio import in_pinocchio, mechanism_of, pinocchio
+from contacts_in_pinocchio import mechanism_of, pinocchio
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.model.generators import chain
-from in_pinocchio import Loop, rigid_constraints, to_pinocchio
+from in_pinocchio import Loop, rigid_constraints, rigid_contacts, to_pinocchio
 from mechanisms import relative, state
 from refusals import refuses
 
@@ -176,7 +176,7 @@ def contact_cholesky(held, theirs, models, datas, q, mu):
 def test_factors_and_inverse_are_those_of_pinocchios_contact_cholesky(case):
     held, theirs = mechanism_of(*case), pinocchio(case[0])
     q = state(held.model, 5)[0]
-    cholesky = contact_cholesky(held, theirs, *in_pinocchio(held, theirs), q, EPSILON)
+    cholesky = contact_cholesky(held, theirs, *rigid_contacts(held, theirs), q, EPSILON)
     assert relative(product(dl.kkt_factor.python(held, q, proximal=EPSILON)), cholesky.matrix()) < 1e-11
     blocks = dl.kkt_inverse_blocks.python(held, q, proximal=EPSILON)
     assert relative(whole(blocks), cholesky.inverse()) < 1e-9

@@ -15,17 +15,6 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.model.joints import (
-    Cylindrical,
-    Free,
-    Helical,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Translation,
-    Universal,
-)
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Frame, Joint, Mimic
 from delassus.model.placement import Inertia, Placement
@@ -37,16 +26,16 @@ from scaling import Units, derivative
 # --- robots -----------------------------------------------------------------------------------------------------------
 
 KINDS = {
-    "revolute": lambda rng: Revolute(an_axis(rng)),
-    "continuous": lambda rng: Revolute(an_axis(rng), continuous=True),
-    "prismatic": lambda rng: Prismatic(an_axis(rng)),
-    "helical": lambda rng: Helical(an_axis(rng), rng.uniform(-0.5, 0.5)),
-    "universal": lambda rng: Universal(*map(tuple, random_rotation(rng)[:2].tolist())),
-    "cylindrical": lambda rng: Cylindrical(an_axis(rng)),
-    "translation": lambda rng: Translation(),
-    "planar": lambda rng: Planar(an_axis(rng)),
-    "spherical": lambda rng: Spherical(),
-    "free": lambda rng: Free(),
+    "revolute": lambda rng: dl.Revolute(an_axis(rng)),
+    "continuous": lambda rng: dl.Revolute(an_axis(rng), continuous=True),
+    "prismatic": lambda rng: dl.Prismatic(an_axis(rng)),
+    "helical": lambda rng: dl.Helical(an_axis(rng), rng.uniform(-0.5, 0.5)),
+    "universal": lambda rng: dl.Universal(*map(tuple, random_rotation(rng)[:2].tolist())),
+    "cylindrical": lambda rng: dl.Cylindrical(an_axis(rng)),
+    "translation": lambda rng: dl.Translation(),
+    "planar": lambda rng: dl.Planar(an_axis(rng)),
+    "spherical": lambda rng: dl.Spherical(),
+    "free": lambda rng: dl.Free(),
 }
 distances = st.tuples(st.floats(0.4, np.pi), st.integers(-16, 0)).map(lambda x: x[0] * 10.0 ** x[1])
 seeds = st.integers(0, 2**32 - 1)

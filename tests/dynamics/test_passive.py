@@ -6,17 +6,6 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.model.joints import (
-    Cylindrical,
-    Free,
-    Helical,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Translation,
-    Universal,
-)
 from delassus.model.model import Model
 from delassus.model.parts import Joint, Mimic
 from delassus.model.transmission import Tendon
@@ -24,8 +13,8 @@ from refusals import refuses
 
 BALL = dl.Inertia.of(1.0, rotational=np.eye(3))
 KINDS = [
-    Revolute(), Prismatic(), Helical(pitch=0.1), Universal(), Cylindrical(), Translation(), Planar(), Spherical(),
-    Free(),
+    dl.Revolute(), dl.Prismatic(), dl.Helical(pitch=0.1), dl.Universal(), dl.Cylindrical(), dl.Translation(),
+    dl.Planar(), dl.Spherical(), dl.Free(),
 ]  # fmt: skip
 
 
@@ -39,19 +28,20 @@ def follower() -> Model:
     """A joint with a spring that follows another one."""
     spring = {"stiffness": (3.0,), "damping": (0.5,), "rest": (0.4,)}
     return Model(
-        "m", (Joint("a", Revolute(), inertia=BALL), Joint("b", Revolute(), 0, mimic=Mimic(0, -2.0, 0.3), **spring))
+        "m",
+        (Joint("a", dl.Revolute(), inertia=BALL), Joint("b", dl.Revolute(), 0, mimic=Mimic(0, -2.0, 0.3), **spring)),
     )
 
 
 def tied(*rest: float) -> Model:
     """Two joints and a follower that a tendon runs over."""
-    hinges = (Joint("a", Revolute(), inertia=BALL), Joint("b", Prismatic(), 0, inertia=BALL))
-    joints = (*hinges, Joint("c", Revolute(), 1, inertia=BALL, mimic=Mimic(0, -2.0, 0.3)))
+    hinges = (Joint("a", dl.Revolute(), inertia=BALL), Joint("b", dl.Prismatic(), 0, inertia=BALL))
+    joints = (*hinges, Joint("c", dl.Revolute(), 1, inertia=BALL, mimic=Mimic(0, -2.0, 0.3)))
     terms = (("a", 0.7), ("b", -1.2), ("c", 0.4))
     return Model("m", joints, tendons=(Tendon("t", terms, stiffness=3.0, damping=0.5, rest=rest),))
 
 
-MODELS = [*(sprung(kind) for kind in KINDS), sprung(Free(), rest=False), sprung(Planar(), rest=False), follower()]
+MODELS = [*(sprung(kind) for kind in KINDS), sprung(dl.Free(), rest=False), sprung(dl.Planar(), rest=False), follower()]
 TIED = [tied(-0.4, -0.4), tied(-9.0, -8.0), tied(-9.0, 9.0)]
 every_model = pytest.mark.parametrize(
     "model", MODELS, ids=lambda m: f"{m.joints[-1].kind.label}-{bool(m.joints[-1].rest)}"
@@ -116,19 +106,19 @@ def test_at_rest_the_derivative_is_the_stiffness(kind):
     ],
 )
 def test_tendons_that_mean_nothing_are_refused_in_a_sentence(tendon, refusal):
-    model = Model("m", (Joint("a", Revolute(), inertia=BALL), Joint("ball", Spherical(), 0, inertia=BALL)))
+    model = Model("m", (Joint("a", dl.Revolute(), inertia=BALL), Joint("ball", dl.Spherical(), 0, inertia=BALL)))
     model = replace(model, tendons=(tendon,))
     with refuses(*refusal):
         dl.passive_forces.python(model, model.neutral(), np.zeros(4))
 
 
 def test_a_spring_at_rest_has_neither_force_nor_energy():
-    model = sprung(Free())
+    model = sprung(dl.Free())
     rest = np.array(model.joints[0].rest)
     np.testing.assert_allclose(dl.passive_forces(model, rest, np.zeros(6)), 0.0, atol=1e-15)
     assert dl.spring_energy(model, rest) == pytest.approx(0.0, abs=1e-30)
 
 
 def test_a_robot_without_springs_has_no_passive_forces():
-    model = Model("m", (Joint("j", Revolute(), inertia=BALL),))
+    model = Model("m", (Joint("j", dl.Revolute(), inertia=BALL),))
     np.testing.assert_array_equal(dl.passive_forces(model, [0.3], [1.0]), [0.0])

@@ -13,19 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 import delassus as dl
-from delassus.model.joints import (
-    Cylindrical,
-    Free,
-    Helical,
-    JointKind,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Translation,
-    Universal,
-    rotation_to_axis,
-)
+from delassus.model.joints import rotation_to_axis
 from delassus.model.model import Model
 from delassus.model.motions.prismatic import PRISMATIC
 from delassus.model.parts import Joint
@@ -123,7 +111,7 @@ def test_neutral_is_pinocchios():
 def test_a_continuous_joint_of_pinocchio_keeps_its_axis():
     theirs = pin.Model()
     theirs.addJoint(0, continuous_about(np.array([1.0, 2.0, 2.0]) / 3), pin.SE3.Identity(), "j")
-    assert dl.from_pinocchio(theirs).joints[0].kind == Revolute((1 / 3, 2 / 3, 2 / 3), continuous=True)
+    assert dl.from_pinocchio(theirs).joints[0].kind == dl.Revolute((1 / 3, 2 / 3, 2 / 3), continuous=True)
 
 
 def test_a_joint_of_pinocchio_without_counterpart_is_refused():
@@ -164,13 +152,13 @@ def test_forces_on_bodies_behind_a_cylindrical_joint_give_pinocchios_torques():
 # --- axes -------------------------------------------------------------------------------------------------------------
 
 LONG = (0.0, -3.0, 4.0)
-WITH_AXES: dict[str, Callable[..., JointKind]] = {
-    "revolute": Revolute,
-    "prismatic": Prismatic,
-    "helical": Helical,
-    "cylindrical": Cylindrical,
-    "planar": Planar,
-    "universal": Universal,
+WITH_AXES: dict[str, Callable[..., dl.JointKind]] = {
+    "revolute": dl.Revolute,
+    "prismatic": dl.Prismatic,
+    "helical": dl.Helical,
+    "cylindrical": dl.Cylindrical,
+    "planar": dl.Planar,
+    "universal": dl.Universal,
 }
 
 
@@ -189,21 +177,21 @@ def test_an_axis_without_direction_is_refused(name, length):
 
 @pytest.mark.parametrize("length", [5e-324, 1e-310, 1e-160, 1e300])
 def test_an_axis_of_any_length_has_length_one(length):
-    np.testing.assert_allclose(Revolute((length, -length, 0.0)).axis, [np.sqrt(0.5), -np.sqrt(0.5), 0.0], atol=2e-16)
+    np.testing.assert_allclose(dl.Revolute((length, -length, 0.0)).axis, [np.sqrt(0.5), -np.sqrt(0.5), 0.0], atol=2e-16)
 
 
 def test_both_axes_of_a_universal_joint_are_directions():
-    assert Universal(second=LONG).second == (0.0, -0.6, 0.8)
+    assert dl.Universal(second=LONG).second == (0.0, -0.6, 0.8)
 
 
 def test_a_unit_axis_is_kept_to_the_bit():
     axis = tuple(random_axis(np.random.default_rng(0)).tolist())
-    assert Revolute(axis).axis == axis
+    assert dl.Revolute(axis).axis == axis
 
 
 def test_a_long_axis_moves_as_pinocchios_unit_axis():
     c = mechanism(["revolute y"], [0], 1)
-    kind = Revolute((0.0, 5.0, 0.0))
+    kind = dl.Revolute((0.0, 5.0, 0.0))
     (joint,) = c.model.joints
     model = Model("long", (Joint("j", kind, placement=joint.placement, inertia=joint.inertia),))
     np.testing.assert_allclose(dl.rnea.python(model, c.q, c.v, c.a), pin.rnea(c.theirs, c.data, c.pq, c.v, c.a))
@@ -212,7 +200,7 @@ def test_a_long_axis_moves_as_pinocchios_unit_axis():
 @pytest.mark.parametrize("axis", [X, Y, Z, -X, -Y, -Z, [1.0, 2.0, 2.0]], ids=str)
 def test_a_planar_joint_moves_across_its_normal(axis):
     normal = np.array(axis) / np.linalg.norm(axis)
-    model = Model("plane", (Joint("j", Planar(tuple(normal.tolist()))),))
+    model = Model("plane", (Joint("j", dl.Planar(tuple(normal.tolist()))),))
     R, p = dl.forward_kinematics.python(model, np.array([0.3, -0.7, 0.5]))
     np.testing.assert_allclose([p[0] @ normal, np.linalg.norm(p[0])], [0.0, np.hypot(0.3, 0.7)], atol=1e-15)
     np.testing.assert_allclose(R[0], pin.AngleAxis(0.5, normal).matrix(), atol=1e-15)
@@ -231,7 +219,7 @@ def test_the_frame_of_an_axis_is_a_rotation_at_any_distance_from_a_coordinate_ax
 
 # --- moving on the manifold -------------------------------------------------------------------------------------------
 
-MANIFOLDS: dict[str, Callable[[], JointKind]] = {"free": Free, "spherical": Spherical, "planar": Planar}
+MANIFOLDS: dict[str, Callable[[], dl.JointKind]] = {"free": dl.Free, "spherical": dl.Spherical, "planar": dl.Planar}
 ANGLES = [0.0, 1e-300, 1e-150, 1e-16, 1e-9, 1e-6, 9.9e-4, 1.1e-3, 1e-2, 0.1, 0.199, 0.2, 0.499, 0.501, 1.0, 3.0, 3.14]
 
 
@@ -370,32 +358,32 @@ def test_all_quaternions_of_a_mechanism_are_normalised_as_pinocchio_does():
     c = with_all_kinds(False)
     q = c.q.copy()
     for joint, i in zip(c.model.joints, c.model.q_starts, strict=True):
-        if isinstance(joint.kind, Free | Spherical):
+        if isinstance(joint.kind, dl.Free | dl.Spherical):
             q[i + joint.kind.nq - 4 : i + joint.kind.nq] *= 3.0
     there = pin.normalize(c.theirs, dl.q_to_pinocchio(c.model, q))
     np.testing.assert_allclose(dl.q_to_pinocchio(c.model, dl.normalize(c.model, q)), there, rtol=0, atol=1e-15)
 
 
 def test_translations_have_no_quaternion_to_normalise():
-    assert Translation().nq == Translation().nv
+    assert dl.Translation().nq == dl.Translation().nv
 
 
 # --- joints of several elements ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class SlidingBall(JointKind):
+class SlidingBall(dl.JointKind):
     """A ball joint that slides, then a free flight: no kind of the package has quaternions behind other coordinates."""
 
     label = "sliding ball"
 
     @property
     def elements(self):
-        return ((PRISMATIC, (0.0, 0.0, 1.0), 0.0), *Spherical().elements, *Free().elements)
+        return ((PRISMATIC, (0.0, 0.0, 1.0), 0.0), *dl.Spherical().elements, *dl.Free().elements)
 
 
 COMPOSED = Model("composed", (Joint("j", SlidingBall()),))
-APART = Model("apart", (Joint("a", Prismatic()), Joint("b", Spherical(), 0), Joint("c", Free(), 1)))
+APART = Model("apart", (Joint("a", dl.Prismatic()), Joint("b", dl.Spherical(), 0), Joint("c", dl.Free(), 1)))
 
 
 def test_a_joint_of_several_elements_has_their_neutral_coordinates():

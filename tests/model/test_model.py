@@ -13,17 +13,6 @@ from delassus.common.names import UnknownName
 from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.model.equality import Connect, JointCoupling
 from delassus.model.generators import balanced_tree, chain, random_tree
-from delassus.model.joints import (
-    Cylindrical,
-    Free,
-    Helical,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Translation,
-    Universal,
-)
 from delassus.model.model import Model
 from delassus.model.parts import ContactRules, FileSensor, Frame, Geometry, Impedances, Joint, Mimic, Posture
 from delassus.model.placement import HERE, Inertia, Placement
@@ -38,9 +27,9 @@ TURN = Placement.from_xyz_rpy((0.1, -0.2, 0.3), (0.4, 0.5, -0.6))
 def arm(**changes) -> Model:
     """Three joints and three frames."""
     joints = (
-        Joint("shoulder", Revolute(), inertia=BALL, lower=(-1.0,), upper=(2.0,)),
-        Joint("elbow", Revolute((0.0, 1.0, 0.0)), 0, TURN, BALL),
-        Joint("wrist", Prismatic(), 1, TURN, BALL),
+        Joint("shoulder", dl.Revolute(), inertia=BALL, lower=(-1.0,), upper=(2.0,)),
+        Joint("elbow", dl.Revolute((0.0, 1.0, 0.0)), 0, TURN, BALL),
+        Joint("wrist", dl.Prismatic(), 1, TURN, BALL),
     )
     frames = (Frame("base", -1), Frame("left_hand", 2, TURN), Frame("right_hand", 2))
     return Model(**({"name": "arm", "joints": joints, "frame_list": frames} | changes))
@@ -125,7 +114,12 @@ def test_repr_says_name_size_and_mass():
 
 
 def test_neutral_has_unit_quaternions_and_zeros():
-    joints = (Joint("a", Free()), Joint("b", Universal(), 0), Joint("c", Spherical(), 1), Joint("d", Planar(), 2))
+    joints = (
+        Joint("a", dl.Free()),
+        Joint("b", dl.Universal(), 0),
+        Joint("c", dl.Spherical(), 1),
+        Joint("d", dl.Planar(), 2),
+    )
     np.testing.assert_array_equal(Model("m", joints).neutral(), [0] * 6 + [1, 0, 0, 0, 0, 0, 1, 0, 0, 0])
 
 
@@ -179,7 +173,7 @@ def test_random_angles_are_within_half_a_turn_and_random_lengths_within_a_metre(
 
 
 def test_random_quaternions_have_length_one_whatever_the_limits():
-    joint = Joint("j", Free(), inertia=BALL, lower=(-0.1,) * 7, upper=(0.1,) * 7)
+    joint = Joint("j", dl.Free(), inertia=BALL, lower=(-0.1,) * 7, upper=(0.1,) * 7)
     q = Model("m", (joint,)).random_configuration(np.random.default_rng(0))
     assert np.linalg.norm(q[3:]) == pytest.approx(1.0)
     assert np.all(np.abs(q[:3]) <= 0.1)
@@ -230,7 +224,7 @@ CHANGES = {
 }
 JOINT_CHANGES = {
     "name": "hinge",
-    "kind": Revolute((0.0, 1.0, 0.0), continuous=True),
+    "kind": dl.Revolute((0.0, 1.0, 0.0), continuous=True),
     "parent": -1,
     "placement": HERE,
     "inertia": replace(BALL, mass=2.5),
@@ -275,8 +269,16 @@ def test_a_model_survives_pickling(name):
 
 
 def test_every_kind_of_joint_survives_pickling():
-    kinds = (Revolute(), Prismatic(), Helical(pitch=0.1), Universal(), Cylindrical(), Translation(), Planar())
-    joints = tuple(Joint(str(k), kind) for k, kind in enumerate((*kinds, Spherical(), Free())))
+    kinds = (
+        dl.Revolute(),
+        dl.Prismatic(),
+        dl.Helical(pitch=0.1),
+        dl.Universal(),
+        dl.Cylindrical(),
+        dl.Translation(),
+        dl.Planar(),
+    )
+    joints = tuple(Joint(str(k), kind) for k, kind in enumerate((*kinds, dl.Spherical(), dl.Free())))
     assert pickle.loads(pickle.dumps(Model("all", joints))) == Model("all", joints)
 
 
@@ -327,7 +329,7 @@ def test_a_mimicked_joint_is_one_of_the_model(source):
         with_joint(1, mimic=Mimic(source))
 
 
-@pytest.mark.parametrize("kind", [Free(), Spherical(), Universal()], ids=lambda kind: kind.label)
+@pytest.mark.parametrize("kind", [dl.Free(), dl.Spherical(), dl.Universal()], ids=lambda kind: kind.label)
 def test_a_joint_with_several_degrees_of_freedom_mimics_nothing(kind):
     with refuses("bad-mimicry"):
         with_joint(1, kind=kind, mimic=Mimic(0))
@@ -421,34 +423,34 @@ def test_armature_makes_a_massless_joint_regular():
 
 @pytest.mark.parametrize("armature", [(0.5, 0.0), (0.0, 0.5)], ids=["on the first axis", "on the second axis"])
 def test_armature_on_one_of_two_massless_axes_is_not_enough(armature):
-    model = with_joint(2, kind=Universal(), inertia=Inertia(), armature=armature)
+    model = with_joint(2, kind=dl.Universal(), inertia=Inertia(), armature=armature)
     assert np.linalg.matrix_rank(dl.crba.python(model, np.zeros(4))) == 3
     with refuses("singular-mass-matrix", "wrist"):
         dl.aba.python(model, np.zeros(4), np.zeros(4), np.zeros(4))
 
 
 def test_a_follower_that_moves_mass_makes_its_source_regular():
-    joints = (Joint("source", Revolute()), Joint("follower", Prismatic(), mimic=Mimic(0, 0.5), inertia=BALL))
+    joints = (Joint("source", dl.Revolute()), Joint("follower", dl.Prismatic(), mimic=Mimic(0, 0.5), inertia=BALL))
     acceleration = dl.aba.python(Model("pair", joints), np.zeros(1), np.zeros(1), np.ones(1))
     np.testing.assert_allclose(acceleration, [(1.0 - 0.5 * 2.0 * 9.81) / (0.5**2 * 2.0)])
 
 
 def test_a_follower_that_does_not_move_leaves_its_source_singular():
-    joints = (Joint("source", Revolute()), Joint("follower", Prismatic(), mimic=Mimic(0, 0.0), inertia=BALL))
+    joints = (Joint("source", dl.Revolute()), Joint("follower", dl.Prismatic(), mimic=Mimic(0, 0.0), inertia=BALL))
     with refuses("singular-mass-matrix", "source"):
         dl.aba.python(Model("pair", joints), np.zeros(1), np.zeros(1), np.ones(1))
 
 
 BODY = np.diag([1.0, 1.0, 1.0])
 VANISHING = {
-    "a mass": Joint("j", Prismatic(), inertia=Inertia.of(1e-310)),
-    "a moment": Joint("j", Revolute(), inertia=Inertia.of(0.0, rotational=1e-310 * BODY)),
-    "a normal mass on a short arm": Joint("j", Revolute(), inertia=Inertia.of(1.0, (1e-160, 0.0, 0.0))),
-    "a small mass on a short arm": Joint("j", Revolute(), inertia=Inertia.of(1e-200, (1e-50, 0.0, 0.0))),
-    "a mass that would lose digits": Joint("j", Prismatic(), inertia=Inertia.of(1e-300)),
-    "an armature": Joint("j", Revolute(), armature=(1e-310,)),
-    "a mass behind a joint": Joint("j", Universal(), inertia=Inertia.of(1e-310, (0.1, 0.2, 0.3), 1e-310 * BODY)),
-    "a pitch": Joint("j", Helical(pitch=1e-160), inertia=Inertia.of(1.0)),
+    "a mass": Joint("j", dl.Prismatic(), inertia=Inertia.of(1e-310)),
+    "a moment": Joint("j", dl.Revolute(), inertia=Inertia.of(0.0, rotational=1e-310 * BODY)),
+    "a normal mass on a short arm": Joint("j", dl.Revolute(), inertia=Inertia.of(1.0, (1e-160, 0.0, 0.0))),
+    "a small mass on a short arm": Joint("j", dl.Revolute(), inertia=Inertia.of(1e-200, (1e-50, 0.0, 0.0))),
+    "a mass that would lose digits": Joint("j", dl.Prismatic(), inertia=Inertia.of(1e-300)),
+    "an armature": Joint("j", dl.Revolute(), armature=(1e-310,)),
+    "a mass behind a joint": Joint("j", dl.Universal(), inertia=Inertia.of(1e-310, (0.1, 0.2, 0.3), 1e-310 * BODY)),
+    "a pitch": Joint("j", dl.Helical(pitch=1e-160), inertia=Inertia.of(1.0)),
 }
 
 
@@ -462,7 +464,7 @@ def test_an_inertia_that_vanishes_in_the_arithmetic_of_kernels_is_refused(case, 
 
 
 def test_a_follower_whose_motion_vanishes_leaves_its_source_singular():
-    joints = (Joint("source", Revolute()), Joint("follower", Prismatic(), mimic=Mimic(0, 1e-160), inertia=BALL))
+    joints = (Joint("source", dl.Revolute()), Joint("follower", dl.Prismatic(), mimic=Mimic(0, 1e-160), inertia=BALL))
     with refuses("singular-mass-matrix", "source"):
         dl.aba.python(Model("pair", joints), np.zeros(1), np.zeros(1), np.ones(1))
 
@@ -520,7 +522,7 @@ def test_a_follower_needs_finite_numbers(mimic):
 
 def test_a_pitch_must_be_finite():
     with refuses("not-finite", "pitch"):
-        Helical(pitch=np.nan)
+        dl.Helical(pitch=np.nan)
 
 
 def test_romeo_is_refused_for_its_massless_fingers_and_nothing_else():
@@ -596,7 +598,7 @@ def test_a_model_attached_to_the_world_adds_to_the_base():
 
 def test_an_attached_model_brings_shapes_warnings_and_mimics():
     shape = Geometry("pad", 1, HERE, "sphere", (0.1,), "visual")
-    fingers = (Joint("a", Prismatic(), inertia=BALL), Joint("b", Prismatic(), inertia=BALL, mimic=Mimic(0, -1.0)))
+    fingers = (Joint("a", dl.Prismatic(), inertia=BALL), Joint("b", dl.Prismatic(), inertia=BALL, mimic=Mimic(0, -1.0)))
     hand = Model("hand", fingers, geometries=(shape,), warnings=("a pad is worn",))
     model = arm().attach(hand, "left_hand", prefix="l_")
     assert model.joint("l_b").mimic == Mimic(3, -1.0)
@@ -673,15 +675,15 @@ def test_frames_behind_locked_joints_stay():
 @pytest.mark.parametrize(
     "kind",
     [
-        Revolute((1.0, 2.0, 2.0)),
-        Prismatic((1.0, 2.0, 2.0)),
-        Helical((1.0, 2.0, 2.0), 0.3),
-        Universal(),
-        Cylindrical((1.0, 2.0, 2.0)),
-        Translation(),
-        Planar((1.0, 2.0, 2.0)),
-        Spherical(),
-        Free(),
+        dl.Revolute((1.0, 2.0, 2.0)),
+        dl.Prismatic((1.0, 2.0, 2.0)),
+        dl.Helical((1.0, 2.0, 2.0), 0.3),
+        dl.Universal(),
+        dl.Cylindrical((1.0, 2.0, 2.0)),
+        dl.Translation(),
+        dl.Planar((1.0, 2.0, 2.0)),
+        dl.Spherical(),
+        dl.Free(),
     ],
     ids=lambda kind: kind.label,
 )
@@ -830,7 +832,12 @@ def test_placements_of_a_generated_mechanism_are_rotations(name):
 
 
 def test_coordinates_come_in_the_order_of_the_joints():
-    joints = (Joint("a", Free()), Joint("b", Universal(), 0), Joint("c", Spherical(), 1), Joint("d", Revolute(), 2))
+    joints = (
+        Joint("a", dl.Free()),
+        Joint("b", dl.Universal(), 0),
+        Joint("c", dl.Spherical(), 1),
+        Joint("d", dl.Revolute(), 2),
+    )
     model = Model("m", joints)
     assert model.q_starts == (0, 7, 9, 13)
     assert model.v_starts == (0, 6, 8, 11)
@@ -852,14 +859,14 @@ def test_coordinates_of_a_robot_leave_no_gaps():
 
 def test_a_point_mass_on_the_axis_of_its_joint_is_singular():
     axis = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
-    joint = Joint("spin", Revolute(tuple(axis)), inertia=Inertia.of(1.0, com=0.3 * axis))
+    joint = Joint("spin", dl.Revolute(tuple(axis)), inertia=Inertia.of(1.0, com=0.3 * axis))
     with refuses("singular-mass-matrix", "spin"):
         dl.aba(dl.Model("needle", (joint,)), [0.3], [0.0], [1.0])
 
 
 def test_a_free_point_mass_is_singular():
     with refuses("singular-mass-matrix", "body"):
-        dl.udu(dl.Model("point", (Joint("body", Free(), inertia=Inertia.of(1.0)),)), np.eye(7)[6])
+        dl.udu(dl.Model("point", (Joint("body", dl.Free(), inertia=Inertia.of(1.0)),)), np.eye(7)[6])
 
 
 WRONG_TYPES = {

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import delassus as dl
-from bodies import G, H, body
+from bodies import G, body, energy
 from delassus.geometry.fields import Field, HeightField
 from refusals import refuses
 
@@ -26,16 +26,6 @@ def ground(profile: np.ndarray, **options) -> dl.Ground:
 
 STEP = np.where(X > 0.11, 0.1, 0.0)  # a riser from x = 0.10 to x = 0.12
 RIDGE = np.where(np.abs(X) < 1e-9, 0.1, 0.0)
-
-
-def energy(model: dl.Model, log) -> np.ndarray:
-    """T + V - ½ h vᵀ∇V, since velocities are half a step off."""
-    inertia = model.joints[0].inertia
-    turn = Rotation.from_quat(np.array(log.q).reshape(-1, 7)[:, 3:])
-    rise = turn.apply(np.array(log.v).reshape(-1, 6)[:, :3])[:, 2].reshape(log.q.shape[:-1])
-    kinetic = 0.5 * inertia.mass * (log.v[..., :3] ** 2).sum(-1)
-    kinetic += 0.5 * np.einsum("...i,ij,...j", log.v[..., 3:], inertia.rotational, log.v[..., 3:])
-    return kinetic + inertia.mass * G * (log.q[..., 2] - 0.5 * H * rise)
 
 
 def triangles(field: Field, heights: np.ndarray) -> np.ndarray:

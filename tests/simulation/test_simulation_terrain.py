@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import delassus as dl
-from bodies import G, H, body
+from bodies import G, body, energy
 from delassus.model.parts import Geometry
 from delassus.model.placement import HERE
 
@@ -34,16 +34,6 @@ def hull(tmp_path_factory) -> dl.Model:
     corners = 0.5 * np.array(SIZES["box"]) * np.stack(np.meshgrid(*[(-1, 1)] * 3), -1).reshape(-1, 3)
     path.write_text("".join("v {} {} {}\n".format(*x) for x in corners.tolist()))
     return replace(BODIES["box"], geometries=(Geometry("hull", 0, HERE, "mesh", (1.0,) * 3, "collision", str(path)),))
-
-
-def energy(model: dl.Model, log) -> np.ndarray:
-    """T + V - ½ h vᵀ∇V, since velocities are half a step off."""
-    inertia = model.joints[0].inertia
-    turn = Rotation.from_quat(np.array(log.q).reshape(-1, 7)[:, 3:])
-    rise = turn.apply(np.array(log.v).reshape(-1, 6)[:, :3])[:, 2].reshape(log.q.shape[:-1])
-    kinetic = 0.5 * inertia.mass * (log.v[..., :3] ** 2).sum(-1)
-    kinetic += 0.5 * np.einsum("...i,ij,...j", log.v[..., 3:], inertia.rotational, log.v[..., 3:])
-    return kinetic + inertia.mass * G * (log.q[..., 2] - 0.5 * H * rise)
 
 
 def rise_of_energy(model: dl.Model, log) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from delassus.common.checks import (
     TOLERANCES,
     Range,
@@ -22,6 +24,12 @@ from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
 """Those beyond are taken for a mistake."""
+
+
+_SINGLE_TOLERANCES: Final = Range(1e-6, 1e-2, "from 1e-6 to 0.01 in single precision, such as 1e-4", TOLERANCES.code)
+
+_PRECISIONS: Final = {"float64": (TOLERANCE, _TOLERANCES), "float32": (1e-4, _SINGLE_TOLERANCES)}
+"""Default and range of the tolerance for each dtype."""
 
 
 LAWS: Final = ("rigid", "mujoco")
@@ -121,7 +129,9 @@ class StepSolver(Options):
             without closed loops and tendons. "sweeps" are loops over bodies, pairs and contacts, for
             scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
             the Delassus matrix, such as "pgs", to compare with.
-        tolerance: The residual as a share of the velocities involved.
+        tolerance: The residual as a share of the velocities involved; by default 1e-8, in single precision 1e-4.
+        dtype: np.float64, or np.float32 for steps in single precision, which take twice the states per instruction.
+            States and logs stay float64. The law "mujoco", closed loops and scenes of many free bodies need float64.
 
     The law "mujoco" has one method, Newton's on velocities, which "auto" and "primal" name.
 
@@ -131,12 +141,33 @@ class StepSolver(Options):
 
     main: ClassVar[str] = "method"
     method: str = "auto"
-    tolerance: float = TOLERANCE
+    tolerance: float | None = None
     law: str = "rigid"
+    dtype: Any = np.float64
 
     def __post_init__(self) -> None:
         one_of("law", self.law, LAWS)
-        object.__setattr__(self, "tolerance", number_in_range("tolerance", self.tolerance, _TOLERANCES))
+        object.__setattr__(self, "dtype", _precision(self.dtype))
+        if self.tolerance is not None:
+            allowed = _PRECISIONS[self.dtype.name][1]
+            object.__setattr__(self, "tolerance", number_in_range("tolerance", self.tolerance, allowed))
+
+    @property
+    def effective_tolerance(self) -> float:
+        """The tolerance, or the default of the dtype."""
+        return _PRECISIONS[self.dtype.name][0] if self.tolerance is None else self.tolerance
+
+
+def _precision(dtype: Any) -> np.dtype[Any]:
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        known = None
+    if known is None or known.name not in _PRECISIONS:
+        raise BadArgument(
+            f"dtype is {short(repr(dtype))}; a simulation computes in np.float64 or np.float32.", code="wrong-dtype"
+        )
+    return known
 
 
 @dataclass(frozen=True, eq=False)

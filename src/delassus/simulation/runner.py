@@ -84,8 +84,7 @@ class Runner:
         self.time, self._first, self.made = state.time, state, 0
         times = np.ravel(state.time)
         self.log_time = float(times[0]) if times.size and (times == times[0]).all() else 0.0
-        self.q, self.v = state.q, state.v
-        self._rows, self._places = pad_empty(state.rows), pad_empty(state.contact)
+        self.q, self.v, self._rows, self._places = self._moving_of(state)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         same = plain and not sim.nparameters and "heights" not in sim.ground.inputs
@@ -99,6 +98,11 @@ class Runner:
         self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
         self.given: tuple[Any, ...] = ()
         self.pushed: RecordedPush | None = None
+
+    def _moving_of(self, state: State) -> tuple[Any, ...]:
+        """The arrays of a state that a period changes, in the dtype of the step."""
+        arrays = state.q, state.v, pad_empty(state.rows), pad_empty(state.contact)
+        return tuple(np.asarray(x, self.sim.dtype) for x in arrays)
 
     @property
     def moving(self) -> tuple[Any, ...]:
@@ -138,7 +142,9 @@ class Runner:
 
     def step(self, k: int) -> None:
         """Make the k-th control period."""
-        q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may modify these
+        q, v = self.q, self.v
+        if self.control.asks:  # users may modify these
+            q, v = q.astype(float), v.astype(float)
         time = self.time.copy() if self.control.asks and np.ndim(self.time) else self.time
         self.given = given = self.control.at(k, time, q, v)
         if self._tick is not None:
@@ -167,7 +173,8 @@ class Runner:
         frames, self._wrench, kick = check_push(self.sim, Push() if push is None else push, self.q.shape[:-1])
         self._pushed, self.pushed = frames, RecordedPush(frames, self._wrench, kick)
         if kick is not None:
-            self.v, self.status = kicked(self.v, self.status, kick)
+            v, self.status = kicked(self.v, self.status, kick)
+            self.v = np.asarray(v, self.sim.dtype)
             if isinstance(self._pushes, Push):  # the kick of a constant push acts once
                 self._pushes = replace(self._pushes, kick=None)
 
@@ -191,7 +198,7 @@ class Runner:
         for scene in scenes.values():  # by identity: comparing large scenes takes longer than stepping them
             used = self.sim.with_wrenches(scene, wrench)
             inputs = self.control.kernel.optional_inputs(used, names)
-            self.control.kernel.warm_up(used, batch=several, inputs=inputs)
+            self.control.kernel.warm_up(used, batch=several, dtype=sim.dtype, inputs=inputs)
         self.sim.compiled[key] = self.control.kernel
 
     def compile_ahead(self, periods: int) -> None:
@@ -221,7 +228,7 @@ class Runner:
 
     def go_on(self, state: State) -> None:
         """Continue from another state of the same environments; the number of periods of the run is kept."""
-        new = (state.q, state.v, pad_empty(state.rows), pad_empty(state.contact))
+        new = self._moving_of(state)
         if self._tick is None:
             self.q, self.v, self._rows, self._places = map(np.array, new)
             self.residual, self.status = state.residual, state.status
@@ -248,7 +255,7 @@ class Runner:
     def once(self, state: State, control: Any) -> State:
         """The state after one control period with this control, instead of that of the runner."""
         if self._tick is None:
-            self.q, self.v, self._rows, self._places = state.q, state.v, pad_empty(state.rows), pad_empty(state.contact)
+            self.q, self.v, self._rows, self._places = self._moving_of(state)
             self.time, self.status, self._first, self.made = state.time, state.status, state, 0
             self._call((control,))
             self._count_period()
@@ -271,6 +278,7 @@ class Runner:
         """The current state, in these arrays."""
         m, slots, na, tallies = self._sizes
         first = self._first
+        q, v, rows, places, residual = (np.asarray(x, float) for x in (q, v, rows, places, residual))
         return State.unchecked(
             q=q,
             v=v,
@@ -296,7 +304,7 @@ class Runner:
             if self._small is None:
                 _, scene, most = self._schedule[0]
                 names, shared = self.packed(most)
-                inputs = names, (np.array(self.sim.time_step), *shared)
+                inputs = names, (np.array(self.sim.time_step, self.sim.dtype), *shared)
                 controls = self.sim.nu if self.control.takes else None
                 self._small = SmallBatch(self.control.kernel, scene, self.moving, controls, inputs)
             before = self._small.solve(self.moving, self.time, is_alive(self.status), given)
@@ -383,9 +391,14 @@ class Runner:
         structured = {**structures(inputs), "limits": SolverLimits(self.sim.tolerance, iterations)}
         scene = self.sim.with_wrenches(scene, self._pushed)
         results: tuple[Any, ...] = self.control.kernel(
-            scene, *moving, time, alive, *control, self.sim.time_step, **structured
+            scene, *moving, time, alive, *control, self.sim.time_step, dtype=self._dtype, **structured
         )
         return results
+
+    @property
+    def _dtype(self) -> np.dtype[Any] | None:
+        """The dtype of a call of the kernel; None for float64, which converts nothing."""
+        return None if self.sim.dtype == np.float64 else self.sim.dtype
 
     def _doubled(self, name: str, x: Any) -> Any:
         """An input of one environment, repeated; inputs that all environments share are unchanged."""
@@ -399,10 +412,11 @@ class Runner:
     def _alone(self) -> Callable[[], None]:
         """Allocate the arrays of one environment, and bind the function that advances them by a period."""
         self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
-        self._clock, self.alive = np.array(self.time), np.array(float(is_alive(self.status)))
-        self._given, self._step = np.zeros(self.sim.scene.control_size), np.array(self.sim.time_step)
+        dtype = self.sim.dtype
+        self._clock, self.alive = np.array(self.time, dtype), np.array(is_alive(self.status), dtype)
+        self._given, self._step = np.zeros(self.sim.scene.control_size, dtype), np.array(self.sim.time_step, dtype)
         self._bound_control = self._given[: self.sim.nu]
-        self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
+        self.residual, self._count, self.status = (np.array(x, dtype) for x in (self.residual, 0.0, self.status))
         most = LONGER if self.sim.reduced_scene.fallback else MAX_ITERATIONS
         return self._bound(self.sim.reduced_scene, most)
 
@@ -421,6 +435,7 @@ class Runner:
             self.residual,
             self._count,
             self.status,
+            dtype=self.sim.dtype,
             inputs=names,
         )
 
@@ -430,7 +445,7 @@ class Runner:
         if self.sim.nparameters:
             inputs[PARAMETERS] = self._first.parameters
         names, arrays = self.control.kernel.pack(self.sim.scene, **inputs)
-        return names, tuple(np.array(x) for x in arrays)
+        return names, tuple(np.array(x, self.sim.dtype) for x in arrays)
 
 
 def _needs_more(marks: Any) -> bool:

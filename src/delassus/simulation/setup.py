@@ -42,6 +42,26 @@ def refuse_restitution(ground: Ground) -> None:
         )
 
 
+def refuse_single_precision(scene: Scene) -> None:
+    """Refuse float32 for scenes whose steps have tolerances below its resolution."""
+    reason = (
+        'law="mujoco"'
+        if scene.is_soft
+        else "constraints that close loops"
+        if scene.mechanism.m
+        else "one-sided constraints"
+        if scene.one_sided
+        else "many free bodies"
+        if scene.many_bodies is not None
+        else None
+    )
+    if reason is not None:
+        raise SimulationError(
+            f"dtype is float32, which cannot solve scenes with {reason}: omit dtype=, or choose np.float64.",
+            code="not-supported",
+        )
+
+
 def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
     """The scene with the method of its steps. Scenes of many free bodies use loops over bodies and contacts; others get
     this number of contact slots, unless `max_contacts` is set."""
@@ -92,6 +112,7 @@ class Setup(Frozen):
         ground: The ground.
         time_step: Length of a time step [s].
         tolerance: Tolerance of the contact solver.
+        dtype: Of the arithmetic of steps.
         scene: Everything that is known when the step is compiled.
     """
 
@@ -99,6 +120,7 @@ class Setup(Frozen):
     ground: Ground
     time_step: float
     tolerance: float
+    dtype: np.dtype[Any]
     scene: Scene
 
     @cached_property

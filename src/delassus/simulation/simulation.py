@@ -41,7 +41,7 @@ from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.scenery import choose_ground, ground_plane, warn_of_scenery
-from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution
+from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution, refuse_single_precision
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import (
     are_admissible_for,
@@ -116,7 +116,8 @@ class Simulation(Inspection):
             contacts: A `ContactSelection`: which shapes may touch, and how many contacts a state has.
             solver: A method, or `StepSolver(method, tolerance)`.
             **shortcuts: touching, colliding, self_collision, max_contacts, max_limits, joint_friction, hull_error,
-                tracked (contacts); method, tolerance, law (solver): law="mujoco" selects MuJoCo's contact law.
+                tracked (contacts); method, tolerance, law, dtype (solver): law="mujoco" selects MuJoCo's contact law,
+                dtype=np.float32 computes steps in single precision.
         """
         contacts, how = _SHORTCUTS.fill(shortcuts, contacts=contacts, solver=solver)
         if isinstance(robot, (Model, ParametricModel)):
@@ -150,7 +151,7 @@ class Simulation(Inspection):
         check_tendons(model)
         warn_of_omissions(model)
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
-        self.tolerance = how.tolerance
+        self.tolerance, self.dtype = how.effective_tolerance, how.dtype
         shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts != 0 else ()
         friction = friction_of(model, ground, shapes, meeting)
         scene = Scene(
@@ -175,6 +176,8 @@ class Simulation(Inspection):
             warn_of_softness(scene, ground_plane(model), time_step)
         slots = count_slots(model, meeting)
         scene = choose_step(scene, how.method, slots + MORE_SLOTS if scene.is_soft else slots)
+        if self.dtype == np.float32:
+            refuse_single_precision(scene)
         self.scene = replace(scene, tracked=expand_targets(scene, tuple(contacts.tracked)))
         self.freeze()
 

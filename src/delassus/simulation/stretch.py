@@ -56,7 +56,8 @@ class Stretch:
         Stretches get shorter where many periods have flags.
         """
         if not self._is_bound:
-            if most < _WORTH_IT or not self.runner.bound or self.runner.control.ahead is None:
+            runner = self.runner
+            if most < _WORTH_IT or not runner.bound or runner.control.ahead is None or runner.sim.dtype != np.float64:
                 return 0
             self._bind()
         periods = min(self._ahead, most, LONGEST)

@@ -26,7 +26,7 @@ class SmallBatch:
     Args:
         kernel: The kernel of a control period.
         scene: The scene of the first attempt.
-        moving: q, v, rows, and candidates of the contact slots.
+        moving: q, v, rows, and candidates of the contact slots, in the dtype of the step.
         controls: Number of controls of an environment; None if they are compiled in.
         inputs: Names of the kernel's optional inputs, and the arrays that all environments share.
     """
@@ -35,20 +35,20 @@ class SmallBatch:
         self,
         kernel: Kernel[..., Any],
         scene: Scene,
-        moving: Sequence[NDArray[np.float64]],
+        moving: Sequence[NDArray[Any]],
         controls: int | None,
         inputs: tuple[tuple[str, ...], Sequence[Any]],
     ) -> None:
-        count, (names, shared) = len(moving[0]), inputs
+        count, dtype, (names, shared) = len(moving[0]), moving[0].dtype, inputs
         self._moving = tuple(np.array(x) for x in moving)
-        self._time, self._alive = np.empty(count), np.empty(count)
-        self._control = np.zeros((count, scene.control_size))
+        self._time, self._alive = np.empty(count, dtype), np.empty(count, dtype)
+        self._control = np.zeros((count, scene.control_size), dtype)
         self._signals = self._control[:, :controls]
         tiled = [np.tile(x, (count, *(1,) * np.ndim(x))) for x in shared]
-        self._results = (*(np.empty_like(x) for x in self._moving), *(np.empty(count) for _ in range(3)))
+        self._results = (*(np.empty_like(x) for x in self._moving), *(np.empty(count, dtype) for _ in range(3)))
         control = () if controls is None else (self._control,)
         self._call = kernel.bind(
-            scene, *self._moving, self._time, self._alive, *control, *tiled, *self._results, inputs=names
+            scene, *self._moving, self._time, self._alive, *control, *tiled, *self._results, dtype=dtype, inputs=names
         )
 
     def solve(self, moving: tuple[Any, ...], time: Any, alive: Any, control: tuple[Any, ...]) -> tuple[Any, ...]:

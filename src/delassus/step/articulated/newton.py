@@ -36,36 +36,8 @@ from delassus.linalg.lu import solve_without_pivots
 from delassus.model.links import Links
 from delassus.step.articulated.contact_steps import contact_step, project
 from delassus.step.articulated.joint_laws import JointLaws
+from delassus.step.articulated.line_search import PATIENCE, SHORTEST, SMALL, adapt_growth, is_decrease, proximal
 from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
-
-_NEAR: Final = 1e-7
-"""The least ε: for the numbers alone."""
-
-_FAR: Final = 0.1
-"""The largest ε."""
-
-_SHARE: Final = 1e-3
-"""ε as a share of the error relative to the impulses, as in the method of Levenberg and Marquardt: two points of a foot
-that stick are redundant along the line that joins them, and there a step goes as far as the error over ε."""
-
-_GROWTH: Final = 10.0
-"""By what ε is multiplied after a step that goes less than a quarter of its way, and divided after others."""
-
-_GROWN: Final = 1e4
-"""The product of these, at most."""
-
-_SMALL: Final = 1e-12
-"""Energy [J] of impulses that counts as none."""
-
-_SHORTEST: Final = 1.0 / 32.0
-"""Of a step, as a share of the whole of it."""
-
-_DECREASE: Final = 0.1
-"""The share of a step by which the merit has to fall at least."""
-
-_PATIENCE: Final = 2.5
-"""Short steps in a row, after which a whole one is made."""
-
 
 _FEW: Final = 4
 """Contacts between bodies, in the last slots, that are joined by code of their own: one patch has as many."""
@@ -172,7 +144,7 @@ def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> t
         if held is not None:
             dx[k] = np.where(held, force[k], dx[k])
     change = [step.alone - step.C @ (J @ dv) for J, step in zip(problem.J, steps, strict=True)]
-    return dx, np.stack(change) if change else np.zeros((0, 3))
+    return dx, np.stack(change) if change else np.array(now.z)
 
 
 def _join_branches(
@@ -235,26 +207,24 @@ def iterate(problem: TreeProblem, x: Any, impulse: Any, should_continue: Callabl
     """Iterations from x (nv,) and impulses (contacts, k + 1)."""
 
     def step(last: NewtonState) -> NewtonState:
-        size = np.sum(last.impulse * last.impulse * problem.R) + _SMALL
-        epsilon = np.clip(_SHARE * last.growth * np.sqrt(last.now.merit / size), _NEAR, _FAR)
+        size = np.sum(last.impulse * last.impulse * problem.R) + SMALL
+        epsilon = proximal(last.growth, last.now.merit, size)
         dx, change = newton_step(problem, last.x, last.now, epsilon)
-        whole = last.short > _PATIENCE
+        whole = last.short > PATIENCE
 
         def shorten(trial: _Trial) -> _Trial:
             share = 0.5 * trial.share
             x, impulse = last.x + share * dx, last.impulse + share * change
             now = evaluate(problem, x, impulse)
-            good = (now.merit <= (1.0 - _DECREASE * share) * last.now.merit) | whole
+            good = is_decrease(now.merit, share, last.now.merit) | whole
             return _Trial(share, x, impulse, now, good)
 
         start = _Trial(np.array(2.0), last.x, last.impulse, last.now, np.array(False))
-        trial = while_loop(lambda trial: ~trial.good & (trial.share > _SHORTEST), shorten, start, UNBOUNDED)
+        trial = while_loop(lambda trial: ~trial.good & (trial.share > SHORTEST), shorten, start, UNBOUNDED)
         keep = trial.good | (trial.now.merit < last.now.merit)
         x, impulse = np.where(keep, trial.x, last.x), np.where(keep, trial.impulse, last.impulse)
         now = Residuals(*(np.where(keep, a, b) for a, b in zip(trial.now, last.now, strict=True)))
-        short = trial.share < 0.2
-        growth = np.where(short, np.minimum(_GROWTH * last.growth, _GROWN), np.maximum(last.growth / _GROWTH, 1.0))
-        return NewtonState(x, impulse, now, growth, np.where(short, last.short + 1.0, 0.0), last.count + 1.0)
+        return NewtonState(x, impulse, now, *adapt_growth(last.growth, last.short, trial.share), last.count + 1.0)
 
     start = NewtonState(x, impulse, evaluate(problem, x, impulse), np.array(1.0), np.array(0.0), np.array(0.0))
     last: NewtonState = while_loop(should_continue, step, start, UNBOUNDED)

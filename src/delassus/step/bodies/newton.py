@@ -25,6 +25,7 @@ from delassus.compiler.tracing.flow.control import UNBOUNDED, scan_first, while_
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.articulated.contact_steps import contact_step, project
+from delassus.step.articulated.line_search import PATIENCE, SHORTEST, SMALL, adapt_growth, is_decrease, proximal
 from delassus.step.bodies.motion import Masses, numbers_to
 from delassus.step.bodies.rows import ContactRows, SweepRows, push, read, residual_of
 from delassus.step.bodies.solve import solve_bodies
@@ -33,33 +34,6 @@ from delassus.step.stages.types import SolverLimits
 
 NEWTON: Final = "newton"
 """The method of scenes that are solved so."""
-
-_NEAR: Final = 1e-7
-"""The least ε."""
-
-_FAR: Final = 0.1
-"""The largest one."""
-
-_SHARE: Final = 1e-3
-"""ε as a share of the error relative to the impulses."""
-
-_GROWTH: Final = 10.0
-"""By what ε grows after a short step."""
-
-_GROWN: Final = 1e4
-"""The product of these, at most."""
-
-_SMALL: Final = 1e-12
-"""Energy [J] of impulses that counts as none."""
-
-_SHORTEST: Final = 1.0 / 32.0
-"""Of a step, as a share of the whole of it."""
-
-_DECREASE: Final = 0.1
-"""The share of a step by which the merit has to fall at least."""
-
-_PATIENCE: Final = 2.5
-"""Short steps in a row, after which a whole one is made."""
 
 _WORSE: Final = 1e3
 """By what the merit may grow in such a one."""
@@ -136,7 +110,7 @@ def solve_by_newton(
     def step(last: _Iterate) -> _Iterate:
         epsilon = _epsilon(count, contacts, last)
         change, motion = _direction(count, contacts, masses, last.at, epsilon)
-        whole = last.short > _PATIENCE
+        whole = last.short > PATIENCE
 
         def shorten(trial: _Trial) -> _Trial:
             share = 0.5 * trial.share
@@ -146,16 +120,14 @@ def solve_by_newton(
 
             _, impulse = scan_first(count, moved, np.array(0.0), change)
             at = evaluate(impulse, last.at.velocity + share * motion)
-            falls, bounded = at.merit <= (1.0 - _DECREASE * share) * last.at.merit, at.merit <= _WORSE * last.at.merit
+            falls, bounded = is_decrease(at.merit, share, last.at.merit), at.merit <= _WORSE * last.at.merit
             return _Trial(share, at, falls | (whole & bounded))
 
         first = _Trial(np.array(2.0), last.at, np.array(False))
-        trial = while_loop(lambda trial: ~trial.good & (trial.share > _SHORTEST), shorten, first, UNBOUNDED)
+        trial = while_loop(lambda trial: ~trial.good & (trial.share > SHORTEST), shorten, first, UNBOUNDED)
         keep = trial.good | (trial.at.merit < last.at.merit)
         at = _Point(*(np.where(keep, new, old) for new, old in zip(trial.at, last.at, strict=True)))
-        short = trial.share < 0.2
-        growth = np.where(short, np.minimum(_GROWTH * last.growth, _GROWN), np.maximum(last.growth / _GROWTH, 1.0))
-        return _Iterate(at, growth, np.where(short, last.short + 1.0, 0.0), last.count + 1.0)
+        return _Iterate(at, *adapt_growth(last.growth, last.short, trial.share), last.count + 1.0)
 
     def is_open(now: _Iterate) -> Any:
         wanted = np.take(np.array(WANTED), np.minimum(now.count, float(len(WANTED) - 1)))
@@ -186,8 +158,8 @@ def _epsilon(count: Any, contacts: SweepRows, last: _Iterate) -> Any:
         own, R = np.take(last.at.impulse, k, axis=0), 1.0 / item.rows.normal_step
         return (size + np.where(k < count, R, 0.0) * (own @ own), k + 1.0), None
 
-    (size, _), _ = scan_first(count, visit, (np.array(_SMALL), np.array(0.0)), contacts)
-    return np.clip(_SHARE * last.growth * np.sqrt(last.at.merit / size), _NEAR, _FAR)
+    (size, _), _ = scan_first(count, visit, (np.array(SMALL), np.array(0.0)), contacts)
+    return proximal(last.growth, last.at.merit, size)
 
 
 def _jacobians(row: ContactRows) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import solve_by_name, sweeps_for
@@ -51,12 +52,16 @@ EAGER: Final = (
 SWEEPS: Final = 6.0
 """Of Gauss–Seidel before it."""
 
-PROXIMAL: Final = Proximal(near=1e-7, far=1e-2, at_once=2.0, shrinks=0.3)
+PROXIMAL: Final = {
+    "float64": Proximal(near=1e-7, far=1e-2, at_once=2.0, shrinks=0.3),
+    "float32": Proximal(near=1e-5, far=1e-2, at_once=2.0, shrinks=0.3),
+}
+"""By precision: below its resolution ρ would leave the matrix of redundant contacts singular."""
 
 
 def newton_rules(m: int) -> NewtonRules:
     """Newton's method as the problem of a step with m rows has it, near the solution of the step before."""
-    return NewtonRules((*EAGER, *ATTEMPTS), len(EAGER), (SWEEPS, sweeps_for(m)), PROXIMAL)
+    return NewtonRules((*EAGER, *ATTEMPTS), len(EAGER), (SWEEPS, sweeps_for(m)), PROXIMAL[computing_in().name])
 
 
 ITERATIONS: Final = 20.0
@@ -171,5 +176,5 @@ def _solved(
     ahead = impulse - problem.velocity(impulse)
     projected = rows.smooth(ahead, 0.0)[0]
     best = Best(projected, zero, np.max(np.abs(projected - impulse) * (1.0 / rows.limit)), zero)
-    state = NewtonState(impulse, ahead, zero, zero + PROXIMAL.near, zero, zero, best)
+    state = NewtonState(impulse, ahead, zero, zero + PROXIMAL[computing_in().name].near, zero, zero, best)
     return ended(iterate_newton(problem, state, rules, should_continue).best)

@@ -135,7 +135,7 @@ def tree_solver(
     V = _motions(tree, kinematics, center)
     inertias = world_inertias(tree, kinematics.poses, center)
     J, rows, shares, between = _contact_rows(scene, kinematics, contacts, system, factors)
-    friction, R = np.ones(scene.slots), np.zeros((0, 3))
+    friction, R = np.ones(scene.slots), np.zeros((0, scene.contact_rows))
     if scene.slots:
         if scene.contact_rows == 3:
             friction = np.clip(coefficients["friction"], 0.0, LARGEST_FRICTION)

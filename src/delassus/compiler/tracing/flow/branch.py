@@ -22,17 +22,7 @@ from delassus.common.types import Traced
 from delassus.compiler.graph.graph import FALSE, TRUE
 from delassus.compiler.graph.program import Loop
 from delassus.compiler.tracing.array import Array, Recording
-from delassus.compiler.tracing.flow.bodies import (
-    LoopError,
-    arrays_of,
-    finish_body,
-    inputs_of,
-    keep_unless,
-    kind_of,
-    numbers_of,
-    one_truth,
-    while_active,
-)
+from delassus.compiler.tracing.flow import bodies
 from delassus.compiler.tracing.flow.nests import find_difference, labels, leaves, like
 from delassus.compiler.tracing.trace import Trace, current, trace_of
 
@@ -54,7 +44,7 @@ def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *op
     """
     trace = current() or trace_of(condition, operands)
     lift: Callable[[Any], Any] = np.asarray if trace is None else trace.lift
-    holds = one_truth("cond", _EXAMPLE, lift(condition))
+    holds = bodies.one_truth("cond", _EXAMPLE, lift(condition))
     if trace is None or holds.ids.item() in (TRUE, FALSE):
         known = bool(holds) if trace is None else holds.ids.item() == TRUE
         result = function(*operands) if known else otherwise(*operands) if callable(otherwise) else otherwise
@@ -65,21 +55,23 @@ def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *op
 
 def _block(trace: Recording, holds: Array, function: Callable[..., Any], other: Any, operands: tuple[Any, ...]) -> Any:
     """The results of a function where a condition holds; others, or zeros if there are none, elsewhere."""
-    go = while_active(trace, holds)
+    go = bodies.while_active(trace, holds)
     inner = Trace(trace)
     with inner.recording():
-        (active,) = inputs_of(inner, 0, [go], lambda x: x.shape)
+        (active,) = bodies.inputs_of(inner, 0, [go], lambda x: x.shape)
         inner.active = active
         returned = function(*operands)
         new = [inner.lift(x) for x in leaves(returned)]
         before = _like(trace, returned, new, other)
-        masked = list(keep_unless(active, new))
+        masked = list(bodies.keep_unless(active, new))
         done = inner.lift(False)
     start = [go, *before]
-    program, captured = finish_body(inner, trace, (sum(x.size for x in start), 0), [[done, *masked], []], hoist=False)
+    program, captured = bodies.finish_body(
+        inner, trace, (sum(x.size for x in start), 0), [[done, *masked], []], hoist=False
+    )
     loop = Loop(program, 1, conditional=True)
-    parts = trace.builder.loop(loop, [*(i for x in start for i in numbers_of(x)), *captured])
-    return like(returned, arrays_of(trace, parts[1:], before))
+    parts = trace.builder.loop(loop, [*(i for x in start for i in bodies.numbers_of(x)), *captured])
+    return like(returned, bodies.arrays_of(trace, parts[1:], before))
 
 
 def _like(trace: Recording, returned: Any, new: list[Array], other: Any) -> list[Array]:
@@ -89,7 +81,7 @@ def _like(trace: Recording, returned: Any, new: list[Array], other: Any) -> list
     difference = find_difference(returned, other)
     if difference is not None:
         path, one, another = difference
-        raise LoopError(
+        raise bodies.LoopError(
             f"cond: the function returned {one}{f' as `{path}`' if path else ''}, and otherwise there is {another}: "
             "both have to be alike.",
             code="carry-mismatch",
@@ -97,9 +89,9 @@ def _like(trace: Recording, returned: Any, new: list[Array], other: Any) -> list
     lifted = [trace.lift(x) for x in leaves(other)]
     for label, a, b in zip(labels(returned), new, lifted, strict=True):
         if a.shape != b.shape or a.truths != b.truths:
-            raise LoopError(
-                f"cond: {label} of what the function returned holds {kind_of(a)} of shape {a.shape}, and otherwise "
-                f"{kind_of(b)} of shape {b.shape}: both have to be alike.",
+            raise bodies.LoopError(
+                f"cond: {label} of what the function returned holds {bodies.kind_of(a)} of shape {a.shape}, and "
+                f"otherwise {bodies.kind_of(b)} of shape {b.shape}: both have to be alike.",
                 code="carry-mismatch",
             )
     return lifted
