@@ -13,7 +13,9 @@ apart by the shortest u that has a · u = gₐ + ρ and b · u = g_b + ρ, so th
     u = (wₐ a + w_b b)/(1 - c²),   wₐ = gₐ + ρ - c (g_b + ρ),   w_b = g_b + ρ - c (gₐ + ρ),   c = a · b
 
 where both weights are positive, and the gap is |u| - ρ. It changes by no more than the boxes move, and the normal goes
-from a to b within lengths of ρ.
+from a to b within lengths of ρ. Boxes that are apart have their Euclidean distance d, if it is more than ρ: the gap is
+max(d, min(|u| - ρ, ρ)), which also changes by no more than they move. Of distances, that of two edges is the gap on
+their product if they cross; all others are those of a corner and the other box.
 
 Of the corners of the octagon, the deepest and those that span it are kept, four at most; touches that are not there are
 far away.
@@ -32,6 +34,7 @@ from delassus.compiler.tracing.flow.control import scan
 from delassus.geometry.pairs.patches import select_touches
 from delassus.geometry.pairs.registry import pair
 from delassus.geometry.pairs.separation import Separation
+from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.registry import Placed, Touch, lengths
 
 PLACES: Final = 4
@@ -45,6 +48,9 @@ _PARALLEL: Final = 1e-10
 
 _ROUND: Final = 1e-2
 """Of the thinner box's half thickness: ρ, the sum of the radii of edges that touch while they are parallel."""
+
+_BLEND: Final = 4.0
+"""Of ρ: from this distance on, normals between parallel edges are those of the nearest points."""
 
 _ABSENT: Final = 1e99
 """Gaps [m] of slots without a corner are larger."""
@@ -121,9 +127,19 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     meets, point = _between(edges, small)
     gap = np.where(crossing, np.where(meets, edges.gap, far), np.take(gaps, lowest))
     deepest = Separation(gap, np.where(crossing, point, np.take(points, lowest, axis=0)), normal)
-    if absent is None:
-        apart = np.maximum(flat, edges.gap)
-        deepest = cond((apart > 0.0) & (gap > apart + small), lambda: _nearest_corner(one, other, deepest), deepest)
+    largest = np.maximum(np.maximum(gap1, gap2), edges.gap)
+    is_beside = rounded if absent is not None else rounded | (gap > largest + small)
+    bound = np.where(rounded, np.maximum(largest, np.minimum(flat, _ROUND * thin)), largest)
+    across = Separation(np.where(meets & (edges.gap > 0.0), edges.gap, far), point, edges.n)
+    known = Separation(*(np.where(rounded, a, b) for a, b in zip(across, deepest, strict=True)))
+    smooth = np.where(rounded, _BLEND * _ROUND * thin, 0.0)
+    deepest = cond(
+        is_beside & (largest > 0.0), lambda: _nearest_features(one, other, known, bound, (normal, smooth)), deepest
+    )
+    # The patch is moved along with its lowest corner; if the bound by two planes is less than the distance, the nearest
+    # features are not in the patch, which is farther away then.
+    excess = deepest.gap - gap
+    gaps = gaps + np.where(rounded, excess + np.maximum(excess, 0.0), 0.0)
     # Slots turn with the smaller box, whichever of the faces is the reference: that may change while boxes rest.
     one_is_smaller = np.sum(h1) <= np.sum(h2)
     is_reference = by_first == one_is_smaller
@@ -135,9 +151,12 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     return [touch._replace(gap=np.where(touch.gap < _ABSENT, touch.gap, far)) for touch in touches]
 
 
-def _nearest_corner(one: Placed, other: Placed, known: Separation) -> Separation:
-    """How far apart boxes are that are beside each other: a corner of one may be nearest to a corner or an edge of the
-    other; if none is nearer, what is known."""
+def _nearest_features(one: Placed, other: Placed, known: Separation, bound: Any, blend: tuple[Any, Any]) -> Separation:
+    """The distance of boxes that are apart: that of a corner of one and the other box, unless what is known is nearer.
+
+    No gap is less than the bound, the largest one on all axes or that of rounded edges. The normal goes from the one of
+    `blend` to that of the nearest points within the length of `blend` [m].
+    """
 
     def from_corners(own: Placed, box: Placed) -> tuple[Any, Any, Any]:
         """The least distance of corners of the one from the other, the corner, and its nearest point of the box."""
@@ -159,8 +178,13 @@ def _nearest_corner(one: Placed, other: Placed, known: Separation) -> Separation
     gap = np.where(is_mine, mine[0], theirs[0])
     point, nearest = np.where(is_mine, mine[1], theirs[2]), np.where(is_mine, mine[2], theirs[1])
     new = Separation(gap, point, (point - nearest) / np.where(gap > 0.0, gap, 1.0))
-    nearer = (gap > 0.0) & (gap < known.gap)
-    return Separation(*(np.where(nearer, a, b) for a, b in zip(new, known, strict=True)))
+    nearer = gap < known.gap
+    found = Separation(*(np.where(nearer, a, b) for a, b in zip(new, known, strict=True)))
+    touch_normal, length = blend
+    share = np.where(found.gap < length, found.gap / np.where(length > 0.0, length, 1.0), 1.0)
+    share = np.where(found.gap > 0.0, share, 0.0)
+    n = share * found.normal + (1.0 - share) * touch_normal
+    return Separation(np.maximum(found.gap, bound), found.point, n / norm(n))
 
 
 def _patch_width(axes: Any, face: _Face, above: _Face) -> Any:
