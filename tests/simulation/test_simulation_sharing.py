@@ -103,5 +103,5 @@ def test_an_iteration_through_motions_solves_the_system_of_all_rows(seed, stops,
     kept = 0.0 if rho == 1e-7 else rho
     matrix = np.eye(len(G)) - (1.0 - kept) * D + D @ G
     asked = matrix @ rng.normal(size=len(G))
-    left = matrix @ problem.newton_direction(jacobians, rho, asked, PROXIMAL) - asked
+    left = matrix @ problem.newton_direction(jacobians, rho, asked, PROXIMAL["float64"]) - asked
     assert np.linalg.norm(left) <= 1e-7 * np.linalg.norm(asked)

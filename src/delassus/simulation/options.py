@@ -129,7 +129,7 @@ class StepSolver(Options):
             without closed loops and tendons. "sweeps" are loops over bodies, pairs and contacts, for
             scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
             the Delassus matrix, such as "pgs", to compare with.
-        tolerance: The residual as a share of the velocities involved; by default 1e-8, in single precision 1e-4.
+        tolerance: The residual as a share of the velocities involved; "auto" for 1e-8, in single precision 1e-4.
         dtype: np.float64, or np.float32 for steps in single precision, which take twice the states per instruction.
             States and logs stay float64. The law "mujoco", closed loops and scenes of many free bodies need float64.
 
@@ -141,21 +141,21 @@ class StepSolver(Options):
 
     main: ClassVar[str] = "method"
     method: str = "auto"
-    tolerance: float | None = None
+    tolerance: float | str = "auto"
     law: str = "rigid"
     dtype: Any = np.float64
 
     def __post_init__(self) -> None:
         one_of("law", self.law, LAWS)
         object.__setattr__(self, "dtype", _precision(self.dtype))
-        if self.tolerance is not None:
+        if self.tolerance != "auto":
             allowed = _PRECISIONS[self.dtype.name][1]
             object.__setattr__(self, "tolerance", number_in_range("tolerance", self.tolerance, allowed))
 
     @property
     def effective_tolerance(self) -> float:
         """The tolerance, or the default of the dtype."""
-        return _PRECISIONS[self.dtype.name][0] if self.tolerance is None else self.tolerance
+        return _PRECISIONS[self.dtype.name][0] if self.tolerance == "auto" else float(self.tolerance)
 
 
 def _precision(dtype: Any) -> np.dtype[Any]:
