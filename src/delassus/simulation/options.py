@@ -148,14 +148,18 @@ class StepSolver(Options):
     def __post_init__(self) -> None:
         one_of("law", self.law, LAWS)
         object.__setattr__(self, "dtype", _precision(self.dtype))
-        if self.tolerance != "auto":
+        if not self._is_automatic:
             allowed = _PRECISIONS[self.dtype.name][1]
             object.__setattr__(self, "tolerance", number_in_range("tolerance", self.tolerance, allowed))
 
     @property
+    def _is_automatic(self) -> bool:
+        return isinstance(self.tolerance, str) and self.tolerance == "auto"
+
+    @property
     def effective_tolerance(self) -> float:
         """The tolerance, or the default of the dtype."""
-        return _PRECISIONS[self.dtype.name][0] if self.tolerance == "auto" else float(self.tolerance)
+        return _PRECISIONS[self.dtype.name][0] if self._is_automatic else float(self.tolerance)
 
 
 def _precision(dtype: Any) -> np.dtype[Any]:
