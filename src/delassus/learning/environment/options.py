@@ -54,6 +54,8 @@ class PPO:
         divergence: Kullback–Leibler divergence of π from π_old that an iteration aims at.
         objective: What is descended.
         networks: Sizes.
+        dtype: Of the steps of robots that practise: "float64", "float32", or "auto" for "float32" wherever that can
+            solve them, see `Environments`. Trials are in float64.
     """
 
     items: int = 512
@@ -64,3 +66,4 @@ class PPO:
     divergence: float = 0.01
     objective: Objective = Objective()
     networks: Architecture = Architecture()
+    dtype: str = "auto"
