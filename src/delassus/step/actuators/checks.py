@@ -26,7 +26,8 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: 
     for actuator in actuators:
         if not isinstance(actuator, Actuator):
             raise ActuatorError(
-                f"{actuator!r} is no Actuator; position_servos(model, 40.0, 1.0) makes some.", code="wrong-type"
+                f"{actuator!r} is not an Actuator; create actuators by position_servos(model, 40.0, 1.0).",
+                code="wrong-type",
             )
         known = is_simple(actuator) if only_affine else is_known(actuator)
         if not known or actuator.drives not in _DRIVES:
@@ -57,7 +58,7 @@ def _check_target(model: Model, actuator: Actuator) -> None:
         tendon = tendon_named(model, actuator.target)
         if tendon is None:
             raise ActuatorError(
-                f"the actuator {actuator.name!r} pulls {actuator.target!r}, and the model has no such tendon. "
+                f"the actuator {actuator.name!r} drives the tendon {actuator.target!r}, which the model does not have. "
                 f"{_without(actuator)}"
             )
         return

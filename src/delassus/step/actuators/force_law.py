@@ -21,7 +21,7 @@ class ForceLaw:
 
     def force(self, actuator: Actuator, signal: Any, length: Any, rate: Any) -> Any:
         """f [N, N·m] for a control or an activation, the length l of what is driven and its rate."""
-        raise NotImplementedError(f"the force law {self.name!r} says no force: write the method `force`.")
+        raise NotImplementedError(f"the force law {self.name!r} has no method `force`: define it.")
 
     def slope(self, actuator: Actuator, signal: Any, length: Any, rate: Any, h: Any) -> Any:
         """∂f/∂l̇ where the length is that of the end of a step h [s]: h ∂f/∂l + ∂f/∂l̇."""

@@ -129,7 +129,7 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
     if not isinstance(value, Mapping):
         if np.shape(value)[-2:] == (mechanism.m, mechanism.m) and mechanism.m > 1 and batch[-1:] != (mechanism.m,):
             raise StepError(
-                f"{name} has shape {np.shape(value)}; a matrix is given by the name of its constraint, such as "
+                f"{name} has shape {np.shape(value)}; pass a matrix by the name of its constraint, such as "
                 f"{{{mechanism.names[0]!r}: matrix}}.",
                 code="wrong-shape",
             )
@@ -258,7 +258,7 @@ def elastic_numbers(
         )
     if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
         raise StepError(
-            "compliance is infinite where there is no damping: such a row does nothing. Leave it out.",
+            "compliance is infinite where there is no damping: such a row has no effect. Omit it.",
             code="conflicting-arguments",
         )
     rows = tuple(scene.bilateral.start + k for k in named)

@@ -134,7 +134,7 @@ def compliant_system(
     scheme = options.scheme
     if scheme.midpoint or scheme.impacts != "newton":
         raise StepError(
-            "midpoint and impacts have no meaning for one system: they are options of compliant_step.",
+            "midpoint and impacts are options of compliant_step: omit them here.",
             code="not-supported",
         )
     asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))

@@ -89,20 +89,18 @@ def contact_inverse_dynamics(
     chosen, options = _INVERSE.fill(shortcuts, law=named, options=options)
     if time_step is None and not isinstance(chosen, Relaxed):
         raise ContactProblemError(
-            "time_step is missing: rigid contacts are told apart by where a step leads.", code="missing-argument"
+            "time_step is missing: it decides which rigid contacts are active.", code="missing-argument"
         )
     asked = ContactArguments.of(mechanism, (q, v, a), contacts, time_step, chosen, options)
     solver = solver_inputs(asked.scene, chosen, options.solver)
     if asked.inputs.contact.restitution is not None:
         raise ContactProblemError(
-            "impacts have no inverse dynamics: leave restitution out of the contacts.", code="not-supported"
+            "impacts have no inverse dynamics: omit restitution of the contacts.", code="not-supported"
         )
     if solver.start is not None:
         raise ContactProblemError("start has no use: forces are found without one.", code="not-supported")
     if not asked.scene.m:
-        raise ContactProblemError(
-            "there are no contacts, constraints or limits: rnea gives the torques.", code="nothing-to-do"
-        )
+        raise ContactProblemError("there are no contacts, constraints or limits: use rnea.", code="nothing-to-do")
     how = options.explanation
     where = _passive(asked, how.passive)
     if isinstance(chosen, Relaxed):

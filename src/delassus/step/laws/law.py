@@ -39,7 +39,7 @@ class Relaxed(Options):
         if self.relaxation is not None:
             expect("the relaxation", self.relaxation, Relaxation, "Relaxation(solref=(0.02, 1.0))")
         if not np.all(real_array("impratio", self.impratio) > 0.0):
-            raise OutOfRange(f"impratio is {short(repr(self.impratio))}; it is positive.")
+            raise OutOfRange(f"impratio is {short(repr(self.impratio))}; it must be positive.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,7 +104,7 @@ def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float
     array: NDArray[np.float64] = real_array(name, value)
     if name == "normal" and array.shape[-1:] != (3,):
         raise ContactProblemError(
-            f"normal has shape {array.shape}; its last axis is a direction (x, y, z).", code="wrong-shape"
+            f"normal has shape {array.shape}; its last axis must be a direction (x, y, z).", code="wrong-shape"
         )
     short = array.ndim < len(core)
     if short:
