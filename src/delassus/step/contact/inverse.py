@@ -36,7 +36,7 @@ _INVERSE: Final = Shortcuts(
 
 @dataclass(frozen=True, eq=False)
 class ContactExplanation(InContact):
-    """Forces of contacts that explain a motion, one state or a batch, and the torques that are left.
+    """Contact forces for a given motion, of one state or a batch, and the remaining torques.
 
     Attributes:
         torque: (…, nv) tau = M a + c - Jᵀ f [N·m, N], of motors, springs and dampers together.
@@ -61,11 +61,11 @@ def contact_inverse_dynamics(
     options: ContactInverseOptions | None = None,
     **shortcuts: Any,
 ) -> ContactExplanation:
-    """Forces of contacts that explain accelerations, and the torques of the motors, of one state or a batch.
+    """Contact forces for given accelerations, and the remaining torques, of one state or a batch.
 
-    Rigid contacts do not tell their forces by the motion. Those that leave least to do for velocities without a motor
-    are found; where several do, some of them. Rows that give way, by `yielding` or in the law "relaxed", tell their
-    forces themselves.
+    The motion alone does not determine the forces of rigid contacts. They are chosen such that the generalized forces
+    at velocities without a motor are smallest; this choice may not be unique. The forces of compliant rows, by
+    `yielding` or in the law "relaxed", follow from the motion.
 
     Args:
         mechanism: The robot with its constraints, or a model.

@@ -1,4 +1,4 @@
-"""How rows give way in MuJoCo's relaxed model, as it is written in MJCF."""
+"""Compliance of rows in MuJoCo's law, with the parameters of MJCF."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from delassus.errors import BadArgument
 
 
 class RelaxationError(BadArgument):
-    """Numbers that do not say how a row gives way."""
+    """Invalid parameters of the compliance of a row."""
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The reference and the impedance of rows: which acceleration they ask for, and how much they give way.
+    """Reference acceleration and impedance of rows.
 
     Attributes:
         solref: (time constant [s], damping ratio), or, both negative, -(stiffness, damping).
