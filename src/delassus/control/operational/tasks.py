@@ -58,7 +58,7 @@ class Tasks(OfModel):
             if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
                 raise TaskError(f"{task!r} is not a task; pass one such as FrameTask('tool').", code="wrong-type")
         if not several:
-            raise TaskError("there are no tasks: give at least one, such as PostureTask().", code="nothing-to-do")
+            raise TaskError("there are no tasks: pass at least one, such as PostureTask().", code="nothing-to-do")
         object.__setattr__(self, "tasks", several)
         for task in several:  # names that do not exist are found now
             task.jacobian(self.model, self.model.neutral())
@@ -183,7 +183,7 @@ def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
     for task, at in zip(tasks.tasks, tasks.target_slices.values(), strict=True):
         if at.stop == at.start:
             raise TaskError(
-                f"inverse kinematics cannot solve the task {task!r}, which has no pose: leave it out.",
+                f"inverse kinematics cannot solve the task {task!r}, which has no pose: omit it.",
                 code="not-supported",
             )
         parts.append(task.error(tasks.model, q, targets[at]))

@@ -108,7 +108,7 @@ class Sampling(Frozen):
         for what, given in (("cost", cost), ("final cost", final)):
             if not callable(given) and not (given is None and what != "cost"):
                 raise SamplingError(
-                    f"the {what} is {given!r}; it must be a kernel, or a function of NumPy.", code="wrong-type"
+                    f"the {what} is {given!r}; it must be a kernel, or a function of NumPy arrays.", code="wrong-type"
                 )
         self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
@@ -149,9 +149,7 @@ class Sampling(Frozen):
         u = np.zeros(self.sim.nu) if control is None else array_of_shape("control", control, (..., self.sim.nu))
         seed, time = check_integer("seed", seed, 0), number_in_range("time", time, FINITE)
         if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
-            raise SamplingError(
-                f"control is {u.tolist()}; a plan begins with {self.sim.nu} finite numbers.", code="not-finite"
-            )
+            raise SamplingError(f"control is {u.tolist()}; it must be {self.sim.nu} finite numbers.", code="not-finite")
         knots = np.tile(np.clip(u, self.lower, self.upper), (self.knots, 1))
         return Plan(knots, self.controls(knots), time=time, seed=seed)
 
