@@ -309,8 +309,8 @@ def adam(
 
 def adapted_rate(rate: float, divergence: float, options: PPO) -> float:
     """The learning rate after an iteration that moved the policy by a divergence."""
-    if divergence > 2.0 * options.divergence:
+    if divergence > 2.0 * options.objective.divergence:
         return max(rate / 1.5, 1e-4)
-    if divergence < 0.5 * options.divergence:
+    if divergence < 0.5 * options.objective.divergence:
         return min(rate * 1.5, 3e-3)
     return rate
