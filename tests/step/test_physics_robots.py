@@ -94,6 +94,16 @@ def test_a_robot_whose_joints_beat_against_their_limits_keeps_its_linear_momentu
     assert error <= 1e-12
 
 
+@each_step
+@each_robot
+@rooms("tree", "loop", "limit")
+def test_a_robot_whose_joints_beat_against_their_limits_keeps_its_angular_momentum(room, name, h):
+    """To rounding, also where the loops of a step are open by a little."""
+    model, _, q, v = limited_flight(room, name, h)
+    error = angular_momentum_error(model, q, v)
+    assert error <= 1e-11
+
+
 # --- on the ground ----------------------------------------------------------------------------------------------------
 
 

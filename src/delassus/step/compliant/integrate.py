@@ -27,7 +27,7 @@ from delassus.step.impacts.strikes import mean_velocity
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.energy import Kick, gravity_forces
 from delassus.step.scheme.flying import fly_all, integrate_velocity, turning, without_flight
-from delassus.step.scheme.grounding import is_grounded
+from delassus.step.scheme.grounding import is_alone, is_grounded
 from delassus.step.scheme.response import Response
 from delassus.step.scheme.restoration import (
     Allowances,
@@ -116,6 +116,7 @@ def step_allowances(state: RowKinematics, v: Any, step: VelocityStep, setup: Ste
     kick = kick if forces.coupling is None else kick - forces.coupling @ change
     moving = without_flight(parts, v)
     products = h * (newton_euler(model, q, moving, turning(model, moving)) + gravity_forces(model, q, M, parts))
+    external = np.array(kick)
     excess, grounded = [np.array(0.0)] * len(parts), [np.array(False)] * len(articulated)
     if step.solution is not None:
         impulse = step.solution.impulse
@@ -126,10 +127,14 @@ def step_allowances(state: RowKinematics, v: Any, step: VelocityStep, setup: Ste
             excess = shared_excess(parts, J.T @ contacts, step.v, [v, step.free_velocity])
         tree = links_of(model)
         grounded = [is_grounded(state.scene, tree, part, impulse, _touches_world(state, part)) for part in articulated]
+        alone = is_alone(state.scene, parts, impulse)
+        for part, on in zip(articulated, grounded, strict=True):
+            bases = [tree.links[root].v + k for root in part.roots for k in range(6)] if part.floating else []
+            external[bases] = np.where(~on & alone, external[bases], kick[bases])
     gained = [more for part, more in zip(parts, excess, strict=True) if is_articulated(part)]
     touched = [PartContact(*both) for both in zip(gained, grounded, strict=True)]
     middle = None if state.motions is state.place else there
-    return part_allowances(model, q, M, Kick(v, step.v, products, step.v, kick), parts, touched, h, middle)
+    return part_allowances(model, q, M, Kick(v, step.v, products, step.v, kick, external), parts, touched, h, middle)
 
 
 def _touches_world(state: RowKinematics, part: Component) -> list[bool]:

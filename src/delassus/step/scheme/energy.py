@@ -63,9 +63,9 @@ class Allowance(NamedTuple):
         T: Kinetic energy [J].
         P: Momentum (3,) [kg·m/s] of a component that floats, in the world's axes.
         L: Its angular momentum (3,) [kg·m²/s] about the center of mass.
-        angle: By how much it may be turned as a whole [rad]: nothing where contacts hold it.
+        angle: By how much it may be turned as a whole [rad]: nothing where other bodies touch it.
         grounded: Whether it touches the world, so that its momentum is not kept.
-        flies: Whether it touches nothing.
+        flies: Whether it touches nothing, and no joint is at a limit.
     """
 
     T: Any
@@ -100,6 +100,8 @@ class Kick(NamedTuple):
         kicked: (nv,) where forces alone would have led the velocity, without contacts.
         impulse: (nv,) all that changed them but velocity products; None where M (after - before) + products is that to
             rounding.
+        external: (nv,) those of the impulses that change the momentum of a part; None for all of them. Forces within a
+            part do not, also where a loop has opened a little and the forces at its two ends have a lever arm.
     """
 
     before: Any
@@ -107,6 +109,7 @@ class Kick(NamedTuple):
     products: Any
     kicked: Any
     impulse: Any = None
+    external: Any = None
 
 
 def allowance_of(
@@ -119,13 +122,14 @@ def allowance_of(
     """
     dofs, own = list(part.dofs), np.where(flies, kick.kicked, kick.after)
     around, push = (kick.before + kick.after)[dofs], kick.impulse
+    external = push if kick.external is None else kick.external
     bases = [links_of(model).links[root].v + k for root in part.roots for k in range(6)] if part.floating else []
     if kick.impulse is None:
         T, momentum = _kinetic_energy(M, own, dofs, bases)
         momentum = {k: p + np.where(flies, 0.0, kick.products[k]) for k, p in momentum.items()}
     else:
         T, momentum = _kinetic_energy(M, kick.before, dofs, bases)
-        momentum = momentum if middle is not None else {k: p + push[k] for k, p in momentum.items()}
+        momentum = momentum if middle is not None else {k: p + external[k] for k, p in momentum.items()}
     if middle is not None:
         T = T + 0.5 * (push[dofs] @ around) - excess
     else:  # from the end: without cancellation where the inertia does not change
@@ -141,9 +145,9 @@ def allowance_of(
     if middle is not None:
         poses = world_poses(links_of(model), middle)
         R = poses[part.roots[0]][0]
-        kicked = _lock_component(poses, part, _trees_in(model, part, mass_matrix(model, middle), push))
+        kicked = _lock_component(poses, part, _trees_in(model, part, mass_matrix(model, middle), external))
         P, L = P + R @ kicked.P, L + R @ kicked.L
-    return Allowance(T, P, L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
+    return Allowance(T, P, L, np.sqrt(spin @ spin), flies=flies)
 
 
 def _kinetic_energy(M: Any, v: Any, dofs: Sequence[int], bases: Sequence[int]) -> tuple[Any, dict[int, Any]]:
@@ -207,7 +211,7 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
     P, L, *bases = cond(off & (target.angle > 0.0), turn, start, *start)
     omega = now.inverse @ L
     turning = 0.5 * (omega @ L)
-    # Where turning alone has more than what is left, as after a long step into a contact, it becomes slower.
+    # Where the rotation has more energy than is left and no turn brings it down, as between two bodies, it slows down.
     omega = np.sqrt(np.clip(_ratio(left, turning), 0.0, 1.0)) * omega
     s = np.sqrt(np.clip(_ratio(left - turning, inner), 0.0, FASTEST))
     drift, turn_rate = P / now.mass - s * (now.P / now.mass), omega - s * spin

@@ -24,6 +24,14 @@ def is_grounded(scene: Scene, tree: Links, part: Component, impulse: Any, touche
     return pulled | np.any((impulse[list(scene.normals)] > 0.0) & touches)
 
 
+def is_alone(scene: Scene, parts: Sequence[Component], impulse: Any) -> Any:
+    """Whether no part pushes or pulls another one, of impulses (m,) of all rows."""
+    rows = [*scene.normals, *scene.stop_rows[: len(scene.one_sided)]]
+    if len(parts) == 1 or not rows:
+        return np.array(True)
+    return ~np.any(impulse[rows] > 0.0)
+
+
 def _is_pulled(scene: Scene, tree: Links, part: Component, impulse: Any) -> Any:
     """Whether a one-sided constraint between a part and the world has an impulse."""
     result = np.array(False)

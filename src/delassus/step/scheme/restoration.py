@@ -24,12 +24,15 @@ class PartContact(NamedTuple):
     Attributes:
         excess: () energy [J] that they have added and may not.
         grounded: () whether the world pushes or pulls it.
-        flies: () whether nothing touches it; None where a step makes no difference of that.
+        alone: () whether it may be turned as a whole to make up for its energy: no other body touches it, and its joint
+            limits and its own contacts stay as they are.
+        flies: () whether nothing touches it, and no joint is at a limit.
     """
 
     excess: Any
     grounded: Any
-    flies: Any = None
+    alone: Any = False
+    flies: Any = False
 
 
 def is_articulated(part: Component) -> bool:
@@ -66,11 +69,9 @@ def part_allowances(
     """
     result = []
     for part, contact in zip(filter(is_articulated, parts), contacts, strict=True):
-        flies = False if contact.flies is None else contact.flies
-        allowance = allowance_of(model, q, inertia, kick, part, contact.excess, flies, middle)
-        if contact.flies is not None:
-            allowance = allowance._replace(angle=time_step * allowance.angle)
-        result.append((part, allowance._replace(grounded=contact.grounded)))
+        allowance = allowance_of(model, q, inertia, kick, part, contact.excess, contact.flies, middle)
+        angle = np.where(contact.alone, time_step * allowance.angle, 0.0)
+        result.append((part, allowance._replace(angle=angle, grounded=contact.grounded)))
     return result
 
 

@@ -19,7 +19,7 @@ from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, turning_dofs
 from delassus.step.scheme.energy import Kick
 from delassus.step.scheme.flying import integrate_velocity
-from delassus.step.scheme.grounding import is_grounded
+from delassus.step.scheme.grounding import is_alone, is_grounded
 from delassus.step.scheme.restoration import Allowances, PartContact, is_articulated, part_allowances, shared_excess
 from delassus.step.stages.assemble import StepSystem
 from delassus.step.stages.close_loops import loop_factors
@@ -131,7 +131,8 @@ def _allowances(
         touches = _touches_world(scene, kinematics, contacts, part)
         grounded = is_grounded(scene, kinematics.tree, part, pushing, touches)
         gained = excess[system.parts.index(part)] + np.maximum(lifted, 0.0)
-        touched.append(PartContact(gained, grounded, np.all(by_contacts[dofs] == 0.0)))
+        alone = ~grounded & is_alone(scene, system.parts, pushing)
+        touched.append(PartContact(gained, grounded, alone, np.all(by_contacts[dofs] == 0.0)))
     return part_allowances(scene.model, state.q, system.inertia, kick, system.parts, touched, time_step)
 
 
