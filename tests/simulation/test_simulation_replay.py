@@ -89,5 +89,5 @@ def test_an_unknown_record_is_refused():
 
 
 def test_progress_that_gives_something_else_is_refused():
-    with refuses("wrong-type", "the state to go on from"):
+    with refuses("wrong-type", "to continue from"):
         SIM.run(np.tile(HOME, (ITEMS, 1)), steps=1, progress=lambda k, state: 3)

@@ -80,7 +80,7 @@ class Environments:
     def __init__(self, task: LearningTask, items: int, seed: int = 0) -> None:
         if not isinstance(task, LearningTask):
             raise LearningError(
-                f"the task is a {type(task).__name__}; it is a LearningTask, such as find_task('quadruped-walk').",
+                f"the task is a {type(task).__name__}; it must be a LearningTask, such as find_task('quadruped-walk').",
                 code="wrong-type",
             )
         self.task, self.items, self.seed = task, check_integer("items", items), check_integer("seed", seed, 0)
@@ -115,7 +115,7 @@ class Environments:
                 parts[name][...] = value
             except ValueError:
                 raise LearningError(
-                    f"{name} is held at an array of shape {np.shape(value)}; it is {parts[name].shape}.",
+                    f"{name} is fixed to an array of shape {np.shape(value)}; the shape must be {parts[name].shape}.",
                     code="wrong-shape",
                 ) from None
         return hold
@@ -219,7 +219,8 @@ class Environments:
         given, robots = np.asarray(action, float), state.simulation
         if given.shape != (self.items, self.actions):
             raise LearningError(
-                f"the actions have shape {given.shape}; they are ({self.items}, {self.actions}).", code="wrong-shape"
+                f"the actions have shape {given.shape}; the shape must be ({self.items}, {self.actions}).",
+                code="wrong-shape",
             )
         control: Array = self._control(self.episode, robots.q, robots.v, state.memory, given)
         return control[:, : self.sim.nu]

@@ -317,4 +317,6 @@ def measured(episode: Episode) -> tuple[Episode, tuple[str, ...], tuple[str, ...
 def _check(what: str, value: Any, axes: int) -> None:
     if numpy.ndim(value) != axes or numpy.size(value) == 0:
         wanted = "one number" if axes == 0 else "an array with one axis"
-        raise LearningError(f"the task gives {what} of shape {numpy.shape(value)}; it is {wanted}.", code="wrong-shape")
+        raise LearningError(
+            f"the task returns {what} of shape {numpy.shape(value)}; it must be {wanted}.", code="wrong-shape"
+        )

@@ -44,13 +44,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.goal not in GOALS:
-            raise LearningError(
-                f"learning ends at {self.goal!r}; it is one of {', '.join(GOALS)}.", code="unknown-name"
-            )
+            raise LearningError(f"goal is {self.goal!r}; it must be one of {', '.join(GOALS)}.", code="unknown-name")
         if not self.minutes > 0.0:
-            raise LearningError(
-                f"learning may take {self.minutes} minutes; give a positive number.", code="bad-argument"
-            )
+            raise LearningError(f"minutes is {self.minutes}; it must be positive.", code="bad-argument")
 
 
 class Progress(NamedTuple):

@@ -48,7 +48,7 @@ def task_names() -> dict[str, str]:
 def find_task(name: str, robot: Any = None, **changes: Any) -> LearningTask:
     """A task by name, for its own robot, or for another one by name, by file, or as a model; with fields changed."""
     if name not in CATALOG:
-        raise LearningError(f"there is no task {name!r}; there are {', '.join(CATALOG)}.", code="unknown-task")
+        raise LearningError(f"there is no task {name!r}; the tasks are {', '.join(CATALOG)}.", code="unknown-task")
     entry = CATALOG[name]
     source = entry.robot if robot is None else robot
     task = entry.make(source if isinstance(source, Model) else load(source))

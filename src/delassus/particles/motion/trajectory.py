@@ -143,7 +143,7 @@ def _check_shapes(path: Any, arrays: dict[str, NDArray[Any]], particles: Particl
             )
     if not set(np.unique(arrays["status"]).tolist()) <= set(map(int, Status)):
         raise TrajectoryFileError(
-            f"{path} is a file of another system, or damaged: a status is no `Status`.", code="other-file"
+            f"{path} is a file of another system, or damaged: a value of its status is not valid.", code="other-file"
         )
 
 

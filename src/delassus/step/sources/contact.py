@@ -130,7 +130,7 @@ class Contact:
                 object.__setattr__(self, field, value.name)
             elif not isinstance(value, str):
                 raise ConstraintError(
-                    f"a contact is on a frame, given by its name, not on {value!r}.", code="wrong-type"
+                    f"the frame of a contact is {value!r}; it must be the name of a frame.", code="wrong-type"
                 )
         if not isinstance(self.name, str):
             raise ConstraintError(
