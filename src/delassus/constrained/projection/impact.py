@@ -1,4 +1,4 @@
-"""Impacts: velocities that jump where constraints strike.
+"""Impacts: jumps of velocity when constraints become active.
 
 During an impact, configurations stay and finite forces do nothing; the impulses Λ of the constraints alone count:
 

@@ -1,4 +1,4 @@
-"""Whether numbers make a contact problem, said in sentences where they do not."""
+"""Checks of the data of contact problems."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _PROBLEM: Final = Shortcuts("ContactProblem", "G g cones check", contact=Contact
 
 @dataclass(frozen=True, eq=False, init=False)
 class ContactData:
-    """What `ContactProblem` says of its attributes, without ways to solve it: what solvers and measures read."""
+    """The data of a `ContactProblem`, without methods that solve it, as solvers and measures read them."""
 
     G: NDArray[np.float64]
     operator: Any

@@ -25,7 +25,7 @@ _VECTORS = {"g": None, "b": "A", "lower": "C", "upper": "C", "k": "K"}
 
 @dataclass(frozen=True, eq=False)
 class ProgrammeData:
-    """What `QP` says of its attributes, without ways to solve it: what back ends and measures read."""
+    """The data of a `QP`, without methods that solve it, as back ends and measures read them."""
 
     H: Array
     g: Array

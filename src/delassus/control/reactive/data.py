@@ -1,4 +1,4 @@
-"""What a reactive controller is compiled for: a robot, what it stands on, and what it is to do, checked."""
+"""The data of a reactive controller, checked: a robot, its supports and its tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from delassus.errors import short
 
 @dataclass(frozen=True)
 class ControlData(SupportedRobot):
-    """What `ReactiveControl` says of its attributes, and where tasks and references are in arrays."""
+    """The data of a `ReactiveControl`, and the positions of tasks and references in arrays."""
 
     actuated: Any
     tasks: tuple[Task, ...] = ()

@@ -1,4 +1,4 @@
-"""What a reactive controller did, in words, and controllers that are compiled into the step of a simulation."""
+"""Results of a reactive controller, and controllers that are compiled into the step of a simulation."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Reaction(Outcome):
-    """Torques of a controller in a state or a batch, and how good they are.
+    """Torques of a controller for a state or a batch, with residual and status.
 
     Attributes:
-        control: Whose.
+        control: The controller.
         q, v, reference: The state and what was asked for.
         torque: (…, nu) forces of the actuators [N·m, N], finite and within their limits whatever happened.
         force: (…, nf) of supports and constraints [N, N·m].

@@ -82,7 +82,7 @@ class Sampling(Frozen):
         search: SearchOptions | None = None,
         **shortcuts: Any,
     ) -> None:
-        """Put a planner together; nothing is compiled yet.
+        """Create a planner. Nothing is compiled yet.
 
         Args:
             sim: What the plans are tried in: that which is controlled, or one with longer steps.
@@ -217,7 +217,7 @@ class Sampling(Frozen):
         return np.asarray(cost)
 
     def _roll_out(self, state: State, u: Array) -> RolloutResult:
-        """Rollouts with the reduced contact set; those that need the full one go on with it from where they stopped."""
+        """Rollouts with the reduced contact set; those that need the full set continue with that."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact
@@ -272,7 +272,7 @@ class Sampling(Frozen):
 
 
 def _cheaper(a: Array, cost_a: Any, b: Array, cost_b: Any) -> tuple[Array, Any]:
-    """Of two plans that which costs less; a cost that is no finite number is more than any."""
+    """The cheaper of two plans; a cost that is not finite counts as infinite."""
     return (b, cost_b) if np.isfinite(cost_b) and not cost_a <= cost_b else (a, cost_a)
 
 

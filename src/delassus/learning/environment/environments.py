@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class EnvironmentState:
-    """All that environments need to go on, to the bit.
+    """The state of environments, from which they continue bit for bit.
 
     Attributes:
         simulation: The robots.
@@ -46,7 +46,7 @@ class EnvironmentState:
 
 
 class Outcome(NamedTuple):
-    """What a period brought, an element for each item.
+    """The result of a period, with one element per environment.
 
     Attributes:
         reward: (items,).
@@ -68,7 +68,7 @@ class Outcome(NamedTuple):
 
 
 class Environments:
-    """Robots that practise a task.
+    """Environments in which robots learn a task.
 
     Attributes:
         task: What they practise.
@@ -226,7 +226,7 @@ class Environments:
         )
 
     def control(self, state: EnvironmentState, action: Any) -> Array:
-        """(items, nu) what the actuators get for actions (items, actions)."""
+        """Controls of the actuators (items, nu) for actions (items, actions)."""
         given, robots = np.asarray(action, float), state.simulation
         if given.shape != (self.items, self.actions):
             raise LearningError(
@@ -237,7 +237,7 @@ class Environments:
         return control[:, : self.sim.nu]
 
     def memory(self, state: EnvironmentState) -> dict[str, Array]:
-        """What the task remembers, by name, (items, n) each."""
+        """The memory of the task by name, (items, n) each."""
         return unpack(self.episode, state.memory)
 
 

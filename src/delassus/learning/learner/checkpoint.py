@@ -1,4 +1,4 @@
-"""Checkpoints: all of a `Learner` in one file, from which learning goes on to the same bits."""
+"""Checkpoints: a `Learner` in one file, from which learning continues bit for bit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delassus.simulation.state import State
 
 
 def robot_digest(task: LearningTask) -> str:
-    """What tells a robot and its task apart from others."""
+    """A digest that identifies a robot and its task."""
     return str(content_digest(task))[:32]
 
 

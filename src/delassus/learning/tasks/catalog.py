@@ -12,12 +12,12 @@ from delassus.model.model import Model
 from delassus.model.readers.load import load
 
 Maker: TypeAlias = Callable[[Model], LearningTask]
-"""What makes a task of a robot."""
+"""A function that creates the task for a robot."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A task by name: its default robot, what it is about, and what makes it for a robot."""
+    """An entry of the catalog: the default robot of a task, its description, and the function that creates it."""
 
     robot: str
     about: str
@@ -41,7 +41,7 @@ def register_task(
 
 
 def task_names() -> dict[str, str]:
-    """The names of all tasks, and what they are about."""
+    """The names of all tasks, with descriptions."""
     return {name: entry.about for name, entry in CATALOG.items()}
 
 

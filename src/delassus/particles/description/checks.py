@@ -1,4 +1,4 @@
-"""Whether arrays make a system, said in sentences where they do not."""
+"""Checks of the arrays of a system."""
 
 from __future__ import annotations
 

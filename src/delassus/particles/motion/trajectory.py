@@ -157,7 +157,7 @@ def simulate_particles(
     until: Callable[[ParticleState], bool] | None = None,
     **options: Any,
 ) -> ParticleTrajectory:
-    """A motion, step by step; Ctrl-C ends it, and what was simulated is given.
+    """Simulate a motion. Ctrl-C ends it early, and the trajectory up to that time is returned.
 
     Args:
         particles: What moves.

@@ -169,7 +169,7 @@ class Contact:
 
     @cached_property
     def shape(self) -> Contact:
-        """What is compiled: the contact without numbers that may change from state to state."""
+        """The contact as it is compiled, without parameters that may differ between states."""
         spin = None if self.torsional is None else 0.0
         roll = None if self.rolling is None else 0.0
         same = replace(self, friction=0.0, torsional=spin, rolling=roll, restitution=0.0, compliance=0.0)
