@@ -68,11 +68,12 @@ def test_advantages_bootstrap_time_outs_and_end_at_failures():
     assert target[2] == 1.0 + 0.5 * (1.0 + 0.5 * 8.0)
 
 
-def test_learning_has_the_same_bits_on_one_and_two_threads(task):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_learning_has_the_same_bits_on_one_and_two_threads(task, dtype):
     before, found = dl.threads(), []
     for threads in (1, 2):
         dl.threads(threads)
-        envs = Environments(task, SMALL.items, 5)
+        envs = Environments(task, SMALL.items, 5, dtype)
         learner = begin_learning(envs, SMALL)
         for _ in range(3):
             learner, _ = iterate(envs, learner, SMALL)

@@ -44,7 +44,7 @@ _POOL: Final = ThreadPoolExecutor(1, thread_name_prefix="delassus-learning")
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """All that learning goes on from.
+    """The state of learning.
 
     Attributes:
         theta: (weights,) see `Network`.
@@ -68,7 +68,7 @@ class Learner:
 
 
 class Rollout(NamedTuple):
-    """What was collected: arrays (periods, items, …)."""
+    """Collected samples: arrays (periods, items, …)."""
 
     seen: Floats32
     action: Floats32
@@ -81,7 +81,7 @@ class Rollout(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What an iteration was like.
+    """Statistics of an iteration.
 
     Attributes:
         reward: Mean of a period.
@@ -112,7 +112,7 @@ def network_for(envs: Environments, options: PPO) -> Network:
 
 
 def begin_learning(envs: Environments, options: PPO) -> Learner:
-    """A learner that knows nothing."""
+    """Create a learner with initial weights."""
     network = network_for(envs, options)
     theta = network.initial(envs.seed, options.networks.deviation)
     state = envs.start(0.0, spread=True)
@@ -220,7 +220,7 @@ class _Gradient(NamedTuple):
 
 
 def learn(network: Network, learner: Learner, rollout: Rollout, options: PPO) -> tuple[Learner, dict[str, Any]]:
-    """All epochs on what was collected."""
+    """Run all epochs on the collected samples."""
     advantage, target = advantages(rollout, options)
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     flat = [x.reshape(-1, *x.shape[2:]) for x in (rollout.seen, rollout.action, rollout.logarithm, advantage, target)]
@@ -309,8 +309,8 @@ def adam(
 
 def adapted_rate(rate: float, divergence: float, options: PPO) -> float:
     """The learning rate after an iteration that moved the policy by a divergence."""
-    if divergence > 2.0 * options.divergence:
+    if divergence > 2.0 * options.objective.divergence:
         return max(rate / 1.5, 1e-4)
-    if divergence < 0.5 * options.divergence:
+    if divergence < 0.5 * options.objective.divergence:
         return min(rate * 1.5, 3e-3)
     return rate

@@ -1,4 +1,4 @@
-"""Quadrupeds that trot at a speed that they are told."""
+"""Quadrupeds that trot at a commanded velocity."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class QuadrupedWalk(LearningTask):
         return (body_motion(now, self.trunk)[2][2] < 0.5) | (now[f"framepos:{self.trunk}"][2] < self.height)
 
     def advance(self, now: Moment) -> dict[str, Any]:
-        """The clock goes on; the command changes every five seconds, about."""
+        """Advance the clock; the command changes about every five seconds."""
         phase = (now["phase"] + 2.0 * np.pi * self.FREQUENCY * self.period) % (2.0 * np.pi)
         command = np.where(now.draws.chance(self.period / 5.0), self.draw_command(now), now["command"])
         falling = np.stack([now[f"framelinvel:{foot}"][2] for foot in self.feet])
