@@ -22,6 +22,8 @@ from delassus.learning.environment.episode import Ending, Episode, kernels_of, m
 from delassus.learning.environment.task import LearningTask
 from delassus.learning.errors import LearningError
 from delassus.simulation.runner import pad_empty
+from delassus.simulation.setup import reason_against_single_precision
+from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State
 from delassus.step.marks import Mark
 
@@ -72,19 +74,28 @@ class Environments:
         task: What they practise.
         items: How many there are.
         seed: Of all that is drawn.
-        sim: Their simulation.
+        sim: Their simulation, in the dtype that was chosen.
         term_names: Of the reward.
         measure_names: Of what progress is reported by.
     """
 
-    def __init__(self, task: LearningTask, items: int, seed: int = 0) -> None:
+    def __init__(self, task: LearningTask, items: int, seed: int = 0, dtype: Any = np.float64) -> None:
+        """Create environments of a task.
+
+        Args:
+            task: What they practise.
+            items: How many there are.
+            seed: Of all that is drawn.
+            dtype: Of the arithmetic of steps: np.float64, np.float32, or "auto" for np.float32 wherever that can solve
+                the robot's steps. States, observations and rewards stay float64.
+        """
         if not isinstance(task, LearningTask):
             raise LearningError(
                 f"the task is a {type(task).__name__}; it must be a LearningTask, such as find_task('quadruped-walk').",
                 code="wrong-type",
             )
         self.task, self.items, self.seed = task, check_integer("items", items), check_integer("seed", seed, 0)
-        self.sim = task.simulation(self.items, self.seed)
+        self.sim = _in_dtype(task.simulation(self.items, self.seed), dtype)
         scene = self.sim.plain_scene
         plain = Episode(scene, task, max(self.sim.nparameters, 1))
         self.episode, self.term_names, self.measure_names = measured(plain)
@@ -228,6 +239,12 @@ class Environments:
     def memory(self, state: EnvironmentState) -> dict[str, Array]:
         """The memory of the task by name, (items, n) each."""
         return unpack(self.episode, state.memory)
+
+
+def _in_dtype(sim: Simulation, dtype: Any) -> Simulation:
+    if isinstance(dtype, str) and dtype == "auto":
+        return sim if reason_against_single_precision(sim.scene) else sim.with_dtype(np.float32)
+    return sim.with_dtype(dtype)
 
 
 def _counters(state: State) -> Array:

@@ -61,6 +61,6 @@ def load_checkpoint(path: str | os.PathLike[str], name: str, task: LearningTask)
         learner = Learner(policy.theta, arrays["first"], arrays["second"], *numbers)
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is not a checkpoint: {error!r}.", code="other-file") from error
-    envs = Environments(task, options.items, about["seed"])
+    envs = Environments(task, options.items, about["seed"], options.dtype)
     policy.check_fits(name, robot_digest(task), envs.observations, envs.actions)
     return envs, learner, options

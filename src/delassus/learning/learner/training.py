@@ -105,7 +105,7 @@ def train(
         envs, learner, options = load_checkpoint(out / CHECKPOINT, name, task)
     else:
         options = task.learning if options is None else options
-        envs = Environments(task, options.items, seed)
+        envs = Environments(task, options.items, seed, options.dtype)
         learner = begin_learning(envs, options)
     trials = Environments(task, _TRIED_ROBOTS, seed)
     history: list[Progress] = []
