@@ -119,7 +119,7 @@ def test_a_refusal_names_the_pairs_that_exist():
 
 @pytest.mark.parametrize(
     ("shape", "size", "words"),
-    [("torus", (0.1, 0.2), "'torus' is a torus; there are: box"), ("capsule", (0.1,), "it has 2 lengths")],
+    [("torus", (0.1, 0.2), "'torus' is a torus; supported are box"), ("capsule", (0.1,), "it must have 2 lengths")],
 )
 def test_bodies_that_the_table_does_not_know_are_refused(shape, size, words):
     with pytest.raises(dl.DelassusError, match=words):
