@@ -14,12 +14,17 @@ from delassus.model.readers.documents.xml import ModelFileError
 
 ROOT = Path(__file__).parents[2]
 TABLE = re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs" / "errors.md").read_text(), re.M)
-TREES = {path: ast.parse(path.read_text()) for path in sorted((ROOT / "src" / "delassus").rglob("*.py"))}
 
 
-def bases() -> dict[str, list[str]]:
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.AST]:
+    """The syntax trees of all files of the package."""
+    return {path: ast.parse(path.read_text()) for path in sorted((ROOT / "src" / "delassus").rglob("*.py"))}
+
+
+def bases(trees: dict[Path, ast.AST]) -> dict[str, list[str]]:
     """The names of the bases of every class of the package."""
-    nodes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    nodes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     return {node.name: [base.id for base in node.bases if isinstance(base, ast.Name)] for node in nodes}
 
 
@@ -51,32 +56,29 @@ def texts(node: ast.AST | None) -> set[str]:
     return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value else set()
 
 
-USED = set().union(*map(codes_of, TREES.values()))
-
-
-def test_the_table_has_every_code_and_no_other():
-    assert set(TABLE) == USED
+def test_the_table_has_every_code_and_no_other(trees):
+    assert set(TABLE) == set().union(*map(codes_of, trees.values()))
 
 
 def test_the_table_is_sorted_and_names_a_code_once():
     assert sorted(set(TABLE)) == TABLE
 
 
-@pytest.mark.parametrize("code", sorted(USED))
+@pytest.mark.parametrize("code", TABLE)
 def test_a_code_is_written_in_kebab_case(code):
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
 
 
-def test_errors_without_a_code_of_their_class_are_raised_with_one():
-    known = bases()
+def test_errors_without_a_code_of_their_class_are_raised_with_one(trees):
+    known = bases(trees)
     coded = {
         node.name
-        for tree in TREES.values()
+        for tree in trees.values()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and any(codes_of(part) for part in node.body if isinstance(part, ast.Assign))
     }
     bare = []
-    for path, tree in TREES.items():
+    for path, tree in trees.items():
         for node in ast.walk(tree):
             call = node.exc if isinstance(node, ast.Raise) else None
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and is_error(call.func.id, known):

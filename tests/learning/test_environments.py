@@ -1,12 +1,12 @@
 """Environments: many robots that practise a task, and what they are refused for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.learning import Environments, find_task
+from delassus.learning import Environments, LearningTask, find_task
 from delassus.learning.errors import LearningError
 from delassus.learning.tasks.quadruped import QuadrupedWalk
 
@@ -35,6 +35,42 @@ def test_same_seed_gives_the_same_bits_on_one_and_two_threads(envs):
     two, second = run(envs, 20, threads=2)
     assert np.array_equal(first, second)
     assert np.array_equal(one.observation, two.observation)
+
+
+def test_single_precision_gives_nearly_the_same_motion(envs):
+    single = Environments(envs.task, items=16, seed=3, dtype=np.float32)
+    q, other = (run(one, 10)[0].simulation.q for one in (envs, single))
+    assert other == pytest.approx(q, abs=2e-3)
+    assert not np.array_equal(other, q)
+
+
+@dataclass(frozen=True)
+class Rest(LearningTask):
+    def begin(self, now):
+        return {"q": now.q}
+
+    def control(self, now):
+        return now.action
+
+    def observe(self, now):
+        return now.q
+
+    def reward(self, now):
+        return {"rest": now.v @ now.v}
+
+    def fails(self, now):
+        return now.q[0] > 9.0
+
+
+def test_automatic_precision_is_double_where_single_cannot_solve_the_robot(envs):
+    linkage = dl.load("four_bar")
+    closed = Rest(replace(linkage, actuators=dl.simulation.motors(linkage)))
+    assert Environments(envs.task, 1, dtype="auto").sim.dtype == np.float32
+    assert Environments(closed, 1, dtype="auto").sim.dtype == np.float64
+    with pytest.raises(ValueError, match="constraints that close loops"):
+        Environments(closed, 1, dtype=np.float32)
+    with pytest.raises(ValueError, match="float16"):
+        Environments(envs.task, 1, dtype="float16")
 
 
 def test_action_that_is_no_number_ends_the_episode_of_its_item_alone(envs):

@@ -54,7 +54,7 @@ def test_pushes_add_half_a_meter_per_second(task):
 
 @pytest.mark.parametrize("error, reached", [(0.1, True), (0.2, False)])
 def test_verdict_averages_over_a_cycle_of_the_trot(task, error, reached):
-    sway = 0.5 * np.sin(2.0 * np.pi * np.arange(100) / 25.0)[:, None]
+    sway = 0.5 * np.sin(2.0 * np.pi * np.arange(100) / 20.0)[:, None]
     none = np.zeros((100, 4))
     measures = {"ahead": none + error + sway, "left": none + sway, "turn": none}
     trial = Evaluation(none, none, none, none, np.zeros(4, bool), measures, {})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.learning import PPO, Budget, Network, Policy, export_policy, find_task, load_checkpoint, train
+from delassus.learning import PPO, Budget, Network, Normalizer, Policy, export_policy, find_task, load_checkpoint, train
 from delassus.learning.environment.environments import Environments
 from delassus.learning.environment.options import Architecture, Objective
 from delassus.learning.errors import CheckpointError
@@ -68,11 +68,19 @@ def test_advantages_bootstrap_time_outs_and_end_at_failures():
     assert target[2] == 1.0 + 0.5 * (1.0 + 0.5 * 8.0)
 
 
-def test_learning_has_the_same_bits_on_one_and_two_threads(task):
+def test_normalizer_has_mean_and_variance_of_all_samples():
+    x = np.random.default_rng(0).normal(5.0, 2.0, (6, 40, 3))
+    normalizer = Normalizer.new(3).update(x[:2]).update(x[2:])
+    assert normalizer.mean == pytest.approx(x.mean((0, 1)), rel=1e-12)
+    assert normalizer.variance == pytest.approx(x.var((0, 1)), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_learning_has_the_same_bits_on_one_and_two_threads(task, dtype):
     before, found = dl.threads(), []
     for threads in (1, 2):
         dl.threads(threads)
-        envs = Environments(task, SMALL.items, 5)
+        envs = Environments(task, SMALL.items, 5, dtype)
         learner = begin_learning(envs, SMALL)
         for _ in range(3):
             learner, _ = iterate(envs, learner, SMALL)

@@ -35,41 +35,48 @@ def run(**options):
     return SIM.run(np.tile(HOME, (ITEMS, 1)), control=CONTROL, steps=STEPS, push=push, progress=restart, **options)
 
 
-WHOLE, LOG = run(), run(record="replay", every=10)
+@pytest.fixture(scope="module")
+def whole():
+    return run()
+
+
+@pytest.fixture(scope="module")
+def log():
+    return run(record="replay", every=10)
 
 
 @pytest.mark.parametrize("period", [0, 7, 15, 16, 19, 29])
 @pytest.mark.parametrize("item", [0, 3, 4])
-def test_an_item_is_replayed_to_the_bit(item, period):
-    again = SIM.replay(LOG, (item,), period).state
+def test_an_item_is_replayed_to_the_bit(whole, log, item, period):
+    again = SIM.replay(log, (item,), period).state
     for name in ("q", "v", "impulse", "contact", "time", "status", "count"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(WHOLE[period, item], name))
+        np.testing.assert_array_equal(getattr(again, name), getattr(whole[period, item], name))
 
 
-def test_resets_of_progress_are_part_of_a_run():
-    np.testing.assert_array_equal(WHOLE.q[16, 4], HOME)
-    assert WHOLE[16].time[4] == 0.0 and WHOLE[16].time[3] > 0.03
+def test_resets_of_progress_are_part_of_a_run(whole):
+    np.testing.assert_array_equal(whole.q[16, 4], HOME)
+    assert whole[16].time[4] == 0.0 and whole[16].time[3] > 0.03
 
 
-def test_a_frozen_item_is_explained_by_its_control():
-    said = LOG.explain(2)
+def test_a_frozen_item_is_explained_by_its_control(log):
+    said = log.explain(2)
     assert said.period == 20 and "control 5" in said and SERVOS[5].name in said
 
 
-def test_what_happened_between_recorded_states_is_known():
-    assert LOG.explain(2).log.q.shape == (21, 19) and "Nothing" in LOG.explain(1)
+def test_what_happened_between_recorded_states_is_known(log):
+    assert log.explain(2).log.q.shape == (21, 19) and "Nothing" in log.explain(1)
 
 
-def test_an_explanation_can_be_drawn():
+def test_an_explanation_can_be_drawn(log):
     pytest.importorskip("matplotlib").use("Agg")
-    assert len(LOG.explain(2).draw(3)) == 3
+    assert len(log.explain(2).draw(3)) == 3
 
 
-def test_files_keep_what_a_replay_needs(tmp_path):
-    LOG.save(tmp_path / "run.npz")
+def test_files_keep_what_a_replay_needs(whole, log, tmp_path):
+    log.save(tmp_path / "run.npz")
     loaded = dl.Trajectory.load(tmp_path / "run.npz", SIM)
-    assert loaded.explain(2) == LOG.explain(2)
-    np.testing.assert_array_equal(SIM.replay(loaded, (4,), 18).state.q, WHOLE.q[18, 4])
+    assert loaded.explain(2) == log.explain(2)
+    np.testing.assert_array_equal(SIM.replay(loaded, (4,), 18).state.q, whole.q[18, 4])
 
 
 def test_a_log_of_some_states_says_what_was_not_recorded():
@@ -82,5 +89,5 @@ def test_an_unknown_record_is_refused():
 
 
 def test_progress_that_gives_something_else_is_refused():
-    with refuses("wrong-type", "the state to go on from"):
+    with refuses("wrong-type", "to continue from"):
         SIM.run(np.tile(HOME, (ITEMS, 1)), steps=1, progress=lambda k, state: 3)

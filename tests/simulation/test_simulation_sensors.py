@@ -72,11 +72,17 @@ STATES = 20
 QUADRUPED = dl.load("quadruped")
 HOME = QUADRUPED.posture("home")
 STANDING = dl.Simulation(QUADRUPED, actuators=position_servos(QUADRUPED, 200.0, 10.0), touching="*_calf_1")
-REST = STANDING.run(HOME, control=HOME[7:], steps=1500, every=100)
 FEET = list(dict.fromkeys(STANDING.candidates))
 WEIGHT = 9.81 * sum(joint.inertia.mass for joint in QUADRUPED.joints)
 
 
+@pytest.fixture(scope="module")
+def rest():
+    """A quadruped that has stood for 1.5 s."""
+    return STANDING.run(HOME, control=HOME[7:], steps=1500, every=100)
+
+
+@pytest.fixture(scope="module")
 def readings():
     """Of all sensors at random states with random accelerations and controls, here and in MuJoCo."""
     q = np.array([ROBOT.random_configuration(RNG) for _ in range(STATES)])
@@ -95,16 +101,14 @@ def readings():
     return FLYING.sensors(*NAMES)(here, since=before, control=u), np.array(there)
 
 
-HERE, THERE = readings()
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_a_reading_is_mujocos(name):
+def test_a_reading_is_mujocos(readings, name):
+    here, there = readings[0][name], readings[1]
     at = THEIRS.sensor_adr[NAMES.index(name)]
-    theirs = THERE[:, at : at + HERE[name].shape[-1]]
+    theirs = there[:, at : at + here.shape[-1]]
     if name.startswith("framequat"):  # theirs has w first, and either sign
-        theirs = np.roll(theirs, -1, -1) * np.sign(np.sum(np.roll(theirs, -1, -1) * HERE[name], -1, keepdims=True))
-    np.testing.assert_allclose(HERE[name], theirs, atol=1e-9, rtol=1e-9)
+        theirs = np.roll(theirs, -1, -1) * np.sign(np.sum(np.roll(theirs, -1, -1) * here, -1, keepdims=True))
+    np.testing.assert_allclose(here, theirs, atol=1e-9, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("turning", "gyro:imu"), ("middle", "subtreecom:upper")])
@@ -113,18 +117,18 @@ def test_sensors_of_the_file_are_read_by_their_names(name, kind):
     np.testing.assert_array_equal(FLYING.sensors(name)(state)[name], FLYING.sensors(kind)(state)[kind])
 
 
-def test_the_feet_of_a_standing_robot_carry_its_weight():
-    readings = STANDING.sensors("force:*_calf_1", "touch:*_calf_1")(REST[-1])
-    total = sum(readings[f"force:{foot}"] for foot in FEET)
+def test_the_feet_of_a_standing_robot_carry_its_weight(rest):
+    felt = STANDING.sensors("force:*_calf_1", "touch:*_calf_1")(rest[-1])
+    total = sum(felt[f"force:{foot}"] for foot in FEET)
     np.testing.assert_allclose(total, [0.0, 0.0, WEIGHT], atol=1e-3 * WEIGHT)
     for foot in FEET:
-        np.testing.assert_allclose(readings[f"touch:{foot}"], readings[f"force:{foot}"][2:])
+        np.testing.assert_allclose(felt[f"touch:{foot}"], felt[f"force:{foot}"][2:])
 
 
-def test_contacts_are_found_by_shape_body_and_pair():
+def test_contacts_are_found_by_shape_body_and_pair(rest):
     foot, body = FEET[0], "front_left_calf"
     names = f"force:{foot}", f"force:{body}", f"force:{foot}|ground"
-    one, other, pair = STANDING.sensors(*names)(REST[-1]).values()
+    one, other, pair = STANDING.sensors(*names)(rest[-1]).values()
     np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(one, pair)
 
@@ -141,17 +145,17 @@ def test_two_shapes_that_touch_push_each_other():
     np.testing.assert_allclose(on, -against)
 
 
-def test_an_accelerometer_at_rest_feels_gravity():
-    log = STANDING.run(REST[-1], control=HOME[7:], steps=2)
+def test_an_accelerometer_at_rest_feels_gravity(rest):
+    log = STANDING.run(rest[-1], control=HOME[7:], steps=2)
     reading = STANDING.sensors("accelerometer:trunk")(log)["accelerometer:trunk"]
     assert reading.shape == (3, 3)
     np.testing.assert_allclose(np.linalg.norm(reading[-1]), 9.81, rtol=1e-3)
 
 
-def test_logs_are_read_as_their_states():
+def test_logs_are_read_as_their_states(rest):
     sensors = STANDING.sensors("gyro:trunk", "touch:*_calf_1", "jointpos:front_left_calf_joint")
-    log = sensors(REST)
-    for name, value in sensors(REST[7]).items():
+    log = sensors(rest)
+    for name, value in sensors(rest[7]).items():
         np.testing.assert_array_equal(log[name][7], value)
 
 
@@ -181,19 +185,19 @@ def test_a_scan_measures_the_height_above_a_slope(ground):
 @pytest.mark.parametrize(
     ("read", "code"),
     [
-        (STANDING.sensors, "missing-argument"),
-        (lambda: STANDING.sensors("smell:trunk"), "unknown-sensor"),
-        (lambda: STANDING.sensors("gyro:nose"), "unknown-sensor"),
-        (lambda: STANDING.sensors("touch:trunk"), "unknown-sensor"),
-        (lambda: STANDING.sensors("gyro:trunk", "gyro:trunk"), "duplicate-name"),
-        (lambda: STANDING.sensors(3), "wrong-type"),
-        (lambda: STANDING.sensors("accelerometer:trunk")(REST[-1]), "missing-argument"),
-        (lambda: STANDING.sensors("heightscan:trunk"), "wrong-shape"),
-        (lambda: STANDING.sensors(f"airtime:{FEET[0]}")(REST[-1]), "not-recorded"),
-        (lambda: STANDING.sensors("gyro:trunk")(FLYING.start(ROBOT.neutral())), "other-system"),
+        (lambda rest: STANDING.sensors(), "missing-argument"),
+        (lambda rest: STANDING.sensors("smell:trunk"), "unknown-sensor"),
+        (lambda rest: STANDING.sensors("gyro:nose"), "unknown-sensor"),
+        (lambda rest: STANDING.sensors("touch:trunk"), "unknown-sensor"),
+        (lambda rest: STANDING.sensors("gyro:trunk", "gyro:trunk"), "duplicate-name"),
+        (lambda rest: STANDING.sensors(3), "wrong-type"),
+        (lambda rest: STANDING.sensors("accelerometer:trunk")(rest[-1]), "missing-argument"),
+        (lambda rest: STANDING.sensors("heightscan:trunk"), "wrong-shape"),
+        (lambda rest: STANDING.sensors(f"airtime:{FEET[0]}")(rest[-1]), "not-recorded"),
+        (lambda rest: STANDING.sensors("gyro:trunk")(FLYING.start(ROBOT.neutral())), "other-system"),
     ],
 )
-def test_sensors_that_cannot_be_are_refused(read, code):
+def test_sensors_that_cannot_be_are_refused(rest, read, code):
     with pytest.raises(DelassusError) as caught:
-        read()
+        read(rest)
     assert caught.value.code == code

@@ -1,4 +1,4 @@
-"""Capsules and boxes around shapes, for a broad phase: two shapes are no nearer than what contains them.
+"""Capsules and boxes around shapes, for a broad phase. The gap of two shapes is at least that of their bounds.
 
 Limbs of robots are long: balls around them overlap wherever two links are neighbors, capsules seldom. Capsules of flat
 hulls, boxes and short cylinders reach far beyond them, where boxes do not.

@@ -1,4 +1,4 @@
-"""The broad phase of classes of pairs: lower bounds of gaps, by capsules around bodies, then by what is around shapes.
+"""The broad phase of classes of pairs: lower bounds of gaps, by capsules around bodies, then by bounds of shapes.
 
     bodies      gaps of the capsules around all shapes of two bodies, once for all classes
     shapes      gaps of the capsules and of the boxes around two shapes, the larger one, in blocks of pairs of the same
@@ -78,7 +78,7 @@ class WorldShapes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairTables:
-    """What is known of classes of pairs when a kernel is traced.
+    """Constants of classes of pairs, known when a kernel is traced.
 
     Attributes:
         shapes: All shapes, once.

@@ -21,7 +21,7 @@ from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 
 _NOBODY: Final = -2
-"""Stands for the parent of what has none."""
+"""The parent of bodies without a parent."""
 
 
 def touching_pairs(model: Model) -> Iterator[tuple[Geometry, Geometry]]:

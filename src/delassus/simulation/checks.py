@@ -10,11 +10,11 @@ from delassus.errors import BadArgument, DelassusError
 
 
 class SimulationError(BadArgument):
-    """A simulation that cannot be: a ground, a start, a control or a step that makes no sense."""
+    """An invalid ground, start, control or option of a simulation."""
 
 
 class RunError(SimulationError):
-    """A run that a function of the user ended at a `time` [s]; `log` is what had been simulated until then."""
+    """A function of the user failed in a run, at a `time` [s]; `log` is the trajectory up to that time."""
 
     code = "function-failed"
 

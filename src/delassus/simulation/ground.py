@@ -1,4 +1,4 @@
-"""`Ground`: what robots stand on."""
+"""`Ground`: a plane or a height field with friction and restitution."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from delassus.step.laws.inputs import group_inputs
 from delassus.step.stages.types import GroundShape
 
 FRICTION: Final = 0.7
-"""Of shapes that say nothing, on a ground that says nothing."""
+"""Default coefficient, if neither the ground nor the shape has one."""
 
 HIGHEST: Final = 1e6
-"""Of the points of a height field [m], and of the deepest below zero."""
+"""Largest magnitude of a height of a height field [m]."""
 
 COEFFICIENTS: Final = ("friction", "torsional", "rolling")
 
@@ -39,24 +39,24 @@ _SHORTCUTS: Final = Shortcuts("Ground", material=ContactParameters(), plane=Grou
 class Ground:
     """The ground: a plane, or heights on a grid.
 
-    Friction, restitution, normal and height may be arrays with the batch axes of the simulated items: thousands of
-    robots on grounds of their own. Other numbers compile nothing again, but for the first slope and the first height:
-    level ground at zero is compiled as such. Coefficients of friction that are given count
-    for all contacts but those of MJCF's condim 1, which have none.
+    Friction, restitution, normal and height may be arrays with the batch axes of the environments, so that each
+    environment has its own ground. New values do not compile the step again, with one exception: level ground at
+    height zero is a special case, so the first slope and the first other height compile once. Coefficients of
+    friction apply to all contacts except those with MJCF's condim 1, which have no friction.
 
     Attributes:
-        friction: (…) coefficient of Coulomb friction, zero or more; None for what the shapes' file says, or 0.7 where
-            it says nothing.
-        restitution: (…) the share of the approach speed that a strike throws back with, from 0 to 1.
+        friction: (…) coefficient of Coulomb friction, zero or more; None for the coefficients of the model's file, or
+            0.7 for shapes without one.
+        restitution: (…) ratio of the normal speeds after and before an impact, from 0 to 1.
         normal: (…, 3) direction of a plane, of any length: (-sin a, 0, cos a) rises along x at the angle a.
         height: (…) of a plane, its distance from the world's origin along the normal [m].
         heights: (rows, columns) of a height field [m], rows along x and columns along y, instead of a plane. A cell is
             two triangles that share the diagonal from its first to its last point.
-        spacing: Between the points of the height field [m].
-        origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
-        torsional: (…) coefficient of torsional friction [m]: a moment about the normal of at most so much times the
-            normal force; None for what the shapes' file says, by default nothing.
-        rolling: (…) coefficient of rolling friction [m], the same about the tangents.
+        spacing: Distance between neighboring points of the height field [m].
+        origin: Position (x, y) of its first point [m]; by default its center is at the world's origin.
+        torsional: (…) coefficient of torsional friction [m]: the largest moment about the normal, divided by the
+            normal force; None for the coefficients of the model's file, or zero for shapes without one.
+        rolling: (…) coefficient of rolling friction [m]: as torsional, for moments about the tangents.
 
     >>> float(dl.Ground(friction=0.7).friction)
     0.7
@@ -82,7 +82,7 @@ class Ground:
         height_field: HeightField | None = None,
         **shortcuts: Any,
     ) -> None:
-        """Put a ground together.
+        """Create a ground.
 
         Args:
             friction: (…) coefficient of Coulomb friction.
@@ -140,18 +140,18 @@ class Ground:
         heights = np.array(real_array("the ground's heights", self.heights), order="C")
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.all(np.isfinite(heights)):
             raise SimulationError(
-                f"the ground's heights have shape {heights.shape}; they are finite, on a grid of at least 2 × 2.",
+                f"the ground's heights have shape {heights.shape}; they must be finite, on a grid of at least 2 × 2.",
                 code="wrong-shape",
             )
         if np.abs(heights).max() > HIGHEST:
             raise SimulationError(
-                f"the ground's heights go to {np.abs(heights).max():.3g} m; they are at most {HIGHEST:g} m.",
+                f"the ground's heights reach {np.abs(heights).max():.3g} m; they must be at most {HIGHEST:g} m.",
                 code="out-of-range",
             )
         if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
             raise SimulationError(
-                "the ground's heights are given with a height or a normal, which are those of a plane: add the height "
-                "to them, or leave it out.",
+                "the ground has heights and also a height or a normal, which describe a plane: add the height to the "
+                "heights, and omit height and normal.",
                 code="conflicting-arguments",
             )
         spacing = positive_number("the spacing [m] of the ground's heights", self.spacing)
@@ -164,7 +164,7 @@ class Ground:
         origin = real_array("the origin of the ground's heights", self.origin)
         if origin.shape != (2,) or not np.all(np.isfinite(origin)):
             raise SimulationError(
-                f"the origin of the ground's heights is {self.origin}; it is (x, y) [m].", code="wrong-shape"
+                f"the origin of the ground's heights is {self.origin}; it must be (x, y) [m].", code="wrong-shape"
             )
         object.__setattr__(self, "origin", (float(origin[0]), float(origin[1])))
 
@@ -178,20 +178,21 @@ class Ground:
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """The axes of items that have grounds of their own."""
+        """Batch axes of the ground, empty if all environments share it."""
         rubbing = [x for x in (self.friction, self.torsional, self.rolling) if x is not None]
         shapes = [np.shape(x) for x in (*rubbing, self.restitution, self.height)] + [np.shape(self.normal)[:-1]]
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
             raise SimulationError(
-                f"the ground's friction, restitution, height and normal have batch axes that do not fit: {shapes}.",
+                f"the ground's friction, restitution, height and normal have the batch axes {shapes}, which do not "
+                "broadcast.",
                 code="batch-mismatch",
             ) from None
 
     @property
     def geometry(self) -> dict[str, Any]:
-        """The inputs of kernels that say where it is; what is zero or level is compiled into them."""
+        """Geometric inputs of kernels. A level normal and a height of zero are compiled in, and left out."""
         if self.heights is not None:
             return {"heights": self.heights}
         given = {"normal": self.normal} if np.shape(self.normal) != (3,) or np.any(self.normal != _UP) else {}
@@ -199,7 +200,7 @@ class Ground:
 
     @property
     def shape(self) -> GroundShape:
-        """Where it is, as kernels take it."""
+        """The geometry of the ground, as kernels take it."""
         return GroundShape(**self.geometry)
 
     @property
@@ -216,8 +217,8 @@ def structures(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_values(what: str, x: Any, within: Range) -> NDArray[np.float64]:
-    """Numbers in a range, none of them NaN: a ground is made before any state is."""
-    found = np.array(numbers_in_range(what, x, within))
-    if np.isnan(found).any():
-        raise OutOfRange(f"{what} has nan; it is {within.form}.", code=within.code)
-    return found
+    """Values in a range. NaN is refused, since no state exists yet that could be flagged."""
+    values = np.array(numbers_in_range(what, x, within))
+    if np.isnan(values).any():
+        raise OutOfRange(f"{what} contains NaN; it must be {within.form}.", code=within.code)
+    return values

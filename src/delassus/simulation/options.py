@@ -23,7 +23,7 @@ from delassus.step.sources.contact import Contact
 from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
-"""Those beyond are taken for a mistake."""
+"""Tolerances outside this range are refused as mistakes."""
 
 
 _SINGLE_TOLERANCES: Final = Range(1e-6, 1e-2, "from 1e-6 to 0.01 in single precision, such as 1e-4", TOLERANCES.code)
@@ -37,26 +37,26 @@ LAWS: Final = ("rigid", "mujoco")
 
 
 _RECORDS: Final = {"states": 1, "replay": 100}
-"""What a run keeps, and of how many states one by default."""
+"""Values of `record`, with the default interval between recorded states."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContactSelection(Options):
-    """What may touch, and how many rows a state has.
+    """Which shapes may touch, and how many rows a state has.
 
     Attributes:
         touching: Names or patterns of the collision shapes that may touch the ground, and points by name: a `Contact`
             such as Contact("left_foot", corners=…), with the ground's normal and restitution.
-        colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
-            restitution that the ground is given: of one robot, of several, or of the world.
-        self_collision: Whether moving bodies touch each other as the model's file says, besides those of `colliding`;
-            what is fixed to the world is touched as the file says, too.
-        max_contacts: How many contacts a state has at most; the nearest are solved for. None for 8, up to 16 where
-            many bodies of a robot may touch each other, and for as many as a scene of many free bodies usually has.
-        max_limits: How many joints are at their limits at most; 0 for joints without limits.
-        joint_friction: Whether joints have their dry friction.
-        tracked: Names or patterns of shapes, or names of bodies, of whose contacts each control period keeps mean and
-            peak force and air time: sensors "touchmean", "touchpeak", "airtime" of states.
+        colliding: Pairs of names or patterns of collision shapes that may touch each other: of one robot, of several,
+            or of the world. Their contacts have the friction and restitution of the ground.
+        self_collision: Whether moving bodies may touch each other by the rules of the model's file, in addition to
+            `colliding`. Shapes that are fixed to the world may always be touched by these rules.
+        max_contacts: Number of contact slots; the nearest contacts are solved for. None for 8, for up to 16 if
+            many bodies of a robot may touch each other, and for the default of scenes of many free bodies.
+        max_limits: Largest number of joints that are at their limits at once; 0 disables joint limits.
+        joint_friction: Whether joints have friction.
+        tracked: Names or patterns of shapes, or names of bodies, whose contacts are accumulated in each control
+            period: mean and peak force and air time, for the sensors "touchmean", "touchpeak" and "airtime" of states.
         hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
             each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
 
@@ -82,7 +82,7 @@ class ContactSelection(Options):
         tracked = (self.tracked,) if isinstance(self.tracked, str) else tuple(self.tracked)
         if not all(isinstance(name, str) for name in tracked):
             raise BadArgument(
-                f"tracked is {short(repr(self.tracked))}; it is some names of shapes or bodies.", code="wrong-type"
+                f"tracked is {short(repr(self.tracked))}; it must contain names of shapes or bodies.", code="wrong-type"
             )
         object.__setattr__(self, "tracked", tracked)
         if self.hull_error is not None:
@@ -91,13 +91,13 @@ class ContactSelection(Options):
 
 @dataclass(frozen=True, eq=False)
 class Recording(Options):
-    """What the log of a run keeps.
+    """Contents of the log of a run.
 
     Attributes:
-        record: "states", or "replay" for controls, pushes and resets of all periods besides, with which
-            `log.explain(item)` makes any item again, to the bit.
-        every: Of so many states one is kept, the first and the last among them; None for all, or with "replay" for one
-            of a hundred.
+        record: "states", or "replay" to record controls, pushes and resets of all periods as well. With these,
+            `log.explain(item)` can replay any environment bit for bit.
+        every: Interval between recorded states, in control periods. The first and the last state are always recorded.
+            None for 1, or with "replay" for 100.
     """
 
     main: ClassVar[str] = "record"
@@ -111,29 +111,29 @@ class Recording(Options):
 
     @property
     def interval(self) -> int:
-        """Of so many states one is kept."""
+        """Control periods between two recorded states."""
         return _RECORDS[self.record] if self.every is None else self.every
 
 
 @dataclass(frozen=True, eq=False)
 class StepSolver(Options):
-    """The law of contact of a step, and how it is solved.
+    """The contact law of a step, and its solver.
 
     Attributes:
-        law: "rigid" for Signorini's and Coulomb's laws: nothing penetrates, nothing creeps. "mujoco" for MuJoCo's
-            convex model with elliptic cones, in which contacts, limits, dry friction and constraints give way as the
-            model's file says by `solref` and `solimp`.
-        method: "auto" takes the cheaper of the next two. "dual" is Newton's method on impulses, by the Delassus matrix
-            of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
-            recursion: for robots with dry friction in many joints, servos that saturate and limits; one tree
-            without closed loops and tendons. "sweeps" are loops over bodies, pairs and contacts, for
-            scenes of free bodies alone; "auto" takes it from seven of them on. Or a method of `ContactProblem.solve` on
-            the Delassus matrix, such as "pgs", to compare with.
-        tolerance: The residual as a share of the velocities involved; "auto" for 1e-8, in single precision 1e-4.
+        law: "rigid" for Signorini's and Coulomb's laws, without penetration and creep. "mujoco" for MuJoCo's
+            convex model with elliptic cones, in which `solref` and `solimp` of the model's file determine the
+            compliance of contacts, limits, joint friction and constraints.
+        method: "auto" selects the cheaper of the next two. "dual" is Newton's method on impulses, with the Delassus
+            matrix of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
+            recursion: for robots with friction in many joints, saturating servos and joint limits, and a single tree
+            without closed loops and tendons. "sweeps" loops over bodies, pairs and contacts, for
+            scenes of free bodies only; "auto" selects it from seven bodies on. Any method of `ContactProblem.solve`,
+            such as "pgs", is also available, for comparison.
+        tolerance: Residual as a fraction of the velocities involved; "auto" for 1e-8, in single precision 1e-4.
         dtype: np.float64, or np.float32 for steps in single precision, which take twice the states per instruction.
             States and logs stay float64. The law "mujoco", closed loops and scenes of many free bodies need float64.
 
-    The law "mujoco" has one method, Newton's on velocities, which "auto" and "primal" name.
+    The law "mujoco" has one method, Newton's on velocities; "auto" and "primal" both select it.
 
     >>> dl.simulation.StepSolver(method="newton").method
     'newton'
@@ -197,8 +197,8 @@ class HeightField(Options):
     Attributes:
         heights: (rows, columns) [m], rows along x and columns along y. A cell is two triangles that share the diagonal
             from its first to its last point.
-        spacing: Between its points [m].
-        origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
+        spacing: Distance between neighboring points [m].
+        origin: Position (x, y) of its first point [m]; by default its center is at the world's origin.
 
     >>> dl.simulation.HeightField(heights=np.zeros((4, 4)), spacing=0.5).spacing
     0.5

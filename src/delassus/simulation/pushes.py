@@ -1,4 +1,4 @@
-"""`Push`: what acts on robots from outside in a control period."""
+"""`Push`: external wrenches and velocity changes in a control period."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Push:
         sim.step(state, control, push=dl.Push({"trunk": [0, 50, 0, 0, 0, 0]}))
 
     Attributes:
-        wrench: By the name of a frame, (…, 6) force [N] and torque [N·m] at its origin, in the world's axes. Other
-            names compile the step anew, other numbers do not.
-        kick: (…, nv) added to the velocity [rad/s, m/s]; None for nothing.
+        wrench: Wrenches (…, 6) by frame name: force [N] and torque [N·m] at the origin of the frame, in world axes. A
+            new set of names compiles the step again; new values do not.
+        kick: (…, nv) added to the velocity [rad/s, m/s]; None for no change.
 
     >>> dl.simulation.Push(wrench={"trunk": [10.0, 0.0, 0.0, 0.0, 0.0, 0.0]}).kick is None
     True
@@ -37,7 +37,7 @@ class Push:
 
 
 Pushes: TypeAlias = Push | Callable[[Any, Any, Any], Push | None]
-"""A push, or a function of times (…), configurations and velocities that gives one, or None."""
+"""A push, or a function of times (…), configurations and velocities that returns a push or None."""
 
 
 def check_push(sim: Setup, push: Any, batch: tuple[int, ...]) -> tuple[tuple[str, ...], Any, Any]:
@@ -45,7 +45,7 @@ def check_push(sim: Setup, push: Any, batch: tuple[int, ...]) -> tuple[tuple[str
     expect("the push", push, Push, 'Push({"trunk": (0, 50, 0, 0, 0, 0)})')
     if not isinstance(push.wrench, Mapping):
         raise SimulationError(
-            f"wrench is {short(repr(push.wrench))}; it is given by the names of frames, such as "
+            f"wrench is {short(repr(push.wrench))}; it must map names of frames to wrenches, such as "
             '{"trunk": (0, 50, 0, 0, 0, 0)}.',
             code="wrong-type",
         )
@@ -53,7 +53,7 @@ def check_push(sim: Setup, push: Any, batch: tuple[int, ...]) -> tuple[tuple[str
     for name, given in push.wrench.items():
         if sim.model.frame(name).joint == WORLD:
             raise SimulationError(
-                f"the frame {name!r} is fixed to the world: a wrench on it moves nothing.", code="unknown-frame"
+                f"the frame {name!r} is fixed to the world; name a frame of a moving body.", code="unknown-frame"
             )
         wrenches.append(_of_items(f"the wrench on {name!r}", given, 6, batch))
     kick = None if push.kick is None else _of_items("the kick", push.kick, sim.model.nv, batch)
@@ -64,12 +64,14 @@ def check_push(sim: Setup, push: Any, batch: tuple[int, ...]) -> tuple[tuple[str
 def _of_items(what: str, given: Any, size: int, batch: tuple[int, ...]) -> Any:
     x = array_of_shape(what, given, (..., size))
     if not fits(x.shape[:-1], batch):
-        raise SimulationError(f"{what} has shape {x.shape}, and there are items {batch}.", code="batch-mismatch")
+        raise SimulationError(
+            f"{what} has shape {x.shape}; it must broadcast to {(*batch, size)}.", code="batch-mismatch"
+        )
     return x
 
 
 def kicked(v: Any, status: Any, kick: Any) -> tuple[Any, Any]:
-    """Velocities (…, nv) after a kick, and status (…): an item whose kick is no number is frozen as it is."""
+    """Velocities (…, nv) after a kick, and status (…). A kick that contains NaN freezes its environment."""
     frozen, status = int(Mark.FROZEN), np.asarray(status).astype(np.int64)
     if not np.isfinite(np.sum(kick)):
         status = np.where(np.isfinite(kick).all(-1), status, status | frozen)

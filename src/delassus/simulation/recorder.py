@@ -1,4 +1,4 @@
-"""A run of many control periods, and its states, kept in arrays that are there from the beginning, time first."""
+"""Runs of many control periods. Recorded states are copied into arrays that are allocated in advance, time first."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from delassus.simulation.stretch import Stretch
 from delassus.step.marks import Mark
 
 _LITTLE: Final = 32 * 1024 * 1024
-"""Bytes that there always are."""
+"""Logs up to this size [bytes] are never refused."""
 
 KEPT: Final = ("log_time", "q", "v", "impulse", "contact", "activation", "tally", "residual", "status")
 
 
 def check_memory(states: int, each: int) -> None:
-    """Refuse a log of so many states, bytes each, that this machine has no memory for, before it is killed for it."""
+    """Raise an error if a log does not fit into memory, instead of letting the system kill the process."""
     if states * each < _LITTLE:  # to ask takes longer than a short run
         return
     free = free_memory()
@@ -43,7 +43,7 @@ def check_memory(states: int, each: int) -> None:
 
 
 class Recorder:
-    """A log in the making, of at most so many states; the first is that of the start."""
+    """Records a log of at most a given number of states. The first is the initial state."""
 
     def __init__(self, sim: Setup, start: State, runner: Runner, most: int, own_times: bool = False) -> None:
         same = not own_times and (np.ndim(start.time) == 0 or bool(np.all(start.time == runner.log_time)))
@@ -63,7 +63,7 @@ class Recorder:
         self.count, self.last = self.count + 1, runner.made
 
     def keep_stretch(self, stretch: Stretch, k: int, made: int, every: int, steps: int) -> None:
-        """Copy those periods of a stretch from the k-th on that are kept of a run of so many steps."""
+        """Copy the periods to record from a call that made several periods, the first of which is the k-th."""
         first, runner = every - k % every, stretch.runner
         if first <= made:
             count = 1 + (made - first) // every
@@ -74,12 +74,12 @@ class Recorder:
             self.keep_last(runner)
 
     def keep_last(self, runner: Runner) -> None:
-        """Copy the present state unless it has been, as the last of a run."""
+        """Copy the current state as the last of a run, unless it is recorded already."""
         if runner.made != self.last:
             self.keep(runner)
 
     def trajectory(self, interrupted: bool = False) -> Trajectory:
-        """What has been kept of a run; the last state of one that was interrupted is marked."""
+        """The recorded trajectory. The last state of an interrupted run gets a flag."""
         if interrupted:
             self.arrays["status"][self.count - 1] |= int(Mark.INTERRUPTED)
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
@@ -106,7 +106,7 @@ class Recorder:
 
 
 def _is_common(times: Any, common: Any) -> bool:
-    """Whether times (times, …) of items are those of the log (times,)."""
+    """Whether the times (times, …) of all environments equal those of the log (times,)."""
     return bool(np.all(times == common.reshape(-1, *(1,) * (times.ndim - 1))))
 
 
@@ -150,7 +150,7 @@ def record_run(
     except RunError as error:
         log.keep_last(runner)
         error.log = log.trajectory(interrupted=True)
-        error.add_note("What was simulated until then is the `log` of this error.")
+        error.add_note("The attribute `log` of this error has the trajectory up to that time.")
         raise
     finally:
         line.clear()
@@ -158,14 +158,14 @@ def record_run(
 
 
 def _report(progress: Callable[[int, State], Any], k: int, runner: Runner, log: Recorder) -> None:
-    """Call a function of the user, and go on from the state that it gives, if any."""
+    """Call the user's `progress`, and continue from the state that it returns, if any."""
     before, after = report_progress(progress, k, runner)
     if after is None or after is before:
         return
     if not isinstance(after, State) or after.batch != before.batch:
         raise RunError(
-            f"progress gave {short(repr(after))} at {runner.log_time:g} s; it gives None, or the state to go on from, "
-            "of the same items, such as sim.reset(state, fallen, home).",
+            f"progress returned {short(repr(after))} at {runner.log_time:g} s; it must return None, or a state of the "
+            "same environments to continue from, such as sim.reset(state, fallen, home).",
             runner.log_time,
             code="wrong-type",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
+from delassus.simulation.options import StepSolver
 from delassus.simulation.starting import between_robots, first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
@@ -42,9 +43,9 @@ def refuse_restitution(ground: Ground) -> None:
         )
 
 
-def refuse_single_precision(scene: Scene) -> None:
-    """Refuse float32 for scenes whose steps have tolerances below its resolution."""
-    reason = (
+def reason_against_single_precision(scene: Scene) -> str | None:
+    """What a scene has that steps in float32 cannot solve, as their tolerances are below its resolution; or None."""
+    return (
         'law="mujoco"'
         if scene.is_soft
         else "constraints that close loops"
@@ -55,6 +56,11 @@ def refuse_single_precision(scene: Scene) -> None:
         if scene.many_bodies is not None
         else None
     )
+
+
+def refuse_single_precision(scene: Scene) -> None:
+    """Refuse float32 for scenes whose steps have tolerances below its resolution."""
+    reason = reason_against_single_precision(scene)
     if reason is not None:
         raise SimulationError(
             f"dtype is float32, which cannot solve scenes with {reason}: omit dtype=, or choose np.float64.",
@@ -166,6 +172,20 @@ class Setup(Frozen):
         if key not in self._variants:
             self._variants[key] = scene, replace(scene, **change)
         return self._variants[key][1]
+
+    def with_dtype(self, dtype: Any) -> Self:
+        """This simulation with steps computed in another dtype, and the default tolerance of that dtype."""
+        solver = StepSolver(dtype=dtype)
+        if solver.dtype == self.dtype:
+            return self
+        if solver.dtype == np.float32:
+            refuse_single_precision(self.scene)
+        copy = type(self).__new__(type(self))
+        names = ("mechanism", "ground", "time_step", "scene")
+        copy.__dict__.update({name: self.__dict__[name] for name in names})
+        copy.dtype, copy.tolerance = solver.dtype, solver.effective_tolerance
+        copy.freeze()
+        return copy
 
     @cached_property
     def compiled(self) -> dict[tuple[Any, ...], Any]:

@@ -25,10 +25,10 @@ from delassus.simulation.scenery import ground_plane
 from delassus.step.sources.contact import Contact
 
 _RADIUS: Final = 1e-9
-"""Radius [m] of points without one: a ball has a normal on edges of height fields, a point has none."""
+"""Radius [m] of points without one. On edges of height fields, a sphere has a normal and a point has none."""
 
 _OF_GROUND: Final = ("against", "normal", "height", "tangent", "restitution", "compliance", "relaxation", "softness")
-"""Fields of a contact that a simulation has for all of them, in its ground, or not at all."""
+"""Fields of a contact that a simulation takes from its ground or does not support."""
 
 
 def shapes_of(
@@ -39,9 +39,10 @@ def shapes_of(
 ) -> tuple[Shape, ...]:
     """Collision shapes on moving bodies whose names match a pattern, and points of contacts.
 
-    Planes of the model are ground, and left out.
+    Planes of the model are left out, since they are ground.
 
-    The pattern "*" stands for all shapes that the model's file lets touch the ground; others are taken at their word.
+    The pattern "*" selects all shapes that may touch the ground by the rules of the model's file. Other patterns
+    select matching shapes regardless of these rules.
     """
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
@@ -61,7 +62,7 @@ def shapes_of(
 
 
 def _on_ground(model: Model, shapes: list[Geometry]) -> list[Geometry]:
-    """The shapes that may touch the plane that is the ground; without a plane, those that may touch anything."""
+    """The shapes that may touch the ground plane; without a plane, those that may touch any other shape."""
     floor = ground_plane(model)
     if floor is None:
         return [g for g in shapes if model.contact_rules.enabled and (g.contype or g.conaffinity)]
@@ -70,15 +71,15 @@ def _on_ground(model: Model, shapes: list[Geometry]) -> list[Geometry]:
 
 
 def _check_reach(shape: Shape, field: Field) -> None:
-    """Refuse shapes that are so much larger than the spacing of a height field that a step would take seconds."""
+    """Raise an error for shapes so much larger than the spacing of a height field that a step would take seconds."""
     geometry, points = shape.geometry, shape.kind.outline(shape.size)
     middle = 0.5 * (points.min(0) + points.max(0))
     radius = float(np.linalg.norm(points - middle, axis=1).max())
     if radius > MOST_SPACINGS * field.spacing:
         raise SimulationError(
-            f"the {geometry.shape} {geometry.name!r} has a radius of {radius:g} m, and the ground's heights a spacing "
-            f"of {field.spacing:g} m: a shape meets all cells below it, and spans at most {MOST_SPACINGS:g} spacings. "
-            f"Give heights with a spacing of {radius / MOST_SPACINGS:.2g} m or more, or cover it with smaller shapes.",
+            f"the {geometry.shape} {geometry.name!r} has a radius of {radius:g} m; it must be at most "
+            f"{MOST_SPACINGS:g} times the spacing of the ground's heights, {field.spacing:g} m. "
+            f"Use a spacing of {radius / MOST_SPACINGS:.2g} m or more, or replace it by smaller shapes.",
             code="out-of-range",
         )
 
@@ -86,21 +87,22 @@ def _check_reach(shape: Shape, field: Field) -> None:
 def colliding(
     model: Model, pairs: Iterable[tuple[str, str]], hull_error: float | None = None
 ) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
-    """Shapes that touch each other, by pairs of names or patterns; shapes of one body do not.
+    """Pairs of shapes that may touch each other, from pairs of names or patterns. Shapes of one body do not touch.
 
-    Patterns match no planes, which are mostly the ground: a plane is named in full.
+    Patterns do not match planes, which are mostly the ground: name a plane in full.
     """
     every = [g for g in model.geometries if g.role == "collision"]
     found: dict[frozenset[Geometry], tuple[Shape, Shape]] = {}
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise SimulationError(
-            f"colliding= is {pairs!r}; it has pairs of names or patterns, such as ('*_hand', 'box').", code="wrong-type"
+            f"colliding= is {pairs!r}; it must be a sequence of pairs of names or patterns, such as ('*_hand', 'box').",
+            code="wrong-type",
         )
     for pair in pairs:
         patterns = () if isinstance(pair, str) else name_patterns("a pair of colliding=", pair)
         if len(patterns) != 2:
             raise SimulationError(
-                f"colliding= has {pair!r}; it has pairs of names or patterns, such as ('*_hand', 'box').",
+                f"colliding= contains {pair!r}; it must contain pairs of names or patterns, such as ('*_hand', 'box').",
                 code="wrong-type",
             )
         one, two = (named_shapes(model, pattern, every) for pattern in patterns)
@@ -114,8 +116,8 @@ def colliding(
             shapes = shape_of(a, hull_error=hull_error), shape_of(b, hull_error=hull_error)
             if not collisions_of(*shapes):
                 raise SimulationError(
-                    f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}. There are these "
-                    f"pairs: {describe_pairs()}. Cover one of them with balls.",
+                    f"{a.name!r} and {b.name!r} cannot touch each other: contacts of a {a.shape} with a {b.shape} are "
+                    f"not supported. Supported pairs are {describe_pairs()}. Replace one of the shapes by spheres.",
                     code="not-supported",
                 )
             found.setdefault(key, shapes)
@@ -123,9 +125,9 @@ def colliding(
 
 
 def named_shapes(model: Model, pattern: str, shapes: list[Geometry]) -> list[Geometry]:
-    """The shapes of a name or pattern; by the name of a frame, link or joint, those of the body that it is on.
+    """The shapes that match a name or pattern. The name of a frame, link or joint selects all shapes of its body.
 
-    Planes, which are mostly the ground, have to be named in full.
+    Planes, which are mostly the ground, must be named in full.
     """
     found = [g for g in shapes if (g.name == pattern if g.shape == "plane" else matching(pattern, [g]))]
     if found:
@@ -136,11 +138,11 @@ def named_shapes(model: Model, pattern: str, shapes: list[Geometry]) -> list[Geo
 
 
 def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | None = None) -> Shape:
-    """A collision shape as it is compiled, with lengths that make a body; hulls are simplified to an error [m]."""
+    """A collision shape as it is compiled. Its lengths are checked, and hulls are simplified to an error [m]."""
     kind = SHAPES.get(geometry.shape)
     if kind is None:
         raise SimulationError(
-            f"the shape {geometry.name!r} is a {geometry.shape}; there are: {', '.join(SHAPES)}. Leave it out by "
+            f"the shape {geometry.name!r} is a {geometry.shape}; supported are {', '.join(SHAPES)}. Exclude it by "
             "touching=.",
             code="not-supported",
         )
@@ -150,14 +152,14 @@ def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | Non
     lengths = kind.positive_lengths(geometry.size)
     if not all(math.isfinite(x) and x > 0.0 for x in lengths):
         raise SimulationError(
-            f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; lengths are positive. "
-            "Correct it, or leave it out by touching=.",
+            f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; lengths must be positive. "
+            "Correct it, or exclude it by touching=.",
             code="out-of-range",
         )
     if len(geometry.size) < kind.lengths:
         raise SimulationError(
-            f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; it has {kind.lengths} "
-            "lengths.",
+            f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; it must have "
+            f"{kind.lengths} lengths.",
             code="wrong-shape",
         )
     return Shape(geometry, on_field=on_field)
@@ -167,7 +169,7 @@ def shape_of(geometry: Geometry, on_field: bool = False, hull_error: float | Non
 
 
 def split_touching(touching: Any) -> tuple[Any, tuple[Contact, ...]]:
-    """What names shapes in `touching=`, and the contacts in it."""
+    """Split `touching=` into names of shapes and contacts."""
     if isinstance(touching, Contact):
         return (), (touching,)
     if isinstance(touching, str) or not isinstance(touching, Iterable):

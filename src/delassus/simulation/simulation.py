@@ -417,37 +417,38 @@ class Simulation(Inspection):
         recording: str | Recording | None = None,
         **shortcuts: Any,
     ) -> Trajectory:
-        """Simulate some control periods and keep what happened.
+        """Simulate a number of control periods and return a log of the states.
 
-        Ctrl-C ends it; what was simulated is given, and its last state has `Mark.INTERRUPTED`.
+        Ctrl-C ends a run early. The log then ends at that time, and its last state has the flag `Mark.INTERRUPTED`.
 
         Args:
-            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with; None for `keyframe`, with its
-                control where none is given.
-            v0: (…, nv) velocities [rad/s, m/s], by default none.
-            control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
-                be one for each item; a function control(time, q, v) of the whole batch, times (…); one of these
-                `Delayed`; or a kernel (model, time, q, v) -> (nu,), compiled into the step.
-            steps: Control periods; by default as many as the array of controls has.
+            q0: (…, nq) initial configurations [rad, m], or a `State` to continue from; None for `keyframe`, whose
+                control is then the default.
+            v0: (…, nv) initial velocities [rad/s, m/s], by default zero.
+            control: None; an array (nu,), (steps, nu) for all environments or (steps, …, nu), refused if its axis
+                could also be that of environments; a function control(time, q, v) of the whole batch with times (…);
+                one of these `Delayed`; or a kernel (model, time, q, v) -> (nu,), which is compiled into the step.
+            steps: Number of control periods, by default the number of rows in the array of controls.
             repair: As for `start`.
-            progress: Called after each period with its number and the state. If it gives a state, such as
-                `sim.reset(state, fallen, home)`, the run goes on from there.
-            push: A `Push`, whose wrenches last for the whole run and whose kick comes first; or a function
-                push(time, q, v) of the whole batch that gives that of a period, or None.
-            recording: A `Recording`: what the log keeps.
-            **shortcuts: record, every (recording): record="replay" keeps controls, pushes and resets of all periods.
+            progress: Function of the period's number and the state, called after each period. If it returns a state,
+                such as `sim.reset(state, fallen, home)`, the run continues from that state.
+            push: A `Push`, whose wrenches act in the whole run and whose kick acts in the first period; or a function
+                push(time, q, v) of the whole batch that returns the push of a period, or None.
+            recording: A `Recording`: the contents of the log.
+            **shortcuts: record, every (recording): record="replay" records controls, pushes and resets of all periods.
 
         Raises:
-            RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
+            RunError: If `control` or `progress` fails; its attribute `log` has the trajectory up to that time.
         """
         (kept,) = _RUN_SHORTCUTS.fill(shortcuts, recording=recording)
         if progress is not None and not callable(progress):
             raise SimulationError(
-                f"progress is {progress!r}; it is a function of a period's number and the state.", code="wrong-type"
+                f"progress is {progress!r}; it must be a function of the period's number and the state.",
+                code="wrong-type",
             )
         if isinstance(q0, State) and v0 is not None:
             raise SimulationError(
-                "v0 is given with a State, which has velocities of its own: leave v0 out.", code="conflicting-arguments"
+                "v0 and a State are both given, and a State includes velocities: omit v0.", code="conflicting-arguments"
             )
         if q0 is None and control is None and len(self.keyframe.control) == self.nu:
             control = self.keyframe.control
@@ -464,13 +465,13 @@ class Simulation(Inspection):
         return record_run(self, state, given, kept.interval, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
-        """An item of a log of this simulation, made again up to the beginning of a control period; see `replay`."""
+        """Replay an environment of a log of this simulation up to the beginning of a control period; see `replay`."""
         from delassus.simulation.replays.replay import replay
 
         return replay(log, at, period)
 
     def replayed_log(self, log: Trajectory, at: tuple[int, ...], first: int, last: int) -> Trajectory:
-        """The states of an item of a log from one control period to another, made again."""
+        """Replay the states of an environment of a log from one control period to another."""
         from delassus.simulation.replays.replay import replayed_log
 
         return replayed_log(log, at, first, last)

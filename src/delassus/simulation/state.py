@@ -39,7 +39,7 @@ class Draws:
 
 @lru_cache(maxsize=64)
 def draws_of(count: int) -> Draws:
-    """The same object for the same number, because kernels are cached by it."""
+    """A cached `Draws`: equal counts return one object, because it is a key of the kernel cache."""
     return Draws(count)
 
 

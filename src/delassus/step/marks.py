@@ -1,4 +1,4 @@
-"""What happened to an item of a simulation in a control period: marks that add up."""
+"""Flags of an environment in a control period, as bits of an integer."""
 
 from __future__ import annotations
 

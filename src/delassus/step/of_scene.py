@@ -1,4 +1,4 @@
-"""What all that has a scene offers alike: the sizes of its arrays, by the names that signatures of kernels use."""
+"""Base of objects with a scene: sizes of arrays, under the names that signatures of kernels use."""
 
 from __future__ import annotations
 

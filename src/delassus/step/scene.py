@@ -122,7 +122,7 @@ class Scene(OfModel):
 
     @property
     def is_soft(self) -> bool:
-        """Whether rows give way, by MuJoCo's law of contact."""
+        """Whether rows are compliant, by MuJoCo's contact law."""
         return self.impedances is not None
 
     # --- contact points -----------------------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def kkt_factor(
     """
     if exact and proximal is not None:
         raise BadArgument(
-            "exact=True takes no proximal parameter: leave one of the two out.",
+            "exact=True has no proximal parameter: omit one of the two.",
             code="conflicting-arguments",
         )
     factors = factor(mechanism, q, proximal, time, exact)

@@ -25,7 +25,7 @@ TREE_METHODS: Final[dict[str, Callable[[ArticulatedTree, list[Piece], int], Any]
 
 
 def lower_delassus(mechanism: Mechanism, q: Any, method: str, time: Any = None) -> Any:
-    """The lower triangle of J M⁻¹ Jᵀ (m, m); what is above it means nothing."""
+    """The lower triangle of J M⁻¹ Jᵀ (m, m); entries above it are undefined."""
     one_of("method", method, ("auto", "ltl", *TREE_METHODS), code="unknown-method")
     chosen = best_delassus(mechanism) if method == "auto" else method
     if chosen == "ltl":

@@ -1,4 +1,4 @@
-"""The proximal parameter ε of each row: what is given, or one that suits the mechanism whatever its units.
+"""The proximal parameter ε of each row: a given value, or a default that is independent of units.
 
 An iteration multiplies the error along an eigenvector of J M⁻¹ Jᵀ by ε/(ε + σ), σ its eigenvalue. So ε is right when
 it is a small share of what rows yield: the acceleration of a row per unit of its force, the diagonal of J M⁻¹ Jᵀ.
@@ -25,7 +25,7 @@ Proximal: TypeAlias = float | tuple[float, ...] | None
 
 
 def natural_proximal(mechanism: Mechanism, share: float = 1e-6) -> NDArray[numpy.float64]:
-    """ε (m,) [1/kg, 1/(kg·m²)] that suits a mechanism: a share of the mobility of each row.
+    """ε (m,) [1/kg, 1/(kg·m²)] that suits a mechanism: a fraction of the mobility of each row.
 
     Mobility is the acceleration of a row per unit of its force, the diagonal of J M⁻¹ Jᵀ, in the neutral configuration
     and some others, rounded to a power of two: one number for the linear rows of a constraint, and one for its angular
@@ -44,7 +44,7 @@ def natural_proximal(mechanism: Mechanism, share: float = 1e-6) -> NDArray[numpy
 
 
 def proximal_rows(mechanism: Mechanism, proximal: Any, share: float = 1e-6) -> Any:
-    """ε (m,): what is given, which `read_proximal` has checked, or the natural one with a share."""
+    """ε (m,): the given value, checked by `read_proximal`, or the natural one."""
     if proximal is None:
         return natural_proximal(mechanism, share)
     return numpy.full(mechanism.m, proximal) if isinstance(proximal, float) else proximal

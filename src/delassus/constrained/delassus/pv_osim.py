@@ -91,7 +91,7 @@ def pv_osim(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
 
 
 def _join(here: list[_Traveller], new: _Traveller) -> None:
-    """Add a traveler to those on a link; two of one row go on as one."""
+    """Add a traveler to those on a link; two travelers of the same row are merged."""
     for k, old in enumerate(here):
         if old.row is not None and old.row == new.row:
             driven = [d for d in (old.driven, new.driven) if d is not None]

@@ -46,7 +46,7 @@ def row_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
 
 
 def row_groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
-    """For each row its constraint and what it is in: rows of one constraint and one unit belong together."""
+    """The group of each row: rows of one constraint with the same unit."""
     with plainly():
         return _groups(mechanism.plain)
 
@@ -70,7 +70,7 @@ def joint_inertias(mechanism: Mechanism) -> tuple[float, ...]:
 
 
 def row_sizes(mechanism: Mechanism) -> tuple[float, ...]:
-    """What an error of position of each row is compared with (m,): the length of the robot [m], or a radian.
+    """Reference sizes of the position errors of rows (m,): the length of the robot [m], or a radian.
 
     For rows on joints, what they change by when every joint turns by a radian, or moves by that length.
     """

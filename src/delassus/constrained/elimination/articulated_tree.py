@@ -42,7 +42,7 @@ class ArticulatedTree:
         return any(bonds.felt or bonds.ties for bonds in self.bonds)
 
     def inward(self, i: int, f: Any, n: Any, driven: Any = None) -> tuple[Any, Pair]:
-        """A force on link i and on its joint, through it: u (n,) at the joint, and what the parent link feels."""
+        """A force on link i and on its joint, through it: u (n,) at the joint, and the force on the parent link."""
         u, f, n = self.joints[i].carry(f, n, driven)
         return u, self.poses[i].force_to_parent(f, n)
 

@@ -1,4 +1,4 @@
-"""What couples links: closed loops, and rows that tie joints to each other; how links feel it as they are eliminated.
+"""Couplings of links by closed loops and by rows on several joints, and their elimination.
 
 A row K_i a_i + K_j a_j with the penalty ρ has the energy ½ ρ (K_i a_i + K_j a_j)². Its mixed part,
 
@@ -65,7 +65,7 @@ class Couplings:
         return bool(self._on(i)) or any(i in parts for parts in self.ties.values())
 
     def take(self, i: int) -> tuple[Blocks, Pair] | None:
-        """What a link that is about to be eliminated feels of what was eliminated before: inertia and bias force."""
+        """Inertia and bias force that earlier eliminations add to the link to be eliminated next."""
         here = self._on(i)
         if not here:
             return None
@@ -117,7 +117,7 @@ class Couplings:
         return joint, push, Bonds(felt, loose)
 
     def _hand_on(self, number: int, i: int, parent: int, pose: Pose, left: list[Pair]) -> None:
-        """Give the parent of link i what is left of a port, or of a tie, without that link."""
+        """Pass the remainder of a port or a tie to the parent of the eliminated link i."""
         parts = {link: part for link, part in self.ties.pop(number, {}).items() if link != i}
         self.ports.pop(number, None)
         if parent >= 0:

@@ -131,7 +131,7 @@ def eliminate(
 
 
 def fold(rows: TravellingRows) -> tuple[TravellingRows, list[Reflection]]:
-    """Six rows that say what many say, by a QR factorization of K; what is left has K = 0, and no force."""
+    """Reduce many rows to six equivalent ones by a QR factorization of K; the others have K = 0 and no force."""
     K, l, folds = rows.K, rows.l, []
     for column in range(6):
         s = np.array(K[:, column])

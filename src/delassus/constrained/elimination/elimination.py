@@ -31,7 +31,7 @@ from delassus.model.links import Links, links_of
 
 
 class Loads(NamedTuple):
-    """What acts on a tree under gravity: forces τ (nv,) of its joints, and those (m,) that rows push with."""
+    """Loads on a tree under gravity: joint forces τ (nv,), and forces of rows (m,)."""
 
     tau: Any
     force: Any
@@ -111,7 +111,7 @@ def penalty(K: Any, rho: Any) -> Blocks:
 
 
 def joint_penalty(tree: Links, rows: Rows, link: int, rho: Any) -> Any:
-    """What rows on a joint's velocities add to its D (n,), if there are any."""
+    """Contribution of rows on a joint's velocities to its D (n,); None if there are no such rows."""
     own = rows.of_joint(link)
     if not own:
         return None

@@ -1,4 +1,4 @@
-"""Gauss' principle by singular values: the answer whatever the rank, to the last digits, compiled.
+"""Gauss's principle by singular values, for any rank and to full precision, compiled.
 
 With M⁻¹ = R Rᵀ (`roots`) and a = R x, the length of x - x_free is the one that Gauss' principle makes least, and
 

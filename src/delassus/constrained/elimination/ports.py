@@ -29,7 +29,7 @@ class Port:
 
 
 class Part(NamedTuple):
-    """What a tie takes of a link's acceleration, K (1, 6), and of its joint's, F (n,), if it takes any."""
+    """Coefficients of a tie: K (1, 6) of a link's acceleration, and F (n,) of its joint's, or None."""
 
     K: Any
     F: Any = None

@@ -122,7 +122,7 @@ class _TreeRoot:
         return self._expand_pieces(pieces, B)
 
     def _along(self, link: int, force: Any) -> Any:
-        """What a force (6,) on a link leaves at the joints that carry it, from the link inward."""
+        """Components of a force (6,) on a link at the joints that carry it, from the link inward."""
         left, f = [], (force[:3], force[3:])
         for i in reversed(self.body.tree.path(link)):
             u, f = self.body.inward(i, *f)

@@ -53,7 +53,7 @@ class _Arrays(NamedTuple):
 
 
 class Assembly(Provenance, Outcome, _Arrays):
-    """Configurations of a mechanism, one or a batch, and how well they meet its constraints.
+    """Configurations of a mechanism, one or a batch, and their constraint errors.
 
     Attributes:
         q: (…, nq) [rad, m].

@@ -35,7 +35,7 @@ the least there is around."""
 
 
 class LeastSquares(NamedTuple):
-    """What is minimized, and where steps may lead.
+    """A least-squares problem, and the region in which steps may end.
 
     Attributes:
         error: e (m,) of a configuration q (nq,).

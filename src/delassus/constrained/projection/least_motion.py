@@ -1,4 +1,4 @@
-"""The least motion that takes residuals off: of all δ with J δ = -r the one with the smallest δᵀ M δ.
+"""The smallest motion that removes residuals: of all δ with J δ = -r the one with the smallest δᵀ M δ.
 
     M δ = Jᵀ λ,      J δ + r = 0,      so that      G λ = -r,      G = J M⁻¹ Jᵀ,
 
@@ -40,7 +40,7 @@ _SETTLED: Final = 1e-7
 
 
 class Response(NamedTuple):
-    """δ (nv,), λ (m,), and what no motion takes off the residual (m,): zero unless rows contradict each other."""
+    """δ (nv,), λ (m,), and the residual that no motion removes (m,): zero unless rows contradict each other."""
 
     change: Any
     multiplier: Any

@@ -1,4 +1,4 @@
-"""Taking drift off: configuration and velocity, brought back to where the constraints are met.
+"""Projection: configuration and velocity are moved back onto the constraints, to remove drift.
 
 Integration of accelerations lets the errors of position and velocity grow, and Baumgarte's gains only trade them for
 stiffness. A projection after each step removes them.
@@ -45,7 +45,7 @@ class Projection(NamedTuple):
 
 
 class ProjectionGoal(NamedTuple):
-    """When, how well and near which configuration constraints are met.
+    """Time, tolerance and initial configuration of a projection.
 
     Attributes:
         time: (…) [s] what references move with, needed where they do.

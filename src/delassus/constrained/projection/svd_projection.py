@@ -1,4 +1,4 @@
-"""Taking drift off by one singular value decomposition, J = U Σ Vᵀ, as textbooks do it.
+"""Projection by one singular value decomposition, J = U Σ Vᵀ, as in textbooks.
 
 With the pseudo-inverse J⁺ and the columns N of V that J does not see, J and e those of a configuration q₀,
 

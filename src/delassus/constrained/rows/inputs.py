@@ -1,4 +1,4 @@
-"""What the solvers can be given besides a state: numbers to be tuned, which compile nothing again."""
+"""Run-time inputs of the solvers other than the state."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _numbers(name: str, value: Any, example: str = "1.0") -> Any:
 
 
 def not_negative(name: str, most: float = numpy.inf) -> Input:
-    """An input of one number, which is not below zero and not beyond the most; NaN is told by the status."""
+    """An input of one number, which is not below zero and at most the upper bound; NaN is reported by the status."""
 
     def read(_: Any, value: Any) -> Any:
         numbers = _numbers(name, value, example="0.0")
@@ -112,7 +112,7 @@ _ROWS: Final = {
 
 
 class ConstraintInputs(NamedTuple):
-    """What the rows of a mechanism can be given besides a state, all of it at run time; None for the defaults.
+    """Run-time inputs of the rows of a mechanism other than the state; None for the defaults.
 
     Attributes:
         mask: (m,) not zero for rows that act; by default all.

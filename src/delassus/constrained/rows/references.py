@@ -1,4 +1,4 @@
-"""Where the rows of a mechanism are against their references: errors of position, and the velocities asked for."""
+"""Position errors of rows relative to their references, and reference velocities."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 
 
 class Residual(NamedTuple):
-    """What rows lack, and its effect on the joints.
+    """The residual of rows, and its generalized force Jᵀ r.
 
     >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
     >>> dl.constrained.constraint_residual(loop, loop.model.posture("home"), zero, zero, zero).rows.shape

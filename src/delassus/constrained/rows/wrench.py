@@ -1,4 +1,4 @@
-"""What a constraint does to the body of its first frame: a force and a moment, in any axes."""
+"""The wrench of a constraint on the body of its first frame, in any axes."""
 
 from __future__ import annotations
 

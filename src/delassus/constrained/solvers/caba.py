@@ -65,7 +65,7 @@ def caba(
 
 @dataclass(frozen=True)
 class Factors:
-    """What does not change between iterations: the joints' factors, and the right-hand side k - K g (m,)."""
+    """Quantities that do not change between iterations: the joints' factors, and the right-hand side k - K g (m,)."""
 
     weighted: Weighted
     body: ArticulatedTree

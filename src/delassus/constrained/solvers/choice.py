@@ -13,10 +13,10 @@ from delassus.model.links import links_of
 SOLVERS: Final = {solver.name: solver for solver in (caba.SOLVER, prox_ltl.SOLVER, prox_ltls.SOLVER, prox_pv.SOLVER)}
 
 _MANY_ROWS: Final = 12
-"""Beyond so many rows, m² operations an iteration are too many."""
+"""Number of rows above which m² operations per iteration are too many."""
 
 _MANY_LOOP_ROWS: Final = 24
-"""The same where all rows close loops: penalties on light rods lose digits, and singular values would have to help."""
+"""As above, if all rows close loops: penalties on light rods lose digits."""
 
 
 def solver_for(mechanism: Mechanism, name: str) -> Solver:

@@ -46,7 +46,7 @@ _DIGITS: Final = 16.0
 """What rounding takes from sums over a tree, in units of the last digit."""
 
 _TURNED: Final = 128.0
-"""The same where vectors are turned against each other, pair by pair, as for singular values."""
+"""As above, for algorithms that rotate pairs of vectors, as for singular values."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Cones of impulses: what a contact may push, how friction limits it, and the nearest point that is allowed.
+"""Cones of admissible impulses, limits of friction, and projections onto them.
 
 `Friction`, `Free`, `NonNegative` and `Interval` are the parts of a `ContactProblem`. The functions work on batches of
 numbers and inside kernels:

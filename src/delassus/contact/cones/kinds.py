@@ -1,4 +1,4 @@
-"""What the impulses of some rows may be: the cones (and intervals) that a contact problem is made of."""
+"""Types of cones and intervals: the admissible impulses of groups of rows."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 
 class ContactParameters(NamedTuple):
-    """Numbers of contacts; None for what does not exist, or has the default of whoever takes them.
+    """Parameters of contacts; None for parameters that do not exist or have the default of the caller.
 
     Attributes:
         friction: Coefficients of Coulomb friction.
@@ -31,7 +31,7 @@ class ContactParameters(NamedTuple):
 
 
 class RowParameters(NamedTuple):
-    """Numbers of the rows of a contact problem; None for what does not exist.
+    """Parameters of the rows of a contact problem; None for those that do not exist.
 
     Attributes:
         friction: (contacts,) coefficients of Coulomb friction.

@@ -78,7 +78,7 @@ class Penalties:
 
 @register_solver("admm", needs={BATCH, SHIFT}, traced=False)
 def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> None:
-    """From the best impulses so far to better ones, by so many iterations at most."""
+    """Improve the best impulses so far, by at most a number of iterations."""
     live = best.open(budget)
     if not len(live):
         return

@@ -20,7 +20,7 @@ _HALVINGS: Final = 24
 
 
 def contact_impulse(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
-    """The impulses (B, n, 3) of contacts, so much of the way to the exact ones."""
+    """The impulses (B, n, 3) of contacts, relaxed towards the exact ones."""
     alone = velocity - _product(G, impulse)
     sticking = -least_norm(G, alone[..., None])[..., 0]
     sticks = np.linalg.norm(sticking[..., :2], axis=-1) <= friction * sticking[..., 2]

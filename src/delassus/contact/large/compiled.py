@@ -32,7 +32,7 @@ _FOREVER: Final = 10**6
 
 @dataclass(frozen=True)
 class ContactCone:
-    """The cone of a contact with so many rows."""
+    """The cone of a contact with a number of rows."""
 
     rows: int
 

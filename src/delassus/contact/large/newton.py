@@ -24,7 +24,7 @@ from delassus.linalg.filtered_system import regularization
 
 
 class Attempt(NamedTuple):
-    """How Newton's method is tried once.
+    """Options of one attempt of Newton's method.
 
     `radius` is e at the beginning, as a share of the velocity scale; `shrinks` by what it is multiplied; `iterations`
     how many are made at most; `from_best` whether it begins at the best impulses rather than at none; `searches`
@@ -39,7 +39,7 @@ class Attempt(NamedTuple):
 
 
 WARM: Final = 2
-"""The first attempts begin at a good guess."""
+"""The first attempts start from a good initial guess."""
 
 ATTEMPTS: Final = (
     Attempt(0.0, 0.0, 5, True, False),

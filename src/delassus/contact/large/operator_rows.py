@@ -22,7 +22,7 @@ from delassus.contact.systems.protocol import BATCH, SHIFT
 class OperatorRows(Rows):
     """Rows of an operator that takes arrays of shape (*batch, m); `compliance` is (B, m), in the user's order.
 
-    G is empty. Problems of the batch cannot be told apart: the operator works on all of them.
+    G is empty. Problems of the batch cannot be separated: the operator works on all of them.
     """
 
     operator: Any

@@ -1,4 +1,4 @@
-"""The best impulses of each problem of a batch, how good they are, and how many iterations they took."""
+"""The best impulses of each problem of a batch, with their error and number of iterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether numbers make a contact problem, said in sentences where they do not."""
+"""Checks of the data of contact problems."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def broadcast_rows(name: str, value: Any, count: int, what: str) -> NDArray[np.f
     if not count:
         if value is not None and value.size:
             raise ContactProblemError(
-                f"{name} is given, but no cone has {what}: leave it out, or name such a cone.",
+                f"{name} is given, but no cone has {what}: omit it, or add such a cone.",
                 code="conflicting-arguments",
             )
         return None
@@ -148,7 +148,7 @@ def check_matrix(G: NDArray[np.float64]) -> None:
         raise ContactProblemError(
             f"G is indefinite: {_describe_index(finite, at)}its smallest eigenvalue is {values[at, 0]:.3g}, its "
             "largest "
-            f"{values[at, -1]:.3g}. J M⁻¹ Jᵀ has none below zero.",
+            f"{values[at, -1]:.3g}. J M⁻¹ Jᵀ has no negative ones.",
             code="not-semidefinite",
         )
 

@@ -55,7 +55,7 @@ _PROBLEM: Final = Shortcuts("ContactProblem", "G g cones check", contact=Contact
 
 @dataclass(frozen=True, eq=False, init=False)
 class ContactData:
-    """What `ContactProblem` says of its attributes, without ways to solve it: what solvers and measures read."""
+    """The data of a `ContactProblem`, without methods that solve it, as solvers and measures read them."""
 
     G: NDArray[np.float64]
     operator: Any
@@ -95,7 +95,9 @@ class ContactData:
         contact, bounds = _PROBLEM.fill(shortcuts, contact=contact, bounds=bounds)
         friction, torsional, rolling, restitution, compliance = contact
         if restitution is not None:
-            raise ContactProblemError("restitution is no part of a contact problem: it is in g.", code="not-supported")
+            raise ContactProblemError(
+                "restitution is not an option of a contact problem: include it in g.", code="not-supported"
+            )
         lower, upper = bounds
         operator = operator_of(G)
         G = G.toarray() if hasattr(G, "toarray") else G  # a sparse matrix
@@ -198,7 +200,8 @@ class ContactData:
         texts = {name: x.shape for name, x in arrays.items() if (x.dtype.kind == "U") != (name == "cones")}
         if texts or arrays["cones"].ndim != 1:
             raise ContactProblemError(
-                f"{path} is not a contact problem: cones are a list of texts, the rest numbers.", code="other-file"
+                f"{path} is not a contact problem: cones must be a list of strings, and the rest numbers.",
+                code="other-file",
             )
         cones = [_cone(str(text), path) for text in arrays["cones"]]
         numbers: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}

@@ -1,4 +1,4 @@
-"""Solutions of contact problems, and how good they are, recomputed from their numbers."""
+"""Solutions of contact problems, with residuals recomputed from the returned values."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MODES: Final = ("open", "sticking", "sliding")
 
 @dataclass(frozen=True, eq=False)
 class ContactSolution(Outcome):
-    """Impulses and velocities of a contact problem, one or a batch, and how good they are.
+    """Impulses and velocities of a contact problem, one or a batch, with residual and status.
 
     Attributes:
-        problem: What was solved.
+        problem: The contact problem.
         law: By which law: "ncp", "ccp" or "lcp".
         impulse: (…, m) λ [N·s].
         velocity: (…, m) σ = (G + R) λ + g [m/s].

@@ -129,7 +129,7 @@ def _solve_by(
     arrays: dict[str, Any],
     previous: Results | None,
 ) -> tuple[NDArray[np.float64], ...]:
-    """Solve problems by a method or a plan; a plan goes on from the impulses of the attempt before."""
+    """Solve problems by a method or a plan; a plan continues from the impulses of the previous attempt."""
     if previous is not None and "start" in arrays:
         arrays["start"] = previous[0] if isinstance(way, tuple) else np.zeros_like(previous[0])
     return _call_kernel(problem, arrays, law, way, tolerance, iterations)
@@ -145,7 +145,7 @@ def _keep_better(old: Results, new: Results) -> Results:
 def _call_kernel(
     problem: ContactData, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
-    """What the kernel gives, for a batch or for one problem."""
+    """Call the kernel for a batch or for one problem."""
     layout, planned = problem.layout, isinstance(way, tuple)
     numbers = {**arrays, "tolerance": float(tolerance), "iterations": float(iterations)}
     if planned:

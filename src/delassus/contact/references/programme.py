@@ -65,7 +65,7 @@ class Answer:
 
 
 def answers_of_clarabel(programme: Programme) -> Iterator[Answer]:
-    """Answers of one attempt after the other: the caller knows which one is good enough."""
+    """Solutions of successive attempts; the caller decides which is accurate enough."""
     statuses = package("clarabel").SolverStatus
     A, b = _stack(programme, programme.parts)
     cones = [("Zero", len(b)) for _, b in programme.equal]

@@ -1,4 +1,4 @@
-"""ADMM: impulses x that obey the dynamics and impulses y that obey the cones, drawn together by a price z.
+"""ADMM: impulses x that obey the dynamics and impulses y that obey the cones, coupled by a multiplier z.
 
     x ← -(G + η + ρ)⁻¹ (g + Γ(z) - η x - ρ y - z),   w = α x + (1 - α) y,   y ← P(w - z/ρ),   z ← z - ρ (w - y)
 
@@ -52,7 +52,7 @@ class Iterates(NamedTuple):
 
 
 def admm_step(system: Any, solve: Callable[[Any], Any], last: Iterates, rho: Any, count: Any) -> Iterates:
-    """The iteration after so many; `solve` applies (G + η + ρ)⁻¹. Arrays are of one state, traced, or of a batch."""
+    """The next iterate; `solve` applies (G + η + ρ)⁻¹. Arrays are of one state, traced, or of a batch."""
     x, y, z = last
     alpha = np.where(count < RELAXED, RELAXATION, 1.0)
     new = -solve(system.g + (system.corrected_velocity(z) - z) - ETA * x - rho * y - z)

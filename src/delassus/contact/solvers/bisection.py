@@ -75,7 +75,7 @@ def refuse_bisection(system: Any) -> None:
 
 
 def one_contact(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
-    """The impulse (3,) of a contact, so much of the way to the exact one."""
+    """The impulse (3,) of a contact, relaxed towards the exact one."""
     alone = velocity - G @ impulse
     sticking = -least_norm(G, alone[:, None])[:, 0]
     sticks = length(sticking[:2]) <= friction * sticking[2]

@@ -28,7 +28,7 @@ _CONTRADICTION: Final = 1e-3
 
 
 _FIRST: Final = 4.0
-"""Attempts of Newton's method before it is asked whether rows contradict each other."""
+"""Attempts of Newton's method before the check whether rows contradict each other."""
 
 _LAST: Final = float(len(ATTEMPTS))
 
@@ -102,7 +102,7 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
 
 
 def sweeps_for(m: int) -> float:
-    """Sweeps before Newton's method, of a problem with so many rows."""
+    """Number of sweeps before Newton's method, for a number of rows."""
     return float(min(max(SWEEPS[0], m // 2), SWEEPS[1]))
 
 
@@ -112,7 +112,7 @@ def _allowed(shift: Any) -> Any:
 
 
 def solve_by_name(problem: Scaled, best: Best, budget: Budget, method: str) -> SolverResult:
-    """By the registered solver of this name; most do not ask whether rows contradict each other."""
+    """Solve by the registered solver of this name; most do not check whether rows contradict each other."""
     law = "ccp" if problem.convex else "ncp"
     found = find_solver(method, problem.capabilities, law).solve(problem, best, budget)
     return found if isinstance(found, SolverResult) else SolverResult(found, np.array(False))

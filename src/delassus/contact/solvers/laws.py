@@ -1,4 +1,4 @@
-"""Laws of rigid contact, each with its options: what a contact problem solves for."""
+"""Laws of rigid contact with their options."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from delassus.contact.systems.protocol import NEWTON
 
 
 class Attempt(NamedTuple):
-    """How Newton's method is tried once.
+    """Options of one attempt of Newton's method.
 
     `radius` is e at the beginning, as a share of the scale of impulses; `shrinks` by what it is multiplied;
     `iterations` how many are made at most; `from_best` 1 to begin at the best impulses, 0 at none.
@@ -77,7 +77,7 @@ class Proximal:
 
 @dataclass(frozen=True)
 class NewtonRules:
-    """What Newton's method does besides its iterations; decided when a kernel is compiled.
+    """Options of Newton's method that are decided at compile time.
 
     Attributes:
         attempts: One after the other.

@@ -10,7 +10,7 @@ from delassus.common.options import Options
 
 @dataclass(frozen=True, eq=False)
 class SolverOptions(Options):
-    """How impulses are solved for; checked by the function that solves, which knows the methods that fit.
+    """Options of a contact solver. The function that solves checks that the method suits the problem.
 
     Attributes:
         method: A method of `ContactProblem.solve`, such as "newton", "pgs" or "admm"; "auto" chooses.

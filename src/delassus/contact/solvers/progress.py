@@ -1,4 +1,4 @@
-"""Where a solver is: the best impulses so far, how good they are, and how many iterations they took."""
+"""Progress of a solver: the best impulses so far, their error, and the number of iterations."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from delassus.linalg.schur import eliminate_rows
 
 
 class Pyramids(NamedTuple):
-    """A problem in the units of its contacts, with pyramids in place of cones: asked what `Scaled` is asked."""
+    """A problem in the units of its contacts, with pyramids in place of cones. It has the interface of `Scaled`."""
 
     scaled: Scaled
     faces: int

@@ -1,4 +1,4 @@
-"""What a contact solver asks of a problem, and the ways in which a problem can answer.
+"""The interface between contact solvers and problems, and its optional parts.
 
     σ = G λ + g,    λ in its cones,    λ = P(λ - σ - Γ(σ))
 

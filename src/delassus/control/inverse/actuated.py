@@ -177,7 +177,7 @@ def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
     if isinstance(mechanism, ActuatedMechanism):
         if actuation is not None:
             raise ActuationError(
-                "actuation is given twice: by the mechanism, which is an ActuatedMechanism, and by itself.",
+                "actuation is given twice: omit it, since an ActuatedMechanism has its own.",
                 code="conflicting-arguments",
             )
         return mechanism

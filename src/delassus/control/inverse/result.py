@@ -16,7 +16,7 @@ from delassus.errors import Sentences
 
 
 class ControlStatus(Sentences):
-    """What became of a motion that was asked for; `sentence` says it in words.
+    """Why inverse dynamics ended; `sentence` describes the status.
 
     >>> all(status.sentence for status in dl.control.ControlStatus)
     True

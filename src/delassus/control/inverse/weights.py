@@ -25,7 +25,7 @@ def per_actuator(name: str, positive: bool = False) -> Input:
             )
         if positive and numpy.any(numbers <= 0.0):
             raise ActuationError(
-                f"{name} is {numpy.min(numbers):g}; weights of actuators are positive.", code="out-of-range"
+                f"{name} is {numpy.min(numbers):g}; weights of actuators must be positive.", code="out-of-range"
             )
         return numbers if numbers.ndim else numpy.full(robot.nu, numbers)
 

@@ -25,7 +25,7 @@ CLOSED: Final = 1e-3
 
 
 class LinearizationError(BadArgument):
-    """A state about which there is no linear model."""
+    """The dynamics cannot be linearized about this state."""
 
 
 def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[str, Any]) -> None:

@@ -79,7 +79,7 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
     """
     if not isinstance(linear, Linearization):
         raise LinearizationError(
-            f"the linear model has the type {type(linear).__name__}; lqr needs what `linearize` returns, such as "
+            f"the linear model has the type {type(linear).__name__}; it must be a Linearization, such as "
             "lqr(linearize(robot, q)).",
             code="wrong-type",
         )

@@ -1,1 +1,1 @@
-"""Operational space: tasks of a robot, their inertia, and motions that do what they ask for."""
+"""Operational space: tasks of a robot, their inertia, and motions that achieve them."""

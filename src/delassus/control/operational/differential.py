@@ -47,7 +47,7 @@ _PROXIMAL: Final = 1e-7
 
 _REPEATS: Final = 3
 _MET: Final = 1e-6
-"""What tasks may lack, as a share of what is asked for, besides what the damping takes."""
+"""Largest error of tasks, as a fraction of the target velocity, in addition to the effect of damping."""
 
 
 class _Arrays(NamedTuple):
@@ -103,7 +103,7 @@ def differential_inverse_kinematics(
     lower: Traced = None,
     upper: Traced = None,
 ) -> TaskVelocities:
-    """Velocities that move tasks as they are asked to, within limits, constraints kept; of one state or a batch.
+    """Velocities that achieve target velocities of tasks, within limits and under constraints, of one state or a batch.
 
     Args:
         tasks: A robot with tasks, which are weighed against each other.
@@ -189,7 +189,7 @@ def differential_inverse_kinematics(
 
 
 def _constraint_rows(tasks: Tasks, q: Any, time: Any, curvature: Any) -> tuple[Any, Any]:
-    """Rows of the constraints (m, nv) and what they ask for (m,), each divided by its length in the metric of H."""
+    """Rows of constraints (m, nv) and target velocities (m,), divided by their lengths in the metric of H."""
     if not tasks.m:
         return np.zeros((0, tasks.nv)), np.zeros(0)
     J, w = constraint_jacobian(tasks.mechanism, q, time=time), velocities_asked(tasks.mechanism, q, time)

@@ -1,4 +1,4 @@
-"""Task-space inverse dynamics: torques that accelerate tasks as they are asked to, in the order of their priorities.
+"""Task-space inverse dynamics: torques for target accelerations of tasks, in the order of their priorities.
 
 Before all tasks come the accelerations that the robot can have at all. They meet its constraints, J a + γ = 0, and
 leave nothing to do where neither actuators nor constraints push: with N the directions that no actuator reaches and P
@@ -43,7 +43,7 @@ from delassus.linalg.least_squares import RANK
 from delassus.linalg.two_stages import first_stage
 
 _MET: Final = 1e-8
-"""What a row of a task may lack, as a share of the accelerations that cancel in it."""
+"""Largest residual of a row of a task, as a fraction of the accelerations that cancel in it."""
 
 
 class _Arrays(NamedTuple):
@@ -103,7 +103,7 @@ def task_inverse_dynamics(
     setting: InverseInputs = NO_INPUTS,
     acceleration: Traced = None,
 ) -> TaskDynamics:
-    """Torques that accelerate tasks as they are asked to, of one state or a batch, against springs and dampers, too.
+    """Torques for target accelerations of tasks, of one state or a batch. Springs and dampers are compensated.
 
     Args:
         tasks: A robot with tasks; those of a smaller `priority` come first.

@@ -41,7 +41,7 @@ class TaskError(BadArgument):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What all tasks have.
+    """Base class of tasks.
 
     Attributes:
         priority: Tasks of a smaller number come first; those of one number are weighed against each other.
@@ -75,7 +75,7 @@ class Task:
         raise NotImplementedError
 
     def targets(self, model: Model) -> int:
-        """How many numbers say where it is to be; none, if no pose can reach it."""
+        """Number of values of its target; zero if a pose cannot achieve the task."""
         return 0
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:

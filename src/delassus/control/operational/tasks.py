@@ -26,7 +26,7 @@ from delassus.model.of_model import OfModel
 
 @dataclass(frozen=True)
 class Tasks(OfModel):
-    """A mechanism with actuators, and what it is to do.
+    """A mechanism with actuators and tasks.
 
     Attributes:
         robot: An `ActuatedMechanism`; a mechanism or a model is taken with its usual actuators.
@@ -58,7 +58,7 @@ class Tasks(OfModel):
             if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
                 raise TaskError(f"{task!r} is not a task; pass one such as FrameTask('tool').", code="wrong-type")
         if not several:
-            raise TaskError("there are no tasks: give at least one, such as PostureTask().", code="nothing-to-do")
+            raise TaskError("there are no tasks: pass at least one, such as PostureTask().", code="nothing-to-do")
         object.__setattr__(self, "tasks", several)
         for task in several:  # names that do not exist are found now
             task.jacobian(self.model, self.model.neutral())
@@ -70,7 +70,7 @@ class Tasks(OfModel):
 
     @property
     def __kernel_model__(self) -> Any:
-        """What kernels of an `ActuatedMechanism` get."""
+        """The `ActuatedMechanism`, for its kernels."""
         return self.robot
 
     @property
@@ -95,7 +95,7 @@ class Tasks(OfModel):
 
     @cached_property
     def ntargets(self) -> int:
-        """How many numbers say where all tasks are to be."""
+        """Total number of values of the targets of all tasks."""
         return sum(self._targets(task) for task in self.tasks)
 
     def _targets(self, task: Task) -> int:
@@ -127,7 +127,7 @@ class Tasks(OfModel):
 
     @property
     def sizes(self) -> Traced:
-        """What errors of the rows are compared with (t,): the length of the robot [m], a radian, or 1 if none says."""
+        """Reference sizes of the errors of rows (t,): the length of the robot [m], a radian, or 1 without a unit."""
         length, found = length_of(self.mechanism.plain.model), []
         for task in self.tasks:
             turns = task.turns(self.model) if hasattr(task, "turns") else (True,) * task.count(self.model)
@@ -183,7 +183,7 @@ def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
     for task, at in zip(tasks.tasks, tasks.target_slices.values(), strict=True):
         if at.stop == at.start:
             raise TaskError(
-                f"inverse kinematics cannot solve the task {task!r}, which has no pose: leave it out.",
+                f"inverse kinematics cannot solve the task {task!r}, which has no pose: omit it.",
                 code="not-supported",
             )
         parts.append(task.error(tasks.model, q, targets[at]))

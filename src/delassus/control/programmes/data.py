@@ -25,7 +25,7 @@ _VECTORS = {"g": None, "b": "A", "lower": "C", "upper": "C", "k": "K"}
 
 @dataclass(frozen=True, eq=False)
 class ProgrammeData:
-    """What `QP` says of its attributes, without ways to solve it: what back ends and measures read."""
+    """The data of a `QP`, without methods that solve it, as back ends and measures read them."""
 
     H: Array
     g: Array
@@ -75,7 +75,7 @@ class ProgrammeData:
         for what in ("names", "unknowns"):
             if not all(isinstance(name, str) for name in elements(getattr(self, what))):
                 raise ProgrammeError(
-                    f"{what} is {short(repr(getattr(self, what)))}; they must be texts.", code="wrong-type"
+                    f"{what} is {short(repr(getattr(self, what)))}; they must be strings.", code="wrong-type"
                 )
         cones = tuple(int(size) for size in sizes)
         if sum(cones) != given["K"].shape[-2] or any(size < 1 for size in cones):

@@ -61,7 +61,7 @@ class Pushes(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """Where the method is.
+    """The iterate of the method.
 
     Attributes:
         x, center: (n,) x and x̄.

@@ -1,4 +1,4 @@
-"""What is known of a program before its numbers are: how large it is, its cones, and where its matrices are zero."""
+"""The structure of a program, known before its values: sizes, cones, and the zeros of its matrices."""
 
 from __future__ import annotations
 

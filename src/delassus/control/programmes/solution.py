@@ -1,4 +1,4 @@
-"""What a program's solver found, in words: how good it is, which rows hold it, which rows it breaks."""
+"""Solutions of programs, and their description: residuals, active rows, violated rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class QPSolution(Outcome):
     """The answer to a program, or to each of a batch.
 
     Attributes:
-        program: What was solved.
+        program: The program.
         x: (…, n).
         multipliers: (…, equalities + rows + cone rows): H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
         primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from

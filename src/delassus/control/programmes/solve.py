@@ -113,7 +113,7 @@ def _size(data: Data) -> Any:
 
 
 def crossing(lower: Any, upper: Any) -> Any:
-    """By how much a row whose lower bound is above its upper one is missed at the least: half of what is between."""
+    """Smallest violation of a row whose lower bound exceeds its upper bound: half of their difference."""
     gap = np.where(lower > upper, lower - upper, 0.0)
     return 0.5 * largest(gap)
 

@@ -11,7 +11,7 @@ from delassus.errors import Sentences
 
 
 class QPStatus(Sentences):
-    """How a program was solved; `sentence` says it in words.
+    """Why a QP solver ended; `sentence` describes the status.
 
     >>> all(status.sentence for status in dl.control.QPStatus)
     True
@@ -24,7 +24,7 @@ class QPStatus(Sentences):
 
 
 def describe_worst(status: Any, items: str) -> str:
-    """A sentence about the worst of some, which are so many."""
+    """A sentence about the worst status of a batch."""
     if not np.size(status):
         return f"There are no {items}."
     return sentence_with_count(worst_of(QPStatus, status), status, items)

@@ -1,4 +1,4 @@
-"""`ReactiveControl`: a robot, what it stands on, and what it is to do; what a controller is compiled for."""
+"""`ReactiveControl`: a robot, its supports and its tasks, for which a controller is compiled."""
 
 from __future__ import annotations
 

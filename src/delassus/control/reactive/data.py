@@ -1,4 +1,4 @@
-"""What a reactive controller is compiled for: a robot, what it stands on, and what it is to do, checked."""
+"""The data of a reactive controller, checked: a robot, its supports and its tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from delassus.errors import short
 
 @dataclass(frozen=True)
 class ControlData(SupportedRobot):
-    """What `ReactiveControl` says of its attributes, and where tasks and references are in arrays."""
+    """The data of a `ReactiveControl`, and the positions of tasks and references in arrays."""
 
     actuated: Any
     tasks: tuple[Task, ...] = ()
@@ -56,13 +56,13 @@ class ControlData(SupportedRobot):
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise ReactiveError(f"{', '.join(map(repr, twice))} is there twice: {what}.", code="duplicate-name")
+                raise ReactiveError(f"{', '.join(map(repr, twice))} occurs twice: {what}.", code="duplicate-name")
         _ = self._places  # what tasks name exists
         for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self.sizes)):
             shape = numpy.shape(weight)
             if shape and shape[-1] != rows:
                 raise ReactiveError(
-                    f"the weight of {name!r} has shape {shape}; it is for {rows} rows.", code="wrong-shape"
+                    f"the weight of {name!r} has shape {shape}; it must be one for {rows} rows.", code="wrong-shape"
                 )
 
     def __hash__(self) -> int:

@@ -12,7 +12,7 @@ from delassus.model.transmission import Actuator
 
 
 def torque_limits(actuated: ActuatedMechanism) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
-    """(nu,) the least and the largest force of each actuator [N·m, N], infinite where nobody says.
+    """(nu,) the least and the largest force of each actuator [N·m, N], infinite without a limit.
 
     That of its joints counts, its own range of forces, and for a motor that of its controls.
     """

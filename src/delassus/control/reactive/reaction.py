@@ -1,4 +1,4 @@
-"""What a reactive controller did, in words, and controllers that are compiled into the step of a simulation."""
+"""Results of a reactive controller, and controllers that are compiled into the step of a simulation."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Reaction(Outcome):
-    """Torques of a controller in a state or a batch, and how good they are.
+    """Torques of a controller for a state or a batch, with residual and status.
 
     Attributes:
-        control: Whose.
+        control: The controller.
         q, v, reference: The state and what was asked for.
         torque: (…, nu) forces of the actuators [N·m, N], finite and within their limits whatever happened.
         force: (…, nf) of supports and constraints [N, N·m].
@@ -161,7 +161,7 @@ def policy_of(control: ControlData, reference: Any) -> Kernel[..., Any]:
         (actuator.gain, actuator.bias) != ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for actuator in control.plain.actuators
     ):
         raise ReactiveError(
-            f"{control.model.name!r} has actuators that are no motors: their controls are no torques. Simulate it with "
+            f"{control.model.name!r} has actuators other than motors, whose controls are not torques. Simulate it with "
             "actuators=dl.simulation.motors(robot).",
             code="not-supported",
         )
@@ -175,9 +175,7 @@ def policy_of(control: ControlData, reference: Any) -> Kernel[..., Any]:
                 f"the reference has shape {fixed.shape}; it has {control.references} numbers.", code="wrong-shape"
             )
         if not np.isfinite(fixed).all():
-            raise ReactiveError(
-                "the reference has numbers that are not finite: all torques would be zero.", code="not-finite"
-            )
+            raise ReactiveError("the reference has values that are not finite; they must be finite.", code="not-finite")
 
         def function(time: Any, q: Any, v: Any) -> Any:
             return fixed

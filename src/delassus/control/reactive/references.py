@@ -16,7 +16,7 @@ from delassus.control.reactive.task import Task
 
 
 def rest_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any) -> dict[str, Any]:
-    """All parts of a reference by name, with the values that keep the robot as it is in a configuration q (nq,)."""
+    """All parts of a reference by name, with values that keep the robot at rest in a configuration q (nq,)."""
     found: dict[str, Any] = {}
     for task in tasks:
         for field, value in task.rest(control.plain, q, control.sizes).items():

@@ -1,4 +1,4 @@
-"""A robot on its supports, with its limits: what the programs of a controller are made of besides tasks."""
+"""A robot on its supports, with its limits: the part of a controller's programs that does not depend on tasks."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class SupportedRobot(OfModel):
 
 
 def moves_in_time(mechanism: Mechanism) -> bool:
-    """Whether a constraint moves in time: it says so when nobody says what time it is."""
+    """Whether a constraint moves in time: it then raises an error if it is evaluated without a time."""
     try:
         if mechanism.m:
             constraint_bias.python(mechanism, mechanism.model.neutral(), numpy.zeros(mechanism.nv))

@@ -74,7 +74,7 @@ class Task:
         return type(self).__name__.removeprefix("Follow").lower()
 
     def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
-        """What it follows, with the values that keep the robot where it is in a configuration q (nq,)."""
+        """Its references, with values that keep the robot at rest in a configuration q (nq,)."""
         raise NotImplementedError
 
     def terms(self, s: Situation) -> list[Term]:

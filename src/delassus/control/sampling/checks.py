@@ -118,7 +118,7 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
 
 
 def call_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
-    """What a function of all states gives: numbers of that shape."""
+    """Call a cost function for all states, and check the shape of its result."""
     try:
         return np.broadcast_to(real_array(f"what the {what} gave", given(*states)), shape)
     except NotANumber as error:

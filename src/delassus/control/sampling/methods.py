@@ -1,4 +1,4 @@
-"""What samples make of a plan: the best of them, a weighted mean, or the mean of the better ones.
+"""Updates of a plan from samples: the best one, a weighted mean, or the mean of the better ones.
 
 Costs are compared with each other alone: other units of the cost change nothing. A cost that is no finite number has no
 weight.
@@ -19,7 +19,7 @@ LEAST: Final = 0.02
 
 
 class SamplingDistribution(NamedTuple):
-    """What the next samples are drawn about: knots (knots, nu), and standard deviations of the same shape."""
+    """Mean of the next samples: knots (knots, nu), and standard deviations of the same shape."""
 
     mean: Array
     noise: Array

@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 class PlanStatus(Sentences):
-    """How a plan was found; `sentence` says it in words.
+    """Status of a plan; `sentence` describes it.
 
     >>> all(status.sentence for status in dl.control.PlanStatus)
     True
@@ -27,7 +27,7 @@ class PlanStatus(Sentences):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Controls from now on, for as long as is looked ahead.
+    """Controls from now on, over the horizon.
 
     Attributes:
         knots: (knots, nu) of the spline.

@@ -1,4 +1,4 @@
-"""The kernel of predictive sampling: a whole horizon of a simulation, and what it costs, in one loop.
+"""The kernel of predictive sampling: a whole horizon of a simulation, and its cost, in one loop.
 
     J = Σ l(t_k, q_k, v_k, u_k) T + L(t_N, q_N, v_N),   k = 0 … N - 1,   T the control period
 
@@ -43,7 +43,7 @@ class Horizon(OfScene):
 
 
 class RolloutResult(NamedTuple):
-    """What a rollout is at its end, or where it stopped; `mark` as of a period. The path has q and v of all periods."""
+    """The last state of a rollout; `mark` as for a period. The path has q and v of all periods."""
 
     q: Any
     v: Any

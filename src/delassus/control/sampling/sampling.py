@@ -82,7 +82,7 @@ class Sampling(Frozen):
         search: SearchOptions | None = None,
         **shortcuts: Any,
     ) -> None:
-        """Put a planner together; nothing is compiled yet.
+        """Create a planner. Nothing is compiled yet.
 
         Args:
             sim: What the plans are tried in: that which is controlled, or one with longer steps.
@@ -108,7 +108,7 @@ class Sampling(Frozen):
         for what, given in (("cost", cost), ("final cost", final)):
             if not callable(given) and not (given is None and what != "cost"):
                 raise SamplingError(
-                    f"the {what} is {given!r}; it must be a kernel, or a function of NumPy.", code="wrong-type"
+                    f"the {what} is {given!r}; it must be a kernel, or a function of NumPy arrays.", code="wrong-type"
                 )
         self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
@@ -149,9 +149,7 @@ class Sampling(Frozen):
         u = np.zeros(self.sim.nu) if control is None else array_of_shape("control", control, (..., self.sim.nu))
         seed, time = check_integer("seed", seed, 0), number_in_range("time", time, FINITE)
         if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
-            raise SamplingError(
-                f"control is {u.tolist()}; a plan begins with {self.sim.nu} finite numbers.", code="not-finite"
-            )
+            raise SamplingError(f"control is {u.tolist()}; it must be {self.sim.nu} finite numbers.", code="not-finite")
         knots = np.tile(np.clip(u, self.lower, self.upper), (self.knots, 1))
         return Plan(knots, self.controls(knots), time=time, seed=seed)
 
@@ -219,7 +217,7 @@ class Sampling(Frozen):
         return np.asarray(cost)
 
     def _roll_out(self, state: State, u: Array) -> RolloutResult:
-        """Rollouts with the reduced contact set; those that need the full one go on with it from where they stopped."""
+        """Rollouts with the reduced contact set; those that need the full set continue with that."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact
@@ -274,7 +272,7 @@ class Sampling(Frozen):
 
 
 def _cheaper(a: Array, cost_a: Any, b: Array, cost_b: Any) -> tuple[Array, Any]:
-    """Of two plans that which costs less; a cost that is no finite number is more than any."""
+    """The cheaper of two plans; a cost that is not finite counts as infinite."""
     return (b, cost_b) if np.isfinite(cost_b) and not cost_a <= cost_b else (a, cost_a)
 
 

@@ -23,7 +23,7 @@ MERGE_HEIGHT: Final = 2e-3
 """How far [m] the vertices of a face are from the plane of its largest triangle at most."""
 
 _MERGE_SHARE: Final = 0.01
-"""The same as a share of the hull's diagonal."""
+"""As above, as a fraction of the hull's diagonal."""
 
 _MOST_CORNERS: Final = 24
 """Of a merged face among which the best four are searched: support points in so many directions of its plane."""

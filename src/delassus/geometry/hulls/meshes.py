@@ -30,10 +30,12 @@ def mesh_hull(geometry: Geometry, hull_error: float | None = None) -> Hull:
     """The simplified hull of a mesh, in the frame of the shape; `Hull.error` [m] is the error that it has.
 
     Args:
-        geometry: A shape with the file of a mesh, STL or OBJ.
+        geometry: A shape with vertices, or with the file of a mesh, STL or OBJ.
         hull_error: The Hausdorff error [m] to simplify to; None for the default. The hull has at most 64 vertices
             either way.
     """
+    if geometry.vertices:
+        return _simplify_cached(geometry, hull_error, (0, 0))
     try:
         status = Path(geometry.mesh).stat()
     except (OSError, ValueError):

@@ -27,13 +27,13 @@ RESOLUTION: Final = 1e-7
 """As a share of the extent of all points: those that are less outside count as inside. STL files have float32."""
 
 _FLAT: Final = 1e-4
-"""The same for points of a flat side."""
+"""As above, for points of a flat side."""
 
 _LARGE: Final = 0.05
 """The area of a flat side that stays flat, as a share of the rectangle around all points, seen along its normal."""
 
 _ROUNDING: Final = 1e-13
-"""The same for faces that a selected point is above: a face that stays though the point is above it is concave."""
+"""As above, for faces below a selected point: such a face would be concave if it stayed."""
 
 
 class Hull(NamedTuple):

@@ -1,4 +1,4 @@
-"""Two boxes that touch each other: by a face and what is above it, or by two edges that cross.
+"""Contacts of two boxes: of a face with the opposite face, or of two crossing edges.
 
 Of the fifteen axes on which the shadows of two boxes may be apart (three normals of faces of each, nine products of
 edges) the one with the largest gap is the direction in which they touch. If it is a normal, the face there is the
@@ -215,7 +215,7 @@ def _select(which: list[Any], values: list[Any]) -> Any:
 
 
 def _face(R: Any, p: Any, h: Any, which: list[Any], signs: list[Any]) -> _Face:
-    """The face on one of three axes, on the side that a sign says."""
+    """The face on one of three axes, on the side given by a sign."""
     turns = [(k, (k + 1) % 3, (k + 2) % 3) for k in range(3)]
     n = _select(which, [signs[k] * R[:, k] for k, _, _ in turns])
     u, w = (_select(which, [R[:, turn[i]] for turn in turns]) for i in (1, 2))

@@ -39,7 +39,7 @@ _PARALLEL: Final = 1e-9
 """The sine of the angle between edges that do not cross."""
 
 _LOWER: Final = 2.0
-"""Heights count so many times as much as widths."""
+"""Weight of heights relative to widths."""
 
 _FACETS: Final = 4096.0
 """More than any shape has, for numbers of features."""

@@ -49,7 +49,7 @@ def pair(
     """Enter a function of two placed shapes in the table; `points` may depend on the size of the first shape."""
     for name in (one, other):
         if name not in SHAPES:
-            raise ValueError(f"there is no shape {name!r}; there are: {', '.join(SHAPES)}.")
+            raise ValueError(f"there is no shape {name!r}; the shapes are {', '.join(SHAPES)}.")
     if one != other and (other, one) in PAIRS:
         raise ValueError(f"the pair of {other} and {one} is registered already: keep that order.")
 

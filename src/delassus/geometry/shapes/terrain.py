@@ -46,7 +46,7 @@ _SKIN: Final = 2e-6
 """Added to gaps [m]: a box on level ground stands on its corners, and not on every point of the grid below it."""
 
 _TILT: Final = 1e-3
-"""The angle [rad] of tilts that tell the ends of a patch."""
+"""Angle of the tilts that find the ends of a patch [rad]."""
 
 _TANGENTS: Final = 6
 """Intersections of tangents on an edge."""

@@ -1,1 +1,1 @@
-"""Environments as other packages want them, a thin file each."""
+"""Environments with the interfaces of other packages, one file each."""

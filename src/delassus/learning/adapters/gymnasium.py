@@ -57,7 +57,7 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
             mask = np.asarray(options["reset_mask"])
             if mask.dtype != bool or mask.shape != (self.num_envs,):
                 raise LearningError(
-                    f"reset_mask has shape {mask.shape} and type {mask.dtype}; it is ({self.num_envs},) truth values.",
+                    f"reset_mask has shape {mask.shape} and type {mask.dtype}; it must be ({self.num_envs},) booleans.",
                     code="wrong-shape",
                 )
         seeds = self._seeds(seed)

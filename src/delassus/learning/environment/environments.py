@@ -22,6 +22,8 @@ from delassus.learning.environment.episode import Ending, Episode, kernels_of, m
 from delassus.learning.environment.task import LearningTask
 from delassus.learning.errors import LearningError
 from delassus.simulation.runner import pad_empty
+from delassus.simulation.setup import reason_against_single_precision
+from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State
 from delassus.step.marks import Mark
 
@@ -30,7 +32,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class EnvironmentState:
-    """All that environments need to go on, to the bit.
+    """The state of environments, from which they continue bit for bit.
 
     Attributes:
         simulation: The robots.
@@ -44,7 +46,7 @@ class EnvironmentState:
 
 
 class Outcome(NamedTuple):
-    """What a period brought, an element for each item.
+    """The result of a period, with one element per environment.
 
     Attributes:
         reward: (items,).
@@ -66,25 +68,34 @@ class Outcome(NamedTuple):
 
 
 class Environments:
-    """Robots that practise a task.
+    """Environments in which robots learn a task.
 
     Attributes:
         task: What they practise.
         items: How many there are.
         seed: Of all that is drawn.
-        sim: Their simulation.
+        sim: Their simulation, in the dtype that was chosen.
         term_names: Of the reward.
         measure_names: Of what progress is reported by.
     """
 
-    def __init__(self, task: LearningTask, items: int, seed: int = 0) -> None:
+    def __init__(self, task: LearningTask, items: int, seed: int = 0, dtype: Any = np.float64) -> None:
+        """Create environments of a task.
+
+        Args:
+            task: What they practise.
+            items: How many there are.
+            seed: Of all that is drawn.
+            dtype: Of the arithmetic of steps: np.float64, np.float32, or "auto" for np.float32 wherever that can solve
+                the robot's steps. States, observations and rewards stay float64.
+        """
         if not isinstance(task, LearningTask):
             raise LearningError(
-                f"the task is a {type(task).__name__}; it is a LearningTask, such as find_task('quadruped-walk').",
+                f"the task is a {type(task).__name__}; it must be a LearningTask, such as find_task('quadruped-walk').",
                 code="wrong-type",
             )
         self.task, self.items, self.seed = task, check_integer("items", items), check_integer("seed", seed, 0)
-        self.sim = task.simulation(self.items, self.seed)
+        self.sim = _in_dtype(task.simulation(self.items, self.seed), dtype)
         scene = self.sim.plain_scene
         plain = Episode(scene, task, max(self.sim.nparameters, 1))
         self.episode, self.term_names, self.measure_names = measured(plain)
@@ -115,7 +126,7 @@ class Environments:
                 parts[name][...] = value
             except ValueError:
                 raise LearningError(
-                    f"{name} is held at an array of shape {np.shape(value)}; it is {parts[name].shape}.",
+                    f"{name} is fixed to an array of shape {np.shape(value)}; the shape must be {parts[name].shape}.",
                     code="wrong-shape",
                 ) from None
         return hold
@@ -215,18 +226,25 @@ class Environments:
         )
 
     def control(self, state: EnvironmentState, action: Any) -> Array:
-        """(items, nu) what the actuators get for actions (items, actions)."""
+        """Controls of the actuators (items, nu) for actions (items, actions)."""
         given, robots = np.asarray(action, float), state.simulation
         if given.shape != (self.items, self.actions):
             raise LearningError(
-                f"the actions have shape {given.shape}; they are ({self.items}, {self.actions}).", code="wrong-shape"
+                f"the actions have shape {given.shape}; the shape must be ({self.items}, {self.actions}).",
+                code="wrong-shape",
             )
         control: Array = self._control(self.episode, robots.q, robots.v, state.memory, given)
         return control[:, : self.sim.nu]
 
     def memory(self, state: EnvironmentState) -> dict[str, Array]:
-        """What the task remembers, by name, (items, n) each."""
+        """The memory of the task by name, (items, n) each."""
         return unpack(self.episode, state.memory)
+
+
+def _in_dtype(sim: Simulation, dtype: Any) -> Simulation:
+    if isinstance(dtype, str) and dtype == "auto":
+        return sim if reason_against_single_precision(sim.scene) else sim.with_dtype(np.float32)
+    return sim.with_dtype(dtype)
 
 
 def _counters(state: State) -> Array:

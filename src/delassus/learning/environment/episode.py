@@ -46,7 +46,7 @@ class Episode(OfScene):
 
     @property
     def memory_fields(self) -> dict[str, int]:
-        """Names and sizes of what is remembered."""
+        """Names and sizes of the memory."""
         return {"action": self.task.actions, "age": 1, **self.task.memory}
 
     @property
@@ -56,7 +56,7 @@ class Episode(OfScene):
 
 
 class Ending(NamedTuple):
-    """What a period ends with, of one item.
+    """The end of a period, of one environment.
 
     Attributes:
         q, v, impulse, contact, parameters, memory: To go on with: those of a new episode where one begins.
@@ -177,7 +177,7 @@ def begin_episode(
 
 @kernel("(nq),(nv),(memory_size),(actions)->(control_size)")
 def control_for(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Any:
-    """What the actuators get for an action."""
+    """The controls of the actuators for an action."""
     zero = np.zeros(episode.impulse_size)
     contact, level = np.zeros(episode.slot_size), GroundShape(np.array((0.0, 0.0, 1.0)), 0.0, None)
     readout = _readout(episode.scene, q, v, zero, contact, level)
@@ -209,7 +209,7 @@ def hold_memory(memory: Any, hold: Any) -> Any:
 
 
 def _bounded(observation: Any) -> Any:
-    """An observation without what is no number, and within bounds."""
+    """An observation within bounds, with NaN replaced."""
     clipped = np.clip(observation, -LARGEST_OBSERVATION, LARGEST_OBSERVATION)
     return np.where(clipped == clipped, clipped, 0.0)  # noqa: PLR0124 - NaN equals nothing
 
@@ -224,7 +224,7 @@ def _readout(scene: Scene, q: Any, v: Any, force: Any, contact: Any, ground: Gro
 
 
 def unpack(episode: Episode, memory: Any) -> dict[str, Any]:
-    """What is remembered, by name, of an array (…, memory_size)."""
+    """The memory by name, from an array (…, memory_size)."""
     fields, end = {}, 0
     for name, size in episode.memory_fields.items():
         fields[name], end = memory[..., end : end + size], end + size
@@ -232,7 +232,7 @@ def unpack(episode: Episode, memory: Any) -> dict[str, Any]:
 
 
 def pack(episode: Episode, memory: Mapping[str, Any]) -> Any:
-    """The array (memory_size,) of what is remembered."""
+    """The memory as an array (memory_size,)."""
     unknown = [name for name in memory if name not in episode.memory_fields]
     if unknown:
         known = ", ".join(episode.memory_fields)
@@ -317,4 +317,6 @@ def measured(episode: Episode) -> tuple[Episode, tuple[str, ...], tuple[str, ...
 def _check(what: str, value: Any, axes: int) -> None:
     if numpy.ndim(value) != axes or numpy.size(value) == 0:
         wanted = "one number" if axes == 0 else "an array with one axis"
-        raise LearningError(f"the task gives {what} of shape {numpy.shape(value)}; it is {wanted}.", code="wrong-shape")
+        raise LearningError(
+            f"the task returns {what} of shape {numpy.shape(value)}; it must be {wanted}.", code="wrong-shape"
+        )

@@ -16,6 +16,7 @@ class Objective:
         entropy: Weight of the entropy.
         value_weight: Weight of the error of the value.
         gradient: Largest norm of a gradient.
+        divergence: Kullback–Leibler divergence of π from π_old that an iteration aims at.
     """
 
     discount: float = 0.99
@@ -24,6 +25,7 @@ class Objective:
     entropy: float = 0.0
     value_weight: float = 0.5
     gradient: float = 1.0
+    divergence: float = 0.01
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,12 @@ class PPO:
         horizon: Periods T that each makes in an iteration.
         epochs: How often each sample is used.
         minibatches: Into how many parts an epoch is cut.
-        learning_rate: Of Adam, to begin with; it falls, and rises, so that π moves by about `divergence`.
-        divergence: Kullback–Leibler divergence of π from π_old that an iteration aims at.
+        learning_rate: Of Adam, to begin with; it falls, and rises, so that π moves by about the objective's
+            `divergence`.
         objective: What is descended.
         networks: Sizes.
+        dtype: Of the steps of robots that practise: "float64", "float32", or "auto" for "float32" wherever that can
+            solve them, see `Environments`. Trials are in float64.
     """
 
     items: int = 512
@@ -61,6 +65,6 @@ class PPO:
     epochs: int = 3
     minibatches: int = 8
     learning_rate: float = 1e-3
-    divergence: float = 0.01
     objective: Objective = Objective()
     networks: Architecture = Architecture()
+    dtype: str = "auto"

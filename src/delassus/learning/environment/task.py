@@ -1,4 +1,4 @@
-"""`LearningTask`: what a robot is to learn, as functions of one robot at one moment.
+"""`LearningTask`: a learning task, as functions of one robot at one moment.
 
 A task is a frozen dataclass. Its methods are written in `delassus.numpy` for one robot, and are traced into the kernel
 that ends each control period: reward, termination, the task's own memory, the next observation, and, for robots whose
@@ -55,7 +55,7 @@ class Moment:
         return self.readout.v
 
     def __getitem__(self, name: str) -> Any:
-        """What the task remembers, or else what a sensor reads: now["command"], now["gyro:trunk"]."""
+        """The memory of the task, or the reading of a sensor: now["command"], now["gyro:trunk"]."""
         if name in self.memory:
             return self.memory[name]
         kind, _, target = name.partition(":")
@@ -63,7 +63,7 @@ class Moment:
 
 
 class Evaluation(NamedTuple):
-    """What robots did that followed a policy.
+    """Trajectories of robots that follow a policy.
 
     Attributes:
         q, v: (periods + 1, items, …) their motion.
@@ -93,7 +93,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class LearningTask:
-    """What a robot is to learn.
+    """A learning task of a robot.
 
     Attributes:
         robot: With its actuators.
@@ -114,7 +114,7 @@ class LearningTask:
     """Iterations in which the difficulty of a curriculum grows from 0 to 1; none for 1 throughout."""
 
     memory: ClassVar[Mapping[str, int]] = {}
-    """What the task remembers from period to period: names and sizes of arrays."""
+    """The memory of the task, kept from period to period: names and sizes of arrays."""
 
     @property
     def period(self) -> float:
@@ -135,11 +135,11 @@ class LearningTask:
         raise NotImplementedError
 
     def control(self, now: Moment) -> Any:
-        """(nu,) what the actuators get for an action, at the beginning of a period."""
+        """Controls of the actuators (nu,) for an action, at the beginning of a period."""
         raise NotImplementedError
 
     def observe(self, now: Moment) -> Any:
-        """(observations,) what the policy sees."""
+        """The observation of the policy (observations,)."""
         raise NotImplementedError
 
     def reward(self, now: Moment) -> dict[str, Any]:
@@ -167,11 +167,11 @@ class LearningTask:
         return falls < 0.02
 
     def trial(self, items: int) -> dict[str, Any]:
-        """What robots that are tried are told, by the names of memory: arrays (items, n)."""
+        """Values of the memory during an evaluation, by name: arrays (items, n)."""
         return {}
 
     def judge(self, trial: Evaluation) -> Verdict:
-        """How good a trial was."""
+        """Judge an evaluation."""
         return Verdict(f"{trial.failed.mean():.0%} fail", not trial.failed.any())
 
 

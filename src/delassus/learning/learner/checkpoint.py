@@ -1,4 +1,4 @@
-"""Checkpoints: all of a `Learner` in one file, from which learning goes on to the same bits."""
+"""Checkpoints: a `Learner` in one file, from which learning continues bit for bit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delassus.simulation.state import State
 
 
 def robot_digest(task: LearningTask) -> str:
-    """What tells a robot and its task apart from others."""
+    """A digest that identifies a robot and its task."""
     return str(content_digest(task))[:32]
 
 
@@ -61,6 +61,6 @@ def load_checkpoint(path: str | os.PathLike[str], name: str, task: LearningTask)
         learner = Learner(policy.theta, arrays["first"], arrays["second"], *numbers)
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is not a checkpoint: {error!r}.", code="other-file") from error
-    envs = Environments(task, options.items, about["seed"])
+    envs = Environments(task, options.items, about["seed"], options.dtype)
     policy.check_fits(name, robot_digest(task), envs.observations, envs.actions)
     return envs, learner, options

@@ -16,7 +16,7 @@ from delassus.learning.learner.policy import Policy
 def evaluate(
     policy: Policy, envs: Environments, periods: int, *, told: Mapping[str, Any] | None = None, seed: int = 1
 ) -> Evaluation:
-    """Let all items follow a policy for some periods; memory is held at what they are told, by its names."""
+    """Let all environments follow a policy for a number of periods, with fixed values of the memory, by name."""
     hold = envs.hold(**({} if told is None else told))
     memory = unpack(envs.episode, hold)
     told = {name: memory[name] for name in told or ()}

@@ -144,7 +144,7 @@ def normalized(observation: Any, mean: Any, scale: Any) -> Any:
 
 
 class Act(NamedTuple):
-    """What a policy does.
+    """An action of a policy.
 
     Attributes:
         action: (actions,) drawn from the policy.
@@ -176,7 +176,7 @@ def act(network: Network, observation: Any, counters: Any, noise: Any, *, theta:
 
 @kernel("(observations)->(actions)", shared=_SHARED)
 def mean_action(network: Network, observation: Any, *, theta: Any, mean: Any, scale: Any) -> Any:
-    """μ: what the policy does once it no longer explores."""
+    """The mean action μ: that of the policy without exploration."""
     policy, _, _ = network.split(theta)
     return forward(layers(network.policy_sizes, policy), normalized(observation, mean, scale))[0]
 

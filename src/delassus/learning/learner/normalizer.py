@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +30,13 @@ class Normalizer:
         """What differences from the mean are multiplied by."""
         return 1.0 / np.sqrt(self.variance + 1e-4)
 
-    def update(self, samples: Any) -> Normalizer:
-        """With further samples (…, observations), by the formula of Chan, Golub and LeVeque for joined samples."""
-        x = np.asarray(samples, float).reshape(-1, len(self.mean))
-        n, m = self.count, len(x)
-        mean, variance = x.mean(0), x.var(0)
-        difference, total = mean - self.mean, n + m
+    def update(self, samples: Iterable[Any]) -> Normalizer:
+        """With further arrays of samples (n, observations), by the formula of Chan, Golub and LeVeque."""
+        m, sums, squares = 0, np.zeros_like(self.mean), np.zeros_like(self.mean)
+        for block in samples:  # one that fits into a core's cache, if a block is a period
+            x = block - self.mean
+            m, sums, squares = m + len(x), sums + x.sum(0), squares + np.einsum("ij,ij->j", x, x)
+        n, total, difference = self.count, self.count + m, sums / m
+        variance = squares / m - difference**2
         joined = (n * self.variance + m * variance + difference**2 * (n * m / total)) / total
         return Normalizer(self.mean + difference * (m / total), joined, total)

@@ -1,4 +1,4 @@
-"""`Policy`: what was learnt, as a function of observations; kept in one small file."""
+"""`Policy`: a trained policy, as a function of observations; stored in one small file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Policy:
     # --- files --------------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Any]:
-        """What a file of it has."""
+        """The arrays of its file."""
         sizes: dict[str, Any] = {"observations": self.network.observations, "actions": self.network.actions}
         sizes |= {"policy": list(self.network.policy), "value": list(self.network.value)}
         about = {"format": FORMAT, "task": self.task, "robot": self.robot, "network": sizes}
@@ -84,7 +84,7 @@ class Policy:
 
     @classmethod
     def of_arrays(cls, path: Any, arrays: dict[str, Any]) -> Policy:
-        """Made of what a file has."""
+        """Create a policy from the arrays of a file."""
         try:
             about = json.loads(str(arrays["about"]))
             version = about["format"]

@@ -44,7 +44,7 @@ _POOL: Final = ThreadPoolExecutor(1, thread_name_prefix="delassus-learning")
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """All that learning goes on from.
+    """The state of learning.
 
     Attributes:
         theta: (weights,) see `Network`.
@@ -68,7 +68,7 @@ class Learner:
 
 
 class Rollout(NamedTuple):
-    """What was collected: arrays (periods, items, …)."""
+    """Collected samples: arrays (periods, items, …)."""
 
     seen: Floats32
     action: Floats32
@@ -81,7 +81,7 @@ class Rollout(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What an iteration was like.
+    """Statistics of an iteration.
 
     Attributes:
         reward: Mean of a period.
@@ -112,7 +112,7 @@ def network_for(envs: Environments, options: PPO) -> Network:
 
 
 def begin_learning(envs: Environments, options: PPO) -> Learner:
-    """A learner that knows nothing."""
+    """Create a learner with initial weights."""
     network = network_for(envs, options)
     theta = network.initial(envs.seed, options.networks.deviation)
     state = envs.start(0.0, spread=True)
@@ -142,11 +142,11 @@ def collect(
     action = np.empty((T, N, network.actions), _SINGLE)
     logarithm, value, reward, following = (np.empty((T, N), _SINGLE) for _ in range(4))
     terminated, truncated = np.empty((T, N), bool), np.empty((T, N), bool)
-    observed = np.empty((T, N, network.observations))
-    terms, measures, frozen = np.zeros(len(envs.term_names)), np.zeros(len(envs.measure_names)), 0
+    observed: list[Any] = []
+    terms, measures, frozen = np.zeros((N, len(envs.term_names))), np.zeros((N, len(envs.measure_names))), 0
     state = learner.environment
     for t in range(T):
-        observed[t] = state.observation
+        observed.append(state.observation)
         choice = _act(network, state, shared)
         seen[t], action[t], logarithm[t], value[t] = choice.seen, choice.action, choice.logarithm, choice.value
         state, outcome = envs.step(state, choice.action, difficulty)
@@ -154,7 +154,8 @@ def collect(
         if truncated[t].any():
             late = truncated[t]
             following[t, late] = value_of(network, outcome.final_observation[late], dtype=_SINGLE, **shared)
-        terms, measures = terms + outcome.terms.sum(0), measures + outcome.measures.sum(0)
+        terms += outcome.terms
+        measures += outcome.measures
         frozen += int(outcome.frozen.sum())
     last = value_of(network, state.observation, dtype=_SINGLE, **shared)
     over = terminated | truncated
@@ -164,8 +165,8 @@ def collect(
         "reward": float(reward.mean()),
         "falls": float(terminated.mean()) / envs.task.period,
         "frozen": frozen,
-        "terms": dict(zip(envs.term_names, (terms / (T * N)).tolist(), strict=True)),
-        "measures": dict(zip(envs.measure_names, (measures / (T * N)).tolist(), strict=True)),
+        "terms": dict(zip(envs.term_names, (terms.sum(0) / (T * N)).tolist(), strict=True)),
+        "measures": dict(zip(envs.measure_names, (measures.sum(0) / (T * N)).tolist(), strict=True)),
     }
     rollout = Rollout(seen, action, logarithm, value, following, reward, over, terminated)
     return state, rollout, learner.normalizer.update(observed), report
@@ -220,7 +221,7 @@ class _Gradient(NamedTuple):
 
 
 def learn(network: Network, learner: Learner, rollout: Rollout, options: PPO) -> tuple[Learner, dict[str, Any]]:
-    """All epochs on what was collected."""
+    """Run all epochs on the collected samples."""
     advantage, target = advantages(rollout, options)
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     flat = [x.reshape(-1, *x.shape[2:]) for x in (rollout.seen, rollout.action, rollout.logarithm, advantage, target)]
@@ -309,8 +310,8 @@ def adam(
 
 def adapted_rate(rate: float, divergence: float, options: PPO) -> float:
     """The learning rate after an iteration that moved the policy by a divergence."""
-    if divergence > 2.0 * options.divergence:
+    if divergence > 2.0 * options.objective.divergence:
         return max(rate / 1.5, 1e-4)
-    if divergence < 0.5 * options.divergence:
+    if divergence < 0.5 * options.objective.divergence:
         return min(rate * 1.5, 3e-3)
     return rate

@@ -44,13 +44,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.goal not in GOALS:
-            raise LearningError(
-                f"learning ends at {self.goal!r}; it is one of {', '.join(GOALS)}.", code="unknown-name"
-            )
+            raise LearningError(f"goal is {self.goal!r}; it must be one of {', '.join(GOALS)}.", code="unknown-name")
         if not self.minutes > 0.0:
-            raise LearningError(
-                f"learning may take {self.minutes} minutes; give a positive number.", code="bad-argument"
-            )
+            raise LearningError(f"minutes is {self.minutes}; it must be positive.", code="bad-argument")
 
 
 class Progress(NamedTuple):
@@ -109,7 +105,7 @@ def train(
         envs, learner, options = load_checkpoint(out / CHECKPOINT, name, task)
     else:
         options = task.learning if options is None else options
-        envs = Environments(task, options.items, seed)
+        envs = Environments(task, options.items, seed, options.dtype)
         learner = begin_learning(envs, options)
     trials = Environments(task, _TRIED_ROBOTS, seed)
     history: list[Progress] = []

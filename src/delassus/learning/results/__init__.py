@@ -1,1 +1,1 @@
-"""What is left of learning: pages, films, policies for other places."""
+"""Results of learning: pages, films, and exported policies."""

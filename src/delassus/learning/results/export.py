@@ -48,9 +48,7 @@ def export_policy(policy: Policy, folder: str | os.PathLike[str], kind: str = "c
         name: Of the files, and of the function in C.
     """
     if kind not in FORMATS:
-        raise LearningError(
-            f"a policy is exported as {kind!r}; it is one of {', '.join(FORMATS)}.", code="unknown-name"
-        )
+        raise LearningError(f"the format is {kind!r}; it must be one of {', '.join(FORMATS)}.", code="unknown-name")
     if not name.isidentifier():
         raise LearningError(f"the function is called {name!r}; its name is an identifier.", code="bad-argument")
     place = Path(folder)

@@ -33,7 +33,7 @@ def motion(envs: Environments, trial: Evaluation) -> Trajectory:
 
 
 def show(out: Path, name: str, task: LearningTask, training: Training) -> str:
-    """Write the film and the page of what was learnt; the verdict on the robots of the film."""
+    """Write the film and the page of a training; return the verdict on the robots of the film."""
     verdict = film(out / FILM, task, training.policy)
     save_page(out / PAGE, name, training.history, FILM, verdict)
     return verdict

@@ -12,12 +12,12 @@ from delassus.model.model import Model
 from delassus.model.readers.load import load
 
 Maker: TypeAlias = Callable[[Model], LearningTask]
-"""What makes a task of a robot."""
+"""A function that creates the task for a robot."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A task by name: its default robot, what it is about, and what makes it for a robot."""
+    """An entry of the catalog: the default robot of a task, its description, and the function that creates it."""
 
     robot: str
     about: str
@@ -41,14 +41,14 @@ def register_task(
 
 
 def task_names() -> dict[str, str]:
-    """The names of all tasks, and what they are about."""
+    """The names of all tasks, with descriptions."""
     return {name: entry.about for name, entry in CATALOG.items()}
 
 
 def find_task(name: str, robot: Any = None, **changes: Any) -> LearningTask:
     """A task by name, for its own robot, or for another one by name, by file, or as a model; with fields changed."""
     if name not in CATALOG:
-        raise LearningError(f"there is no task {name!r}; there are {', '.join(CATALOG)}.", code="unknown-task")
+        raise LearningError(f"there is no task {name!r}; the tasks are {', '.join(CATALOG)}.", code="unknown-task")
     entry = CATALOG[name]
     source = entry.robot if robot is None else robot
     task = entry.make(source if isinstance(source, Model) else load(source))

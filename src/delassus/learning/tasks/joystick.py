@@ -18,11 +18,10 @@ from delassus.simulation.simulation import Simulation
 
 
 @dataclass(frozen=True)
-class QuadrupedJoystick(QuadrupedWalk):
-    """Follow velocities ahead, to the left, and of turning, under domain randomization.
+class RandomizedQuadruped(QuadrupedWalk):
+    """Walk under domain randomization.
 
     Attributes:
-        commands: Largest velocity ahead and to the left [m/s], and of turning [rad/s].
         friction: Least and largest coefficient of the ground; each environment has one.
         mass_spread: Largest change of the masses, as a share of them; each episode draws one for each body.
         gain_spread: Largest change of stiffness and damping of the servos, likewise.
@@ -30,15 +29,11 @@ class QuadrupedJoystick(QuadrupedWalk):
         push: Velocity that is added to the trunk every five seconds on average [m/s].
     """
 
-    periods: int = 1000
-    commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
     friction: tuple[float, float] = (0.4, 1.0)
     mass_spread: float = 0.15
     gain_spread: float = 0.1
     noise: float = 1.0
     push: float = 0.5
-
-    ramp: ClassVar[int] = 150
 
     @property
     def parametric(self) -> ParametricModel:
@@ -55,16 +50,9 @@ class QuadrupedJoystick(QuadrupedWalk):
         """As for walking, with masses and gains of this episode."""
         nominal = self.parametric.parameters()
         gains = 2 * len(self.robot.actuators)
-        masses = len(nominal) - gains
-        spread = numpy.concatenate([numpy.full(masses, self.mass_spread), numpy.full(gains, self.gain_spread)])
+        spread = numpy.repeat((self.mass_spread, self.gain_spread), (len(nominal) - gains, gains))
         factor = 1.0 + spread * now.draws.uniform(-1.0, 1.0, len(nominal))
         return {**super().begin(now), "parameters": nominal * factor}
-
-    def draw_command(self, now: Moment) -> Any:
-        """Each axis is used with a probability of 0.9, 0.25 and 0.5; the range grows in the curriculum."""
-        used = np.where(now.draws.uniform(0.0, 1.0, 3) < np.array((0.9, 0.25, 0.5)), 1.0, 0.0)
-        reach = 0.5 + 0.5 * now.difficulty
-        return reach * np.array(self.commands) * used * now.draws.uniform(-1.0, 1.0, 3)
 
     def observe(self, now: Moment) -> Any:
         """That of walking, with noise on what sensors measure."""
@@ -78,12 +66,42 @@ class QuadrupedJoystick(QuadrupedWalk):
         kick = np.concatenate([size * np.stack([np.cos(angle), np.sin(angle)]), np.zeros(self.robot.nv - 2)])
         return {**super().advance(now), "kick": kick}
 
+
+@dataclass(frozen=True)
+class QuadrupedJoystick(RandomizedQuadruped):
+    """Follow velocities ahead, to the left, and of turning, under domain randomization.
+
+    Attributes:
+        commands: Largest velocity ahead and to the left [m/s], and of turning [rad/s].
+    """
+
+    periods: int = 1000
+    commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
+
+    ramp: ClassVar[int] = 150
+    FREQUENCY: ClassVar[float] = 2.5
+
+    def draw_command(self, now: Moment) -> Any:
+        """Each axis is used with a probability of 0.9, 0.25 and 0.5; the range grows in the curriculum."""
+        used = np.where(now.draws.uniform(0.0, 1.0, 3) < np.array((0.9, 0.25, 0.5)), 1.0, 0.0)
+        reach = 0.5 + 0.5 * now.difficulty
+        return reach * np.array(self.commands) * used * now.draws.uniform(-1.0, 1.0, 3)
+
+    def track(self, off_speed: Any, off_turn: Any) -> dict[str, Any]:
+        """Larger weights than for walking, and a narrow term for turning as well."""
+        speed = 1.5 * np.exp(-off_speed / 0.25) + np.exp(-off_speed / 0.04)
+        return {"speed": speed, "turn": 0.75 * np.exp(-off_turn / 0.25) + 0.5 * np.exp(-off_turn / 0.05)}
+
     def measure(self, now: Moment) -> dict[str, Any]:
         """Errors of the velocities [m/s, rad/s]."""
         velocity, gyro, _ = body_motion(now, self.trunk)
         ahead, left = velocity[:2] - now["command"][:2]
         speed = np.sqrt(ahead**2 + left**2)
         return {"speed_error": speed, "ahead": ahead, "left": left, "turn": gyro[2] - now["command"][2]}
+
+    def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
+        """It hardly falls, and hardly lags behind, at the whole range."""
+        return falls < 0.02 and measures["speed_error"] < 0.3
 
     def trial(self, items: int) -> dict[str, Any]:
         """Commands anywhere in their range."""
@@ -92,21 +110,19 @@ class QuadrupedJoystick(QuadrupedWalk):
 
     def judge(self, trial: Evaluation) -> Verdict:
         """Errors of velocities that are averaged over a cycle of the trot: 0.15 m/s and 0.2 rad/s, and no fall."""
-        cycle = round(1.0 / (self.FREQUENCY * self.period))
-        count = len(trial.reward) // cycle * cycle
-        ahead, left, turn = (
-            trial.measures[name][-count:].reshape(-1, cycle, len(trial.failed)).mean(1)
-            for name in ("ahead", "left", "turn")
-        )
-        speed_error, turn_error = float(numpy.hypot(ahead, left).mean()), float(numpy.abs(turn).mean())
-        falls = int(trial.failed.sum())
-        words = f"{falls} of {len(trial.failed)} fall, errors {speed_error:.3f} m/s, {turn_error:.3f} rad/s"
-        reached = falls == 0 and speed_error <= 0.15 and turn_error <= 0.2
-        return Verdict(words, reached, falls <= len(trial.failed) // 50)
+        return judge_tracking(trial, round(1.0 / (self.FREQUENCY * self.period)))
 
-    def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
-        """It hardly falls, and hardly lags behind, at the whole range."""
-        return falls < 0.02 and measures["speed_error"] < 0.3
+
+def judge_tracking(trial: Evaluation, cycle: int) -> Verdict:
+    """Whether none falls, and the errors of velocities averaged over cycles of periods are 0.15 m/s and 0.2 rad/s."""
+    count, items = len(trial.reward) // cycle * cycle, len(trial.failed)
+    errors = (trial.measures[name][-count:].reshape(-1, cycle, items).mean(1) for name in ("ahead", "left", "turn"))
+    ahead, left, turn = errors
+    speed_error, turn_error = float(numpy.hypot(ahead, left).mean()), float(numpy.abs(turn).mean())
+    falls = int(trial.failed.sum())
+    words = f"{falls} of {items} fall, errors {speed_error:.3f} m/s, {turn_error:.3f} rad/s"
+    reached = falls == 0 and speed_error <= 0.15 and turn_error <= 0.2
+    return Verdict(words, reached, falls <= items // 50)
 
 
 @register_task("quadruped-joystick", "quadruped", "follow velocities of a joystick, on robots and ground that vary")

@@ -1,4 +1,4 @@
-"""Quadrupeds that trot at a speed that they are told."""
+"""Quadrupeds that trot at a commanded velocity."""
 
 from __future__ import annotations
 
@@ -77,13 +77,11 @@ class QuadrupedWalk(LearningTask):
     def reward(self, now: Moment) -> dict[str, Any]:
         """Follow the command, trot, hold the trunk level, move smoothly."""
         velocity, gyro, up = body_motion(now, self.trunk)
-        command, joints = now["command"], now.q[7:] - np.array(self.stand)
-        off_speed = np.sum((velocity[:2] - command[:2]) ** 2)
+        joints = now.q[7:] - np.array(self.stand)
         off_pose = np.sum(np.array((1.0, 1.0, 0.1) * 4) * joints**2)
         landed = np.where((now["load"] < 1.0) & (self.loads(now) >= 1.0), now["fall_speed"], 0.0)
         terms = {
-            "speed": np.exp(-off_speed / 0.25) + 0.5 * np.exp(-off_speed / 0.04),
-            "turn": 0.5 * np.exp(-((gyro[2] - command[2]) ** 2) / 0.25),
+            **self.track(np.sum((velocity[:2] - now["command"][:2]) ** 2), (gyro[2] - now["command"][2]) ** 2),
             "gait": 2.0 * self.gait(now),
             "pose": 0.5 * np.exp(-off_pose),
             "tilt": -5.0 * (up[0] ** 2 + up[1] ** 2),
@@ -93,6 +91,11 @@ class QuadrupedWalk(LearningTask):
             "landing": -0.25 * np.sum(landed**2),
         }
         return {name: 0.025 * term for name, term in terms.items()}
+
+    def track(self, off_speed: Any, off_turn: Any) -> dict[str, Any]:
+        """Terms for following the command, of the squared errors of velocity [m²/s²] and turning [rad²/s²]."""
+        speed = np.exp(-off_speed / 0.25) + 0.5 * np.exp(-off_speed / 0.04)
+        return {"speed": speed, "turn": 0.5 * np.exp(-off_turn / 0.25)}
 
     def total(self, terms: Any) -> Any:
         """The sum, not below zero: ending early is nothing to wish for."""
@@ -121,7 +124,7 @@ class QuadrupedWalk(LearningTask):
         return (body_motion(now, self.trunk)[2][2] < 0.5) | (now[f"framepos:{self.trunk}"][2] < self.height)
 
     def advance(self, now: Moment) -> dict[str, Any]:
-        """The clock goes on; the command changes every five seconds, about."""
+        """Advance the clock; the command changes about every five seconds."""
         phase = (now["phase"] + 2.0 * np.pi * self.FREQUENCY * self.period) % (2.0 * np.pi)
         command = np.where(now.draws.chance(self.period / 5.0), self.draw_command(now), now["command"])
         falling = np.stack([now[f"framelinvel:{foot}"][2] for foot in self.feet])

@@ -2,7 +2,8 @@
 
 A shape that can collide has the role "collision", others are "visual". Ellipsoids have three half-axes; planes, across
 z of their frame, half their lengths along x and y, zero if they have no end. MuJoCo moves a mesh to its center of mass;
-its placement here is that of the file's own frame again.
+its placement here is that of the file's own frame again. A mesh without a file that can be read here, such as one with
+vertices in the model's own file, keeps MuJoCo's frame and the vertices of MuJoCo's hull.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from delassus.model.equality import Connect, Equality, JointCoupling, TendonCoupling, WeldEquality
 from delassus.model.parts import Frame, Geometry
 from delassus.model.placement import ZERO, vector
+from delassus.model.readers.documents.meshes import is_readable
 from delassus.model.readers.mjcf_contact import contact_fields
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
 from delassus.model.readers.mjcf_tree import BALL, FREE, MjcfTree, placement
@@ -40,11 +42,26 @@ def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geomet
         if not shape:
             continue
         mesh, k = "", m.geom_dataid[g]
-        if shape == "mesh":
-            mesh, at = _path(m, k), at * placement(m.mesh_pos[k], m.mesh_quat[k]).inverse()
         role, contact = contact_fields(mujoco, m, tree, g)
+        if shape == "mesh":
+            mesh = _path(m, k)
+            if is_readable(mesh):
+                at *= placement(m.mesh_pos[k], m.mesh_quat[k]).inverse()
+            else:
+                size, contact = (1.0, 1.0, 1.0), contact | {"vertices": _hull_vertices(m, k)}
         found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), **contact))
     return found
+
+
+def _hull_vertices(m: Any, mesh: int) -> tuple[tuple[float, ...], ...]:
+    """The vertices of a mesh's hull in MuJoCo's frame; all of its vertices if MuJoCo has found no hull."""
+    start, graph = int(m.mesh_vertadr[mesh]), int(m.mesh_graphadr[mesh])
+    rows = np.arange(m.mesh_vertnum[mesh])
+    if graph >= 0:  # numbers of vertices and faces, where edges of each vertex begin, then the vertices themselves
+        count = int(m.mesh_graph[graph])
+        rows = m.mesh_graph[graph + 2 + count : graph + 2 + 2 * count]
+    vertices = np.unique(m.mesh_vert[start + rows].astype(float), axis=0)
+    return tuple(map(tuple, vertices.tolist()))
 
 
 def _shape(kinds: Any, m: Any, g: int) -> tuple[str, tuple[float, ...]]:

@@ -24,7 +24,7 @@ WIDEST: Final = 8
 
 
 class Band:
-    """What is known before numbers are: the order, the width, and where entries go."""
+    """The structure of a band matrix, known before its values: order, width, and positions of entries."""
 
     def __init__(self, pattern: Pattern, free: NDArray[np.bool_]) -> None:
         self.free = np.flatnonzero(free)

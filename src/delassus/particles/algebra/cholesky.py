@@ -63,7 +63,7 @@ class _Front(NamedTuple):
 
 
 class Fronts:
-    """What is known of a factor before its numbers are: of a pattern, for the nodes that are free."""
+    """The structure of a factor, known before its values: for a pattern and its free nodes."""
 
     def __init__(self, pattern: Pattern, points: Array, free: NDArray[np.bool_], leaf: int = LEAF) -> None:
         self.free = np.flatnonzero(free)

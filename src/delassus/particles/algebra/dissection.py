@@ -34,6 +34,9 @@ class Dissection(NamedTuple):
 def dissect(points: NDArray[np.float64], first: Ints, second: Ints, leaf: int = LEAF) -> Dissection:
     """Of nodes at points (n, 3) and the edges between `first` and `second` (edges,)."""
     n = len(points)
+    if n == 0:
+        none = np.zeros(0, np.int64)
+        return Dissection(none, np.zeros(1, np.int64), none)
     domain, owner = np.ones(n, np.int64), np.zeros(n, np.int64)
     active = np.arange(n)
     edges = first != second

@@ -1,4 +1,4 @@
-"""Whether memory will suffice, told before it is taken."""
+"""Checks of memory before it is allocated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from delassus.particles.description.particles import Particles
 
 _SHARE: Final = 0.8
-"""Of the memory that is there, what a system may take."""
+"""Fraction of the available memory that a system may take."""
 
 
 class MemoryWillNotSuffice(DelassusError, RuntimeError):
@@ -44,7 +44,7 @@ def check_memory(particles: Particles) -> None:
 
 
 def check_bytes(what: str, needed: float, remedy: str = "the method 'cg', which needs no factor") -> None:
-    """Raise if so many bytes are not there."""
+    """Raise an error if a number of bytes is not available."""
     available = free_memory()
     if needed > _SHARE * available:
         raise MemoryWillNotSuffice(what, needed, available, remedy)

@@ -28,7 +28,7 @@ def line(start: Any, end: Any, segments: int, length: float | None = None) -> Ar
     if length is None or length <= span * (1.0 + 1e-12):
         if length is not None and length < span * (1.0 - 1e-9):
             raise ParticlesError(
-                f"the length is {length:g} m, and its ends are {span:g} m apart: it is at least that.",
+                f"the length is {length:g} m, and its ends are {span:g} m apart: it must be at least that.",
                 code="out-of-range",
             )
         return straight

@@ -1,4 +1,4 @@
-"""Impulses of contacts, and what they do to the rest."""
+"""Impulses of contacts, and their effect on the other unknowns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether arrays make a system, said in sentences where they do not."""
+"""Checks of the arrays of a system."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def broadcast_to_shape(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     try:
         return np.array(np.broadcast_to(found, shape))
     except ValueError:
-        raise WrongShape(f"{name} has shape {found.shape}; it needs {shape}, or what broadcasts to it.") from None
+        raise WrongShape(
+            f"{name} has shape {found.shape}; it needs {shape}, or a shape that broadcasts to it."
+        ) from None
 
 
 def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None = None, above: bool = False) -> Array:
@@ -106,7 +108,7 @@ def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
         np.add.at(count, points, 1)
     if np.any(count > 1):
         raise ParticlesError(
-            f"particle {int(np.argmax(count > 1))} is held twice, by pins or motions: leave it to one of them.",
+            f"particle {int(np.argmax(count > 1))} is held twice, by pins or motions: use one of them.",
             code="conflicting-arguments",
         )
 
@@ -117,8 +119,8 @@ def check_masses(masses: Array, held: NDArray[np.bool_]) -> None:
     if wrong.any():
         at = int(np.argmax(wrong))
         raise ParticlesError(
-            f"the mass of particle {at} is {masses[at]:g} kg; a free particle has a positive mass. Pin it, or give it "
-            "a small one.",
+            f"the mass of particle {at} is {masses[at]:g} kg; a free particle must have a positive mass. Pin it, "
+            "or use a small mass.",
             code="out-of-range",
         )
 

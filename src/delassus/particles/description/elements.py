@@ -95,7 +95,7 @@ class Elements:
             return np.array(np.broadcast_to(np.asarray(value, float), shape))
         except (TypeError, ValueError):
             raise ElementError(
-                f"{name} of {self.kind.name} has shape {np.shape(value)}; it needs {shape}, or what broadcasts to it.",
+                f"{name} of {self.kind.name} has shape {np.shape(value)}; it must broadcast to {shape}.",
                 code="wrong-shape",
             ) from None
 

@@ -36,7 +36,7 @@ class ElementError(BadArgument):
 
 @dataclass(frozen=True)
 class ElementKind:
-    """What elements of one kind compute.
+    """A type of elements.
 
     Attributes:
         name: That of the function.

@@ -1,4 +1,4 @@
-"""What a step asks of elements, in lanes over the elements: values, gradients, stiffness in blocks of 3 × 3.
+"""Quantities of elements for a step, in lanes over the elements: values, gradients, stiffness in blocks of 3 × 3.
 
     energy          V, ∇V and K = ∇²V
     deformation     g, J = ∇g, and the geometric stiffness K̃ = Σ f ∇²g of forces f that turn with the rows

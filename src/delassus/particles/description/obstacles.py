@@ -1,4 +1,4 @@
-"""What particles and bodies may touch, fixed in the world: planes, spheres, boxes.
+"""Obstacles that are fixed in the world: planes, spheres, boxes.
 
 Each gives the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle. Bricks touch it with
 their corners, unless it says that it is a ball (`as_ball`) or a box (`as_box`), which faces and edges may touch, too.
@@ -24,7 +24,7 @@ class ObstacleError(BadArgument):
 
 @runtime_checkable
 class Obstacle(Protocol):
-    """Anything that knows how far away it is."""
+    """The interface of obstacles: gap and normal at points."""
 
     def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
         """The gaps (…) and normals (…, 3) of points (…, 3)."""

@@ -40,7 +40,7 @@ _FRICTIONS = Range(0.0, MOST_FRICTION, f"from 0 to {MOST_FRICTION:g}, which stic
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Particles that move as they are told, whatever acts on them.
+    """Particles with a prescribed motion.
 
     Attributes:
         points: (k,) their numbers.
@@ -65,7 +65,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Environment(Options):
-    """What acts on particles; None for the defaults of `Particles`.
+    """The surroundings of particles: obstacles and forces; None for the defaults of `Particles`.
 
     Attributes:
         obstacles: `Plane`, `Sphere`, `Box`, or your own.
@@ -213,7 +213,7 @@ class Particles:
 
     @cached_property
     def is_prescribed(self) -> NDArray[np.bool_]:
-        """(n,) which particles are pinned, or move as they are told."""
+        """(n,) which particles are pinned or have a prescribed motion."""
         found = np.zeros(self.n, bool)
         found[self.pins] = True
         for motion in self.motions:

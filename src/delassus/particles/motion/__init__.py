@@ -1,1 +1,1 @@
-"""Steps of time, rest, motions, and what is drawn of them."""
+"""Time steps, states of rest, trajectories, and their drawings."""

@@ -130,7 +130,7 @@ def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
             )
         if stepper.particles.is_prescribed[grip.particle]:
             raise ParticlesError(
-                f"a grip of {grip.frame} holds particle {grip.particle}, which is pinned or told to move: free it.",
+                f"a grip of {grip.frame} holds particle {grip.particle}, whose motion is prescribed: free it.",
                 code="conflicting-arguments",
             )
 

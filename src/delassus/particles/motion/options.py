@@ -16,7 +16,7 @@ STABILIZATIONS: Final = ("none", "pre", "post")
 
 @dataclass(frozen=True, eq=False)
 class ParticleScheme(Options):
-    """How a step is made.
+    """The time-stepping scheme.
 
     Attributes:
         alpha: How implicit forces are: 1 damps, ½ conserves, 0 is explicit.

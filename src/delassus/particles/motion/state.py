@@ -1,4 +1,4 @@
-"""States of large systems, and what a step says of itself."""
+"""States of large systems, and results of steps."""
 
 from __future__ import annotations
 

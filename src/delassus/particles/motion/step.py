@@ -54,7 +54,7 @@ _PASSES: Final = 5
 
 
 class Stepper:
-    """A system that is stepped many times: what is found once is kept, and used again.
+    """Steps a system many times, and reuses its structure.
 
     Args:
         particles: The system.

@@ -143,7 +143,7 @@ def _check_shapes(path: Any, arrays: dict[str, NDArray[Any]], particles: Particl
             )
     if not set(np.unique(arrays["status"]).tolist()) <= set(map(int, Status)):
         raise TrajectoryFileError(
-            f"{path} is a file of another system, or damaged: a status is no `Status`.", code="other-file"
+            f"{path} is a file of another system, or damaged: a value of its status is not valid.", code="other-file"
         )
 
 
@@ -157,7 +157,7 @@ def simulate_particles(
     until: Callable[[ParticleState], bool] | None = None,
     **options: Any,
 ) -> ParticleTrajectory:
-    """A motion, step by step; Ctrl-C ends it, and what was simulated is given.
+    """Simulate a motion. Ctrl-C ends it early, and the trajectory up to that time is returned.
 
     Args:
         particles: What moves.

@@ -21,7 +21,7 @@ TOGETHER: Final = 12
 
 
 class CoarseGrid:
-    """What is known of a coarse grid before numbers are: which nodes are together, and where their blocks go."""
+    """The structure of a coarse grid, known before its values: groups of nodes, and positions of their blocks."""
 
     def __init__(self, particles: Particles, pattern: Pattern, is_free: NDArray[np.bool_], places: Array) -> None:
         free = np.flatnonzero(is_free)

@@ -1,4 +1,4 @@
-"""What is known of a system before its numbers are: patterns, places, scales, and the factors that they lead to."""
+"""The structure of a system, known before its values: patterns, positions, scales, and factors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGE: Final = 200_000
 
 
 class Structure:
-    """What is found once of a system: patterns, places, scales.
+    """The structure of a system: patterns, positions, scales.
 
     Attributes:
         particles: The system.

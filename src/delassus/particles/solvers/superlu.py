@@ -1,4 +1,4 @@
-"""SciPy's sparse LU of the whole indefinite matrix: slow, and a reference that knows nothing of this package."""
+"""SciPy's sparse LU of the whole indefinite matrix: slow, and an independent reference."""
 
 from __future__ import annotations
 

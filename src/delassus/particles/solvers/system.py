@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 class System:
-    """W, c, J, R and b, and what solvers make of them.
+    """W, c, J, R and b, with quantities derived by solvers.
 
     Attributes:
         diagonal: (nodes, 3, 3) blocks of W, if it has no others, M + hαD.
@@ -138,11 +138,11 @@ class System:
         return self.structure.rows.length
 
     def unmet(self, left: Array) -> float:
-        """What is left of rows (m,), as velocities, by their scale."""
+        """Residuals of rows (m,), as velocities, relative to their scale."""
         return float(np.max(self.length * np.abs(left), initial=0.0) / self.speed)
 
     def error(self, v: Array, impulse: Array) -> float:
-        """The larger share of what is left of rows and of the balance of momentum."""
+        """The larger of the relative residuals of rows and of the momentum balance."""
         return float(max(self.unmet(self.left(v, impulse)), self.momentum_error(self.imbalance(v, impulse))))
 
     def momentum_error(self, r: Array) -> float:

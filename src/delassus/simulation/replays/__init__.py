@@ -1,1 +1,1 @@
-"""Runs that can be made again: what they receive, and items that are replayed."""
+"""Replay of runs: recorded inputs, and environments that are simulated again from them."""

@@ -1,4 +1,4 @@
-"""What `run(record="replay")` keeps of a run besides states: all that came from outside, and whom it flagged."""
+"""Inputs that `run(record="replay")` records: controls, pushes and resets, and the first failures of environments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delassus.simulation.state import State
 
 
 class InputRecorder:
-    """Inputs of a run in the making."""
+    """Records the inputs of a run."""
 
     def __init__(self, control: Control, runner: Runner, policy: Any) -> None:
         self._policy, self._takes = policy, control.takes
@@ -32,13 +32,13 @@ class InputRecorder:
         most, free = 8 * control.steps * items * nu, free_memory()
         if control.asks and most > free:
             raise SimulationError(
-                f"the controls of {control.steps} periods of {items} items may take {most / 1e9:.3g} GB, and "
-                f"{free / 1e9:.3g} GB are free. Make the run in parts, or leave out record=.",
+                f"the controls of {items} environments in {control.steps} periods may take {most / 1e9:.3g} GB, and "
+                f"{free / 1e9:.3g} GB are free. Split the run into parts, or omit record=.",
                 code="out-of-memory",
             )
 
     def keep(self, k: int, runner: Runner) -> None:
-        """Copy what the k-th period received, and note whom it flagged."""
+        """Copy the inputs of the k-th period, and record which environments it flagged for the first time."""
         if self._takes:
             self._controls.append(np.array(runner.given[0]))
         if runner.pushed is not None and (runner.pushed.frames or runner.pushed.kick is not None):
@@ -49,7 +49,7 @@ class InputRecorder:
                 row[...] = np.where((row == NEVER) & (status & int(mark) != 0), k, row)
 
     def reset(self, k: int, before: State, after: State) -> None:
-        """Note which items start again before the k-th period."""
+        """Record which environments are reset before the k-th period."""
         old, new = before.flat(), after.flat()
         differs = np.zeros(len(old["q"]), bool)
         for name, x in old.items():

@@ -1,7 +1,7 @@
-"""One item of a run made again, to the bit.
+"""Replay of one environment of a run, bit for bit.
 
-A log of states at some times, and everything that came from outside in between, say all: an item does the same alone
-as in its batch, so it can be replayed alone, from the last recorded state before the period in question.
+An environment moves alone exactly as in its batch. So it can be replayed alone, from the last recorded state before
+the period in question, with the recorded inputs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from delassus.step.bodies.kernels import period_kernel
 
 
 class Replay(NamedTuple):
-    """One item at a control period: the state before, and what the period received.
+    """One environment at a control period: the state at its beginning, and its inputs.
 
     Attributes:
-        sim: The simulation of this item alone.
-        state: At the period's beginning, before its kick.
+        sim: The simulation of this environment alone.
+        state: At the beginning of the period, before its kick.
         control: (nu,) or None.
         push: Or None.
     """
@@ -41,29 +41,29 @@ class Replay(NamedTuple):
 
 
 def replay(log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
-    """An item of a log, replayed up to the beginning of a control period of the run.
+    """Replay an environment of a log up to the beginning of a control period of the run.
 
-    Raises `NotRecorded` with a sentence that says what is missing.
+    Raises `NotRecorded` with a message that names the missing data.
     """
     sim, record, run = log.simulation, log.replay, log.run
     if sim is None or run is None:
-        raise NotRecorded("The log does not know its simulation, with which the steps could be made again.")
+        raise NotRecorded("The log has no simulation, which a replay needs: load it with its simulation.")
     periods = [run.periods(t) for t in log.time]
     k = max((k for k, made in enumerate(periods) if made <= period), default=None)
     if k is None:
-        raise NotRecorded("The log begins after that.")
+        raise NotRecorded("The log begins after that period.")
     state, batch = log[(k, *at)], log.q.shape[1:-1]
     number = int(np.ravel_multi_index(at, batch)) if batch else 0
     own = item_simulation(sim, number, batch)
     if record is None:
         if periods[k] < period:
             raise NotRecorded(
-                'States between were not recorded: run with every=1, or with record="replay", to see the step in which '
-                "it began."
+                "The states in between were not recorded: run with every=1, or with "
+                'record="replay", to see the step in which the failure began.'
             )
         return Replay(own, state, None, None)
     if record.control is None and record.policy is None:
-        raise NotRecorded("Its controls were compiled into the step, and a file does not keep them.")
+        raise NotRecorded("The controls were compiled into the step, and files do not contain them.")
     for made in range(periods[k], period):
         state = _restarted(record, made, number, state)
         state = take_period(Replay(own, state, *_inputs(record, made, at, batch)), record.policy)
@@ -71,7 +71,7 @@ def replay(log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
 
 
 def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) -> Trajectory:
-    """The states of an item from the beginning of one control period to that of another, made again."""
+    """Replay the states of an environment from the beginning of one control period to that of another."""
     now = replay(log, at, first)
     sim, record, run, batch = now.sim, log.replay, log.run, log.q.shape[1:-1]
     assert record is not None and run is not None
@@ -96,7 +96,7 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
 
 
 def take_period(now: Replay, policy: Any = None) -> State:
-    """The state after the period."""
+    """Simulate one control period, and return the state after it."""
     if policy is None:
         control = Control(1, period_kernel(now.sim.scene), lambda *_: (np.asarray(now.control),))
     else:

@@ -30,7 +30,7 @@ def touch(now: Readout, sensor: Sensor) -> Any:
 
 
 def _tallied(now: Readout, sensor: Sensor, which: int) -> Any:
-    """One of the numbers that the step keeps of a tracked shape."""
+    """One of the values that the step accumulates for a tracked shape."""
     return now.tally[TALLIES * now.scene.tracked.index(sensor.target) + which][None]
 
 
@@ -48,7 +48,7 @@ def peak_touch(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("airtime", "tracked", 1)
 def air_time(now: Readout, sensor: Sensor) -> Any:
-    """Time since it last touched, or since it started [s]."""
+    """Time since the shape last touched, or since the start [s]."""
     return _tallied(now, sensor, 2)
 
 
@@ -64,9 +64,9 @@ def contact_force(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("jointforce", "frame", 3, "acceleration")
 def joint_force(now: Readout, sensor: Sensor) -> Any:
-    """What the parent of the frame's body pushes it with, and all that it carries, in the frame's axes [N].
+    """Force of the parent on the frame's body and its subtree, in the frame's axes [N].
 
-    MuJoCo's `force`. Forces of closed loops and wrenches from outside are not counted.
+    MuJoCo's `force`. Forces of closed loops and external wrenches are not included.
     """
     return _joint_wrench(now, sensor.target)[0]
 

@@ -85,19 +85,19 @@ def _relative_velocity(now: Readout, sensor: Sensor) -> tuple[Any, Any]:
 
 @register_sensor("framelinvel", "frame", 3)
 def frame_linear_velocity(now: Readout, sensor: Sensor) -> Any:
-    """Of the origin, in the world's axes, or as seen from the reference and in its axes [m/s]."""
+    """Velocity of the origin in world axes, or relative to the reference and in its axes [m/s]."""
     return _relative_velocity(now, sensor)[0]
 
 
 @register_sensor("frameangvel", "frame", 3)
 def frame_angular_velocity(now: Readout, sensor: Sensor) -> Any:
-    """In the world's axes, or against the reference and in its axes [rad/s]."""
+    """Angular velocity in world axes, or relative to the reference and in its axes [rad/s]."""
     return _relative_velocity(now, sensor)[1]
 
 
 @register_sensor("velocimeter", "frame", 3)
 def velocimeter(now: Readout, sensor: Sensor) -> Any:
-    """Of the origin, in the frame's axes [m/s]."""
+    """Velocity of the origin in the frame's axes [m/s]."""
     return _velocity(now, sensor, "LOCAL")[:3]
 
 
@@ -115,19 +115,19 @@ def _acceleration(now: Readout, sensor: Sensor, reference: str) -> Any:
 
 @register_sensor("framelinacc", "frame", 3, "acceleration")
 def frame_linear_acceleration(now: Readout, sensor: Sensor) -> Any:
-    """Of the origin as a point of the body, less gravity, in the world's axes [m/s²]: what MuJoCo gives."""
+    """Acceleration of the origin as a point of the body, minus gravity, in world axes [m/s²], as in MuJoCo."""
     return _acceleration(now, sensor, _WORLD_AXES)[:3] - np.array(now.model.gravity)
 
 
 @register_sensor("frameangacc", "frame", 3, "acceleration")
 def frame_angular_acceleration(now: Readout, sensor: Sensor) -> Any:
-    """In the world's axes [rad/s²]."""
+    """Angular acceleration in world axes [rad/s²]."""
     return _acceleration(now, sensor, _WORLD_AXES)[3:]
 
 
 @register_sensor("accelerometer", "frame", 3, "acceleration")
 def accelerometer(now: Readout, sensor: Sensor) -> Any:
-    """The acceleration of the origin less gravity, in the frame's axes [m/s²]: 9.81 upwards at rest."""
+    """Acceleration of the origin minus gravity, in the frame's axes [m/s²]: 9.81 upwards at rest."""
     R, _ = frame_in_world(now.model, now.q, sensor.target)
     return R.T @ frame_linear_acceleration(now, sensor)
 
@@ -140,12 +140,12 @@ def joint_position(now: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("jointvel", "joint", 1)
 def joint_velocity(now: Readout, sensor: Sensor) -> Any:
-    """[rad/s, m/s]."""
+    """The velocity of a joint [rad/s, m/s]."""
     return now.v[now.model.v_slice(sensor.target)]
 
 
 def _actuator(now: Readout, sensor: Sensor) -> tuple[Any, int, Any, Any]:
-    """An actuator, its number, the length of what it drives, and its rate."""
+    """An actuator, its index, and the length of its transmission with its rate."""
     k = next(k for k, one in enumerate(now.scene.actuators) if one.name == sensor.target)
     line = transmission(now.model, now.scene.actuators[k], now.q, now.v)
     return now.scene.actuators[k], k, np.array(line.length), np.array(line.rate)
@@ -153,19 +153,19 @@ def _actuator(now: Readout, sensor: Sensor) -> tuple[Any, int, Any, Any]:
 
 @register_sensor("actuatorpos", "actuator", 1)
 def actuator_length(now: Readout, sensor: Sensor) -> Any:
-    """The length of what it drives, times its gear [rad, m]."""
+    """The length of the transmission of an actuator, including its gear [rad, m]."""
     return np.stack([_actuator(now, sensor)[2]])
 
 
 @register_sensor("actuatorvel", "actuator", 1)
 def actuator_rate(now: Readout, sensor: Sensor) -> Any:
-    """[rad/s, m/s]."""
+    """The rate of `actuator_length` [rad/s, m/s]."""
     return np.stack([_actuator(now, sensor)[3]])
 
 
 @register_sensor("actuatorfrc", "actuator", 1, "control")
 def actuator_force(now: Readout, sensor: Sensor) -> Any:
-    """Within its limits, of the control that is given [N·m, N]."""
+    """The force of an actuator for the given control, within its limits [N·m, N]."""
     actuator, k, length, rate = _actuator(now, sensor)
     control = now.control[k]
     if actuator.control_range:

@@ -1,4 +1,4 @@
-"""`Readout` and the table of kinds of sensors: a kind is a function of a state, one entry each."""
+"""`Readout` and the table of sensor types. A type is a function of a state."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from delassus.step.stages.types import GroundShape
 
 
 class Readout(NamedTuple):
-    """What sensors read, of one state.
+    """The quantities of one state that sensors read.
 
     Attributes:
         scene: The robot and its contacts.
         q: (nq,).
         v: (nv,).
         a: (nv,) v̇ [rad/s², m/s²].
-        force: (m,) of the rows of the contact problem, the mean over the last step of time [N, N·m].
+        force: (m,) forces of the rows of the contact problem, averaged over the last time step [N, N·m].
         contact: (slots,) candidates of the slots.
         control: (nu,).
-        ground: Where it is.
+        ground: Geometry of the ground.
         time: [s].
         time_step: [s].
         tally: (3 tracked,) of tracked shapes.
@@ -47,16 +47,16 @@ class Readout(NamedTuple):
 
 @dataclass(frozen=True)
 class Sensor:
-    """A sensor by its kind and what it is on, as in "gyro:trunk".
+    """A sensor, given by its type and its target, as in "gyro:trunk".
 
     Attributes:
-        kind: See `docs/simulation.md`.
+        kind: The type; `docs/simulation.md` lists them.
         target: The name of a frame, joint, tendon, actuator, body or shape; for contacts also "shape|other".
-        points: Of a height scan, (x, y) [m] about the frame's origin, turned with its heading.
-        name: By which it is read; "" for kind and target.
-        reference: A frame, with respect to which and in whose axes position and velocity of another one are measured.
-        numbers: Of a magnetometer, the magnetic flux (3,) in the world.
-        cutoff: The largest magnitude of a reading; zero for no end.
+        points: Points (x, y) of a height scan relative to the frame's origin [m], rotated with its heading.
+        name: Name of the readings; "" for type and target.
+        reference: Frame relative to which, and in whose axes, position and velocity of the target are measured.
+        numbers: Magnetic flux (3,) in the world, for a magnetometer.
+        cutoff: Largest magnitude of a reading; zero for no limit.
     """
 
     kind: str
@@ -69,19 +69,19 @@ class Sensor:
 
     @property
     def label(self) -> str:
-        """By which it is read."""
+        """The name of the readings."""
         return self.name or (f"{self.kind}:{self.target}" if self.target else self.kind)
 
 
 class SensorKind(NamedTuple):
-    """How a kind of sensor reads a state.
+    """A type of sensor.
 
     Attributes:
-        on: What it is on: "frame", "joint", "tendon", "actuator", "body", "shape", "tracked" for tracked shapes, or ""
-            for the robot.
-        size: How many numbers it gives; None for as many as the sensor has points.
-        read: Of a state and a sensor, (size,).
-        needs: What it needs besides the state: "acceleration", "control".
+        on: Type of its target: "frame", "joint", "tendon", "actuator", "body", "shape", "tracked" for tracked shapes,
+            or "" for the robot.
+        size: Number of values of a reading; None for one value per point of the sensor.
+        read: Function of a state and a sensor that returns the reading (size,).
+        needs: Input besides the state: "acceleration" or "control".
     """
 
     on: str
@@ -91,13 +91,13 @@ class SensorKind(NamedTuple):
 
 
 KINDS: Final[dict[str, SensorKind]] = {}
-"""All kinds of sensors by their names, which are MuJoCo's where it has them."""
+"""All types of sensors by name. Names are MuJoCo's, where MuJoCo has the type."""
 
 
 def register_sensor(
     name: str, on: str, size: int | None, needs: str = ""
 ) -> Callable[[Callable[[Readout, Sensor], Any]], Callable[[Readout, Sensor], Any]]:
-    """Put the function below into the table."""
+    """Register the decorated function as a type of sensor."""
 
     def register(read: Callable[[Readout, Sensor], Any]) -> Callable[[Readout, Sensor], Any]:
         KINDS[name] = SensorKind(on, size, read, needs)

@@ -34,12 +34,12 @@ from delassus.step.stages.types import GroundShape
 Array = NDArray[numpy.float64]
 
 AIR_TIME: Final = "airtime"
-"""The kind that needs a history: where shapes are not tracked, it is computed from "touch" at all times of a log."""
+"""The type that needs a history. For shapes that are not tracked, it is computed from "touch" at the times of a log."""
 
 
 @dataclass(frozen=True)
 class Panel(OfScene):
-    """A scene and the sensors that are read in it: what the kernel is compiled for."""
+    """A scene and its sensors. The kernel is compiled for this object."""
 
     scene: Scene
     sensors: tuple[Sensor, ...]
@@ -50,7 +50,7 @@ class Panel(OfScene):
 
     @property
     def readings(self) -> int:
-        """Numbers that all sensors give together."""
+        """Total number of values of all sensors."""
         return sum(size_of(self.scene, sensor) for sensor in self.sensors)
 
 
@@ -69,7 +69,7 @@ class ParametricPanel(Panel, ParametricComposite):
 
 
 def size_of(scene: Scene, sensor: Sensor) -> int:
-    """How many numbers a sensor gives."""
+    """Number of values of a sensor."""
     kind = KINDS[sensor.kind]
     if kind.on == "joint":
         joint = scene.model.joint(sensor.target)
@@ -94,7 +94,7 @@ def read_sensors(
     *,
     ground: GroundShape,
 ) -> Floats:
-    """The readings of all sensors in a state, one after the other."""
+    """The readings of all sensors in a state, concatenated."""
     scene, level = panel.scene, ground._replace(normal=np.array(ground.normal))
     force, slots, signals = impulse[: scene.m] / time_step, contact[: scene.slots], control[: scene.nu]
     first = scene.m + scene.na
@@ -107,20 +107,20 @@ def read_sensors(
 
 
 def _needs_history(scene: Scene, sensor: Sensor) -> bool:
-    """Whether a sensor reads more than a state has."""
+    """Whether a sensor needs earlier states."""
     return sensor.kind == AIR_TIME and sensor.target not in scene.tracked
 
 
 class Sensors:
-    """Sensors of a simulation: `sensors(state)` and `sensors(log)` give their readings by name.
+    """Sensors of a simulation: `sensors(state)` and `sensors(log)` return their readings by name.
 
         sensors = sim.sensors("gyro:trunk", "accelerometer:trunk", "touch:*_calf_1")
         readings = sensors(state, since=before)
         readings["gyro:trunk"]                       (…, 3)
 
     Attributes:
-        sensors: What is read, in order.
-        names: By which each is read.
+        sensors: The sensors, in order.
+        names: The name of each.
     """
 
     def __init__(self, sim: Setup, sensors: tuple[str | Sensor, ...]) -> None:
@@ -205,13 +205,14 @@ class Sensors:
     ) -> dict[str, Array]:
         if control is None and "control" in self._needs:
             raise SimulationError(
-                "forces of actuators need the control: sensors(state, control=u).", code="missing-argument"
+                "the control is missing, on which actuator forces depend: pass sensors(state, control=u).",
+                code="missing-argument",
             )
         sim, nu = self.sim, self.sim.nu
         u = numpy.zeros(nu) if control is None else array_of_shape("the control", control, (..., nu))
         if not fits(u.shape[:-1], q.shape[:-1]):
             raise SimulationError(
-                f"the control is {u.shape}, and there are items {q.shape[:-1]}.", code="batch-mismatch"
+                f"the control has shape {u.shape}; it must broadcast to {(*q.shape[:-1], nu)}.", code="batch-mismatch"
             )
         given = {PARAMETERS: parameters} if sim.nparameters else {}
         impulse, contact = (pad_empty(x) for x in contacts)
@@ -224,7 +225,7 @@ class Sensors:
 
 
 def _mean_acceleration(change: Array, duration: Array) -> Array:
-    """(…, nv), zero where no time has passed or an item started again."""
+    """(…, nv), zero for environments that were reset or for which no time has passed."""
     passed = duration > 0.0
     if passed.all():
         return change / duration[..., None]
@@ -243,7 +244,7 @@ def _air_time(touch: Array, durations: Array) -> Array:
 
 
 def _expanded(sim: Setup, given: Any) -> list[Sensor]:
-    """The sensors that a name or a pattern stands for, checked."""
+    """The sensors that match a name or a pattern."""
     if isinstance(given, Sensor):
         sensor = given
     elif isinstance(given, str):
@@ -252,7 +253,7 @@ def _expanded(sim: Setup, given: Any) -> list[Sensor]:
         sensor = own.get(given, Sensor(kind, target))
     else:
         raise SimulationError(
-            f'a sensor is {short(repr(given))}; it is a name such as "gyro:trunk", or a Sensor.', code="wrong-type"
+            f'a sensor is {short(repr(given))}; it must be a name such as "gyro:trunk", or a Sensor.', code="wrong-type"
         )
     if sensor.kind not in KINDS:
         raise UnknownName("kind of sensor", sensor.kind, list(KINDS), code="unknown-sensor")
@@ -262,7 +263,7 @@ def _expanded(sim: Setup, given: Any) -> list[Sensor]:
     known = _targets(sim, on)
     if sensor.kind == "heightscan" and not _are_points(sensor.points):
         raise SimulationError(
-            f"the points of a height scan are {short(repr(sensor.points))}; they are some (x, y) [m].",
+            f"the points of a height scan are {short(repr(sensor.points))}; they must be a sequence of (x, y) [m].",
             code="wrong-shape",
         )
     if any(sign in sensor.target for sign in "*?["):
@@ -271,8 +272,8 @@ def _expanded(sim: Setup, given: Any) -> list[Sensor]:
         found = [sensor.target] if _is_target(sim, on, sensor.target, known) else []
     if not found and on == "tracked":
         raise SimulationError(
-            f"{sensor.kind!r} is read of shapes that are tracked, and {short(repr(sensor.target))} is none of "
-            f"{', '.join(known) or 'them'}: Simulation(…, tracked={short(repr(sensor.target))}).",
+            f"{sensor.kind!r} needs a tracked shape, and {short(repr(sensor.target))} is not tracked "
+            f"(tracked: {', '.join(known) or 'none'}). Set Simulation(…, tracked={short(repr(sensor.target))}).",
             code="unknown-sensor",
         )
     if not found:

@@ -34,11 +34,11 @@ class ActivationDynamics:
     name: ClassVar[str]
 
     def rate(self, parameters: Sequence[float], activation: Any, control: Any) -> Any:
-        """ȧ [1/s]."""
+        """The rate of the activation ȧ [1/s]."""
         raise NotImplementedError(f"the activation dynamics {self.name!r} have no rate: write the method `rate`.")
 
     def advance(self, parameters: Sequence[float], activation: Any, control: Any, h: Any) -> Any:
-        """The activation after a step h [s], before its limits; by Euler's method unless a kind knows better."""
+        """The activation after a step h [s], before it is clipped. The default is Euler's method."""
         return activation + self.rate(parameters, activation, control) * h
 
 
@@ -87,7 +87,7 @@ def count_clipped(actuators: Sequence[Actuator], control: Any) -> Any:
 
 
 def activate(actuators: Sequence[Actuator], activation: Any, control: Any, h: Any) -> tuple[Any, Any]:
-    """What the force laws take as their input (nu,) in a step h [s], and the activations (na,) at its end.
+    """Inputs (nu,) of the force laws in a step h [s], and the activations (na,) at its end.
 
     Actuators without a state take their control. Without any state, both arguments are what is returned.
     """

@@ -13,7 +13,7 @@ from delassus.step.actuators.joint_ranges import limited_by_joints
 
 @kernel("(nq),(nv),(nu)->(nv)")
 def actuator_forces(model: Model, q: Traced, v: Traced, signal: Traced) -> Floats:
-    """Σ r f (nv,) [N·m, N]: what the actuators of a model push its joints with, all limits included.
+    """Generalized forces of the actuators of a model, Σ r f (nv,) [N·m, N], within all limits.
 
     Args:
         model: The robot.

@@ -19,7 +19,7 @@ class AffineLaw(ForceLaw):
         return (g0 + g1 * length + g2 * rate) * signal + b0 + b1 * length + b2 * rate
 
     def slope(self, actuator: Actuator, signal: Any, length: Any, rate: Any, h: Any) -> Any:
-        """What the force gains per unit of l̇."""
+        """Derivative of the force with respect to l̇."""
         (_, g1, g2), (_, b1, b2) = actuator.gain, actuator.bias
         return h * (g1 * signal + b1) + (g2 * signal + b2)
 

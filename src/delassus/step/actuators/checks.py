@@ -26,7 +26,8 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: 
     for actuator in actuators:
         if not isinstance(actuator, Actuator):
             raise ActuatorError(
-                f"{actuator!r} is no Actuator; position_servos(model, 40.0, 1.0) makes some.", code="wrong-type"
+                f"{actuator!r} is not an Actuator; create actuators by position_servos(model, 40.0, 1.0).",
+                code="wrong-type",
             )
         known = is_simple(actuator) if only_affine else is_known(actuator)
         if not known or actuator.drives not in _DRIVES:
@@ -48,7 +49,7 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: 
 
 
 def _check_target(model: Model, actuator: Actuator) -> None:
-    """Raise unless what an actuator drives is there, and known."""
+    """Raise an error if the target of an actuator does not exist or is not supported."""
     if actuator.drives in ("site", "slider-crank"):
         for name in (actuator.target, *([actuator.reference] if actuator.reference else [])):
             model.frame(name)
@@ -57,7 +58,7 @@ def _check_target(model: Model, actuator: Actuator) -> None:
         tendon = tendon_named(model, actuator.target)
         if tendon is None:
             raise ActuatorError(
-                f"the actuator {actuator.name!r} pulls {actuator.target!r}, and the model has no such tendon. "
+                f"the actuator {actuator.name!r} drives the tendon {actuator.target!r}, which the model does not have. "
                 f"{_without(actuator)}"
             )
         return
@@ -90,7 +91,7 @@ def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
 
 
 def _parts(actuator: Actuator) -> set[str]:
-    """What an actuator is beyond an affine force without a state, in words of its file or of the tables."""
+    """Features of an actuator beyond an affine force without a state, named as in its file or in the tables."""
     return {*actuator.kind.split(), actuator.dynamics, actuator.law} - {STATELESS, "affine"}
 
 
@@ -100,6 +101,6 @@ def is_simple(actuator: Actuator) -> bool:
 
 
 def is_known(actuator: Actuator) -> bool:
-    """Whether force law and activation dynamics of an actuator are in the tables, and say all of it."""
+    """Whether the tables contain the force law and the activation dynamics of an actuator, with all its features."""
     dynamics = actuator.dynamics == STATELESS or actuator.dynamics in ACTIVATIONS
     return dynamics and actuator.law in LAWS and _parts(actuator) <= {actuator.dynamics, actuator.law}

@@ -1,4 +1,4 @@
-"""Actuators of a robot: what a control, or an activation, becomes at the joints.
+"""Generalized forces of actuators for controls and activations.
 
 The force of an actuator is that of its law, as f = (g₀ + g₁ l + g₂ l̇) u + b₀ + b₁ l + b₂ l̇ (see `Actuator`). In a step
 of time it is that of the step's end: what grows with l and l̇ resists the joint and goes into its own inertia, so that
@@ -115,7 +115,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
 
 
 class _Pull(NamedTuple):
-    """The force of an actuator along its transmission, and what it gains per unit of its rate; None for nothing."""
+    """The force of an actuator along its transmission, and its derivative with respect to the rate; None for zero."""
 
     line: Transmission
     force: Any

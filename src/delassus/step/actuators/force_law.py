@@ -20,8 +20,8 @@ class ForceLaw:
     name: ClassVar[str]
 
     def force(self, actuator: Actuator, signal: Any, length: Any, rate: Any) -> Any:
-        """f [N, N·m] for a control or an activation, the length l of what is driven and its rate."""
-        raise NotImplementedError(f"the force law {self.name!r} says no force: write the method `force`.")
+        """Force f [N, N·m] for a control or an activation, the length l of the transmission and its rate."""
+        raise NotImplementedError(f"the force law {self.name!r} has no method `force`: define it.")
 
     def slope(self, actuator: Actuator, signal: Any, length: Any, rate: Any, h: Any) -> Any:
         """∂f/∂l̇ where the length is that of the end of a step h [s]: h ∂f/∂l + ∂f/∂l̇."""

@@ -1,4 +1,4 @@
-"""Forces of a step besides those of rows, and what they add to its inertia.
+"""Forces of a step other than those of rows, and their contribution to its inertia.
 
 Forces of springs, dampers and servos are those of the step's end: M̂ = M + diag(added) + Σ k r rᵀ + coupling, and
 `force` is what remains at the velocity of the beginning. A law that changes with the velocity of the end, such as a
@@ -15,7 +15,7 @@ import delassus.numpy as np
 from delassus.constrained.elimination.tree_factor import RankOne
 
 _ROUNDING: Final = 1e-9
-"""Forces that pass a limit by a smaller share of what is between both are at it."""
+"""A force that exceeds a limit by less than this fraction of the range counts as being at the limit."""
 
 
 class LimitedServos(NamedTuple):
@@ -41,7 +41,7 @@ class LimitedServos(NamedTuple):
 
 
 class Forces(NamedTuple):
-    """Generalized forces of a step, and what is implicit in them.
+    """Generalized forces of a step, and their implicit parts.
 
     Attributes:
         force: (nv,) [N·m, N].

@@ -1,4 +1,4 @@
-"""Transmissions: what an actuator pulls, as a length l(q) and its moment arms r, l̇ = r·v; the force f acts as r f.
+"""Transmissions of actuators: a length l(q) and its moment arms r, l̇ = r·v. A force f acts as r f.
 
     joint           l = gear · q; of a spherical joint gear · φ, φ its rotation vector; of a free joint no length
     tendon          gear times the length of the tendon
@@ -28,7 +28,7 @@ from delassus.spatial.rotations import rotation_log
 
 
 class Transmission(NamedTuple):
-    """What an actuator pulls, in a state.
+    """The transmission of an actuator, in a state.
 
     Attributes:
         length: l [m, rad].
@@ -46,7 +46,7 @@ class Transmission(NamedTuple):
 
 
 def transmission(model: Model, actuator: Actuator, q: Any, v: Any) -> Transmission:
-    """What an actuator pulls at q, and how fast at v."""
+    """The transmission of an actuator at q, with its rate at v."""
     gear = actuator.force_gear[0]
     constant = False
     if actuator.drives == "tendon":

@@ -17,7 +17,8 @@ formula, with the recursion as the inner inverse T⁻¹:
     dv = dv₀ - T⁻¹ Jₚᵀ μ,   (I + Cₚ Jₚ T⁻¹ Jₚᵀ) μ = Cₚ Jₚ dv₀.
 
 The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
-proximal ε, which holds impulses near what they are, grows.
+proximal ε, which holds impulses near what they are, grows. After a few such steps a whole one is made, with another ρ:
+between a locked joint and one that slides, the merit of one ρ may have a valley from which neither leads out.
 
 Choose it for trees with dry friction, limits and servos that saturate; a few contacts on a robot without joint laws
 cost less by their Delassus matrix (`stages.solve`), and that is also what solves what ends here unsolved.
@@ -39,6 +40,10 @@ from delassus.step.articulated.joint_laws import JointLaws
 from delassus.step.articulated.line_search import PATIENCE, SHORTEST, SMALL, adapt_growth, is_decrease, proximal
 from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
 
+_METRICS: Final = (10.0, 1000.0, 1.0, 100.0)
+"""ρ of joints as multiples of their inertia. A joint of a leg that stands moves the whole robot, so that the first is
+more than one; after a few short steps the next one is taken."""
+
 _FEW: Final = 4
 """Contacts between bodies, in the last slots, that are joined by code of their own: one patch has as many."""
 
@@ -53,7 +58,7 @@ class TreeProblem(NamedTuple):
         diagonal: (nv,) what M has beside them on its diagonal: rotors, dampers, servos without limits.
         M: (nv, nv) with `diagonal`.
         rhs: (nv,) M v_free.
-        laws: Of the joints.
+        laws: Of the joints, with their inertia (nv,) for ρ.
         J: Of each contact (k + 1, nv), k tangents first, the normal last.
         rows: Of each contact (k + 1, 6), the same for the motion of its body.
         shares: Of each contact, by links that it may be on, 1.0 or a traced share: 1 of its own link, 0 of others.
@@ -78,6 +83,10 @@ class TreeProblem(NamedTuple):
     friction: Any
     R: Any
 
+    def in_metric(self, number: Any) -> JointLaws:
+        """The laws of the joints with ρ of the metric of a number ()."""
+        return self.laws._replace(rho=np.take(np.array(_METRICS), number) * self.laws.rho)
+
     def supports(self, stiffness: list[Any]) -> dict[int, Any]:
         """K (6, 6) of links, from those of the contacts (k + 1, k + 1)."""
         result: dict[int, Any] = {}
@@ -99,11 +108,10 @@ class Residuals(NamedTuple):
     error: Any
 
 
-def evaluate(problem: TreeProblem, x: Any, impulse: Any) -> Residuals:
-    """The residuals at x (nv,) and impulses (contacts, k + 1)."""
-    v, p = problem.laws.evaluate(x)
+def evaluate(problem: TreeProblem, laws: JointLaws, x: Any, impulse: Any) -> Residuals:
+    """The residuals at x (nv,), by joint laws with their ρ, and impulses (contacts, k + 1)."""
+    v, p = laws.evaluate(x)
     F = problem.M @ v - problem.rhs - p
-    weight = 1.0 / problem.laws.rho
     merit, error = np.array(0.0), np.array(0.0)
     z, y = np.array(impulse), np.array(impulse)
     for k, J in enumerate(problem.J):
@@ -113,13 +121,13 @@ def evaluate(problem: TreeProblem, x: Any, impulse: Any) -> Residuals:
         y[k] = project(z[k], R, problem.friction[k]) - impulse[k]
         merit = merit + np.sum(y[k] * y[k] * R)
         error = np.maximum(error, np.max(np.abs(y[k]) * R))
-    merit = merit + np.sum(F * F * weight)
-    return Residuals(F, z, y, merit, np.maximum(error, np.max(np.abs(F) * weight)))
+    merit = merit + np.sum(F * F * (1.0 / laws.rho))
+    return Residuals(F, z, y, merit, np.maximum(error, np.max(np.abs(F) * (1.0 / problem.laws.rho))))
 
 
-def newton_step(problem: TreeProblem, x: Any, now: Residuals, epsilon: Any) -> tuple[Any, Any]:
+def newton_step(problem: TreeProblem, laws: JointLaws, x: Any, now: Residuals, epsilon: Any) -> tuple[Any, Any]:
     """dx (nv,) and dλ (contacts, k + 1)."""
-    modes, rho = problem.laws.modes(x), problem.laws.rho
+    modes, rho = laws.modes(x), laws.rho
     steps = [
         contact_step(now.z[k], now.y[k], problem.R[k], problem.friction[k], epsilon) for k in range(len(problem.J))
     ]
@@ -182,9 +190,19 @@ def _join_branches(
 
 
 class NewtonState(NamedTuple):
-    """x (nv,), impulses (contacts, k + 1), their residuals, by what ε has grown, short steps in a row, and
-    iterations."""
+    """An iterate.
 
+    Attributes:
+        metric: () the number of the metric of joints.
+        x: (nv,) in that metric.
+        impulse: (contacts, k + 1).
+        now: Residuals there.
+        growth: () by what ε has grown.
+        short: () short steps in a row.
+        count: () iterations.
+    """
+
+    metric: Any
     x: Any
     impulse: Any
     now: Residuals
@@ -203,29 +221,45 @@ class _Trial(NamedTuple):
     good: Any
 
 
-def iterate(problem: TreeProblem, x: Any, impulse: Any, should_continue: Callable[[NewtonState], Any]) -> NewtonState:
-    """Iterations from x (nv,) and impulses (contacts, k + 1)."""
+def iterate(
+    problem: TreeProblem, v: Any, p: Any, impulse: Any, should_continue: Callable[[NewtonState], Any]
+) -> NewtonState:
+    """Iterations from velocities v and impulses p (nv,) of joints, and impulses (contacts, k + 1)."""
+
+    def change_metric(last: NewtonState) -> NewtonState:
+        """The iterate in the next metric."""
+        v, p = problem.in_metric(last.metric).evaluate(last.x)
+        metric = np.where(last.metric < len(_METRICS) - 1.5, last.metric + 1.0, 0.0)
+        laws = problem.in_metric(metric)
+        x = laws.rho * v - p
+        now = evaluate(problem, laws, x, last.impulse)
+        return last._replace(metric=metric, x=x, now=now)
 
     def step(last: NewtonState) -> NewtonState:
+        whole = last.short > PATIENCE
+        last = cond(whole, change_metric, last, last)
+        laws = problem.in_metric(last.metric)
         size = np.sum(last.impulse * last.impulse * problem.R) + SMALL
         epsilon = proximal(last.growth, last.now.merit, size)
-        dx, change = newton_step(problem, last.x, last.now, epsilon)
-        whole = last.short > PATIENCE
+        dx, change = newton_step(problem, laws, last.x, last.now, epsilon)
 
         def shorten(trial: _Trial) -> _Trial:
             share = 0.5 * trial.share
             x, impulse = last.x + share * dx, last.impulse + share * change
-            now = evaluate(problem, x, impulse)
-            good = is_decrease(now.merit, share, last.now.merit) | whole
-            return _Trial(share, x, impulse, now, good)
+            now = evaluate(problem, laws, x, impulse)
+            return _Trial(share, x, impulse, now, is_decrease(now.merit, share, last.now.merit) | whole)
 
         start = _Trial(np.array(2.0), last.x, last.impulse, last.now, np.array(False))
         trial = while_loop(lambda trial: ~trial.good & (trial.share > SHORTEST), shorten, start, UNBOUNDED)
         keep = trial.good | (trial.now.merit < last.now.merit)
         x, impulse = np.where(keep, trial.x, last.x), np.where(keep, trial.impulse, last.impulse)
         now = Residuals(*(np.where(keep, a, b) for a, b in zip(trial.now, last.now, strict=True)))
-        return NewtonState(x, impulse, now, *adapt_growth(last.growth, last.short, trial.share), last.count + 1.0)
+        growth, short = adapt_growth(last.growth, last.short, trial.share)
+        return NewtonState(last.metric, x, impulse, now, growth, short, last.count + 1.0)
 
-    start = NewtonState(x, impulse, evaluate(problem, x, impulse), np.array(1.0), np.array(0.0), np.array(0.0))
+    first = problem.in_metric(np.array(0.0))
+    x = first.rho * v - p
+    now = evaluate(problem, first, x, impulse)
+    start = NewtonState(np.array(0.0), x, impulse, now, np.array(1.0), np.array(0.0), np.array(0.0))
     last: NewtonState = while_loop(should_continue, step, start, UNBOUNDED)
     return last

@@ -23,7 +23,7 @@ where arrays are long."""
 
 
 def choose_loops(scene: Scene) -> Scene:
-    """The scene with slots for loops over its bodies where it has many free ones and nothing else, else as it is."""
+    """The scene with slots for loops over bodies if it consists of many free bodies; otherwise unchanged."""
     few = len(scene.model.joints) < FEWEST
     return scene if few or reason_against_loops(scene) is not None else with_loops(scene)
 

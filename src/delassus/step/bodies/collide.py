@@ -1,4 +1,4 @@
-"""Contacts of many bodies: broad phase, narrow phase, and the few candidates that are solved for.
+"""Contacts of many bodies: broad phase, narrow phase, and selection of the contacts to solve for.
 
     broad phase     of all pairs of a class those whose rounded boxes in the world's axes come near within the step
     narrow phase    the functions of the table of pairs, on shapes that are gathered by their numbers
@@ -26,7 +26,7 @@ from delassus.step.bodies.motion import Poses, numbers_to
 from delassus.step.bodies.tables import GroundClass, PairClass, ShapeTable, Tables
 
 _BITS: Final = 48
-"""Shapes whose nearness is told by one number: as many bits as a float holds, and a few less."""
+"""Number of shapes whose nearness is packed into one float, slightly fewer than its bits."""
 
 _HALVINGS: Final = 40
 """Of the interval of gaps, to find the depth above which contacts have slots where these are too few."""
@@ -137,7 +137,7 @@ def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -
 
 
 def _bisect(choose: Any, most: float) -> Any:
-    """The largest excess, or a little less, at which there are no more points than slots."""
+    """Bisection for the largest excess at which there are at most as many points as slots."""
 
     def halve(now: Any) -> Any:
         low, high, done = now

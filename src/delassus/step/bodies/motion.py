@@ -92,7 +92,7 @@ def fly_bodies(bodies: BodyTable, q: Any, poses: Poses, velocity: Any, shift: An
     """The free flight of all bodies, exact in momentum and energy, for a time h [s].
 
     Args:
-        bodies: What they are.
+        bodies: The bodies.
         q: (bodies, 7) where they start.
         poses: The same as poses.
         velocity: (bodies + 1, 6) in the world, about centres of mass.

@@ -36,10 +36,10 @@ NEWTON: Final = "newton"
 """The method of scenes that are solved so."""
 
 _WORSE: Final = 1e3
-"""By what the merit may grow in such a one."""
+"""Largest growth of the merit in such an iteration."""
 
 _ITERATIONS: Final = 40.0
-"""At most."""
+"""Maximum number of iterations."""
 
 _EXACT: Final = 1e-9
 """The share of its right-hand side that the linear system is solved to."""
@@ -58,7 +58,7 @@ class _Point(NamedTuple):
 
 
 class _Iterate(NamedTuple):
-    """Where it is, by what ε has grown, short steps in a row, iterations."""
+    """The iterate, the growth of ε, the number of consecutive short steps, and iterations."""
 
     at: _Point
     growth: Any
@@ -93,7 +93,7 @@ def solve_by_newton(
     scale: Any,
     limits: SolverLimits,
 ) -> tuple[Solved, Any]:
-    """As `solve.solve_bodies`, which solves what ends here unsolved; `masses` are those of the bodies."""
+    """As `solve.solve_bodies`, to which unsolved states are passed on; `masses` are those of the bodies."""
     tolerance, begun = limits.tolerance * scale, (velocity, start)
 
     def evaluate(impulse: Any, velocity: Any) -> _Point:

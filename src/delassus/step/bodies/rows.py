@@ -1,4 +1,4 @@
-"""The rows of contacts between free bodies, without a matrix: what they read of velocities, and how impulses push.
+"""Matrix-free rows of contacts between free bodies: velocities of rows, and responses to impulses.
 
 A contact at the point x has the axes A = (t1, t2, n) and the arms r = x - c from the centres of mass of its bodies:
 

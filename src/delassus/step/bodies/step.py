@@ -144,7 +144,7 @@ def _nothing() -> tuple[_Extremes, Any]:
 
 
 def _speeds(slots: Slots, start: Any, v: Any, free: Any, guess: Any, fall: Any, h: Any) -> Any:
-    """The body of a loop that reads velocities (3,) of rows before and after forces, and what they are at most."""
+    """Loop body that computes velocities (3,) of rows before and after forces, and their maximum."""
 
     def speed(carry: tuple[_Extremes, Any], row: ContactRows) -> tuple[Any, Any]:
         most, k = carry
@@ -165,7 +165,7 @@ def _speeds(slots: Slots, start: Any, v: Any, free: Any, guess: Any, fall: Any, 
 
 
 def _reach(tables: Tables, v: Any, fall: Any, h: Any, numbers: Any) -> Any:
-    """(bodies + 1,) how far [m] the points of bodies may move in a step: twice as far as their velocities say."""
+    """(bodies + 1,) bound on the motion of points of bodies in a step [m]: twice their velocities times the step."""
 
     def distance(k: Any) -> Any:
         own, extent = np.take(v, k, axis=0), np.take(tables.extent, k)

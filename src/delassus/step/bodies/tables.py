@@ -131,7 +131,7 @@ class Tables(NamedTuple):
     """A scene of free bodies.
 
     Attributes:
-        bodies: What moves.
+        bodies: The moving bodies.
         shapes: All shapes.
         extent: (bodies + 1,) the largest distance [m] of a point of a body from its centre of mass.
         margin: Gaps [m] below which shapes are near, whatever their velocities.

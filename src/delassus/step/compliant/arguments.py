@@ -43,13 +43,13 @@ class StepError(BadArgument):
 
 
 class CompliantArguments(NamedTuple):
-    """A scene with its contacts, the step h (…) [s], and what kernels take besides a state.
+    """A scene with its contacts, the step h (…) [s], and the inputs of kernels other than the state.
 
     Attributes:
-        scene: What is compiled.
+        scene: The scene that is compiled.
         step: h (…) [s].
         numbers: What kernels take at run time; α and β are None for 1.
-        options: What is compiled in.
+        options: Options that are compiled in.
     """
 
     scene: Scene
@@ -96,7 +96,7 @@ class CompliantArguments(NamedTuple):
 
     @property
     def has_smooth_forces(self) -> bool:
-        """Whether all that acts is smooth in time: springs, dampers, servos and elastic rows, and nothing rigid.
+        """Whether all forces are smooth in time: those of springs, dampers, servos and elastic rows only.
 
         Rigid rows change velocities at once, and with β = ½ what they hold alternates.
         """
@@ -106,7 +106,7 @@ class CompliantArguments(NamedTuple):
 
 
 def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
-    """The leading axes of states; none where they do not fit each other, which is said elsewhere."""
+    """The leading axes of states; empty if they do not broadcast, for which another check raises an error."""
     try:
         return np.broadcast_shapes(*(np.shape(x)[:-1] for x in (q, v, tau)), np.shape(time_step))
     except ValueError:
@@ -129,7 +129,7 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
     if not isinstance(value, Mapping):
         if np.shape(value)[-2:] == (mechanism.m, mechanism.m) and mechanism.m > 1 and batch[-1:] != (mechanism.m,):
             raise StepError(
-                f"{name} has shape {np.shape(value)}; a matrix is given by the name of its constraint, such as "
+                f"{name} has shape {np.shape(value)}; pass a matrix by the name of its constraint, such as "
                 f"{{{mechanism.names[0]!r}: matrix}}.",
                 code="wrong-shape",
             )
@@ -159,7 +159,7 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
 
 
 def _is_matrix(what: str, value: Any, count: int, batch: tuple[int, ...]) -> bool:
-    """Whether numbers of a constraint with so many rows are a matrix, and not some for each state of a batch."""
+    """Whether values of a constraint are a matrix of its rows, and not one row of values per state of a batch."""
     shape = np.shape(value)
     if count == 1 or shape[-2:] != (count, count):
         return False
@@ -196,7 +196,7 @@ def _semidefinite(what: str, value: Any) -> NDArray[np.float64]:
 
 
 def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
-    """What rows of a constraint are called: as it names those that act, or by numbers."""
+    """Names of the rows of a constraint: those that it defines for its active rows, or their indices."""
     at = mechanism.slices[key]
     rows = getattr(mechanism.constraints[mechanism.names.index(key)], "rows", None)
     if isinstance(rows, tuple) and len(rows) == at.stop - at.start and max(rows) < len(ROW_NAMES):
@@ -258,7 +258,7 @@ def elastic_numbers(
         )
     if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
         raise StepError(
-            "compliance is infinite where there is no damping: such a row does nothing. Leave it out.",
+            "compliance is infinite where there is no damping: such a row has no effect. Omit it.",
             code="conflicting-arguments",
         )
     rows = tuple(scene.bilateral.start + k for k in named)
@@ -345,7 +345,7 @@ def read_driven(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None
 
 
 def solver_inputs(scene: Scene, solver: SolverOptions) -> SolverInputs:
-    """What kernels take of a solver, checked."""
+    """Checked inputs of kernels for a solver."""
     iteration_count("iterations", solver.iterations)
     tolerance = number_in_range("tolerance", solver.tolerance, TOLERANCES)
     start = None if solver.start is None else _core("start", solver.start, scene.m)

@@ -74,7 +74,7 @@ def _coasting_velocity(state: RowKinematics, v: Any, h: Any, parts: Sequence[Com
 def apply_reflections(
     state: RowKinematics, response: Response, G: Any, blend: Blend, after: Any, restitution: Any
 ) -> Reflections:
-    """The impact of contacts that strike, by reflections; W is M in it.
+    """Apply impacts by reflections, with M in place of W.
 
     G (m, m) and the response are those of M, `after` (m,) are velocities of rows after the free step.
     """

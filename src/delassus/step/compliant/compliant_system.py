@@ -1,4 +1,4 @@
-"""`compliant_system`: the system of a step as matrices, for those who look at it, and solvers for it by name."""
+"""`compliant_system`: the system of a step as matrices, for inspection, and solvers for it by name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CompliantSystem:
     coupling: Array | None = None
 
     def solve(self, method: str = "ldl", *, tolerance: float = 1e-8, iterations: int = 1000) -> SystemSolution:
-        """x, λ, what rows leave, iterations and status, by "ldl", "cg", "minres", "gauss_seidel", "pgs" or
+        """x, λ, residuals of rows, iterations and status, by "ldl", "cg", "minres", "gauss_seidel", "pgs" or
         "sequential_impulses".
         """
         one_of("method", method, SOLVERS, code="unknown-method")
@@ -134,7 +134,7 @@ def compliant_system(
     scheme = options.scheme
     if scheme.midpoint or scheme.impacts != "newton":
         raise StepError(
-            "midpoint and impacts have no meaning for one system: they are options of compliant_step.",
+            "midpoint and impacts are options of compliant_step: omit them here.",
             code="not-supported",
         )
     asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))

@@ -1,4 +1,4 @@
-"""What the kernels of a step take besides a state: numbers that compile nothing again, and names of options."""
+"""Inputs of the kernels of a step other than the state: run-time values, and names of options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Scheme(NamedTuple):
 
 
 class RowSprings(NamedTuple):
-    """What makes rows elastic: C (m,) [m/N] and B (m,) [N·s/m], C (m, m) of constraints with a matrix, and impulses
+    """Elastic rows: C (m,) [m/N] and B (m,) [N·s/m], C (m, m) of constraints with a matrix, and impulses
     (m,) of the step before, for their geometric stiffness."""
 
     compliance: Any = None
@@ -35,7 +35,7 @@ class RowSprings(NamedTuple):
 
 
 class StepNumbers(NamedTuple):
-    """What a step takes at run time besides a state.
+    """Run-time inputs of a step other than the state.
 
     Attributes:
         scheme: α and β (…).

@@ -48,7 +48,7 @@ class StepEnd(NamedTuple):
 
 
 def move(state: RowKinematics, q: Any, before: Any, step: VelocityStep, setup: StepSetup) -> StepEnd:
-    """Where a step from q (nq,) with the velocity `before` (nv,) leads; "pre" corrects positions on the way.
+    """The configuration after a step from q (nq,) with the velocity `before` (nv,). "pre" also corrects positions.
 
     In a midpoint step, free bodies fly to the middle, are kicked there, and fly on.
     """

@@ -67,10 +67,10 @@ def compliant_kernel(
     numbers: StepNumbers = NO_NUMBERS,
     options: StepOptions = DEFAULTS,
 ) -> CompliantResult:
-    """A step of the compliant scheme, without checks; with `outputs=` it can be specialized whatever rows there are.
+    """A step of the compliant scheme, without checks; with `outputs=` it can be specialized for any set of rows.
 
     Args:
-        scene: What `compliant_step` has compiled: `step.scene`.
+        scene: The scene of a result of `compliant_step`: `step.scene`.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalized forces (…, nv) [N·m, N].

@@ -22,7 +22,7 @@ _ROUNDING: Final = 1024.0
 """Units of the last digit by which a place in the robot may be off."""
 
 _PART: Final = 0.05
-"""Of what a step leads off a row, what a correction may leave."""
+"""Fraction of the error of a row after a step that a correction may leave."""
 
 
 class RowKinematics(NamedTuple):

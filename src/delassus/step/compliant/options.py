@@ -20,20 +20,20 @@ from delassus.step.laws.options import RowOptions
 
 @dataclass(frozen=True, eq=False)
 class SchemeOptions(Options):
-    """How a step is made.
+    """The time-stepping scheme.
 
     Attributes:
         alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit. 1 by default.
-        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺); what flies goes straight on (see `flying`).
-            1 by default; ½ where all forces are smooth (see `midpoint`).
-        stabilization: How errors of position are taken off: "none" by velocities that kinematic rows ask for; "pre" or
-            "post" by a motion of its own before or after, that leaves velocities alone; "project" by `project`.
-        midpoint: Whether inertias, rows and velocity products are those of the middle of the step, which a first step
-            finds. Twice the work; with α = β = ½, second order instead of first. By default, where α and β are left
-            out, too, it is on and β = ½ if all forces are smooth: springs, dampers, servos and elastic rows, but
-            neither rigid rows, driven joints, contacts, limits nor dry friction, with which it is off and β = 1.
-        impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, as far as that
-            adds no energy, or "reflections", in the order in which a blow travels (see `reflections`).
+        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺). The center of mass of a free body moves on
+            a straight line (see `flying`). 1 by default; ½ if all forces are smooth (see `midpoint`).
+        stabilization: Correction of position errors: "none" by the velocity equation of rigid rows; "pre" or "post" by
+            a separate correction before or after the step, which does not change velocities; "project" by `project`.
+        midpoint: Whether inertias, rows and velocity products are evaluated in the middle of the step, which a first
+            step predicts. It doubles the work; with α = β = ½, the order is two instead of one. The default, if α and β
+            are not given either, is True with β = ½ if all forces are smooth (springs, dampers, servos, elastic
+            rows), and False with β = 1 if there are rigid rows, driven joints, contacts, limits or joint friction.
+        impacts: Law of impacts with restitution: "newton" reverses the normal velocity of each contact, reduced where
+            this would add energy; "reflections" lets the impact propagate from contact to contact (see `reflections`).
 
     >>> dl.stepping.SchemeOptions(alpha=0.5, beta=0.5).alpha
     0.5
@@ -84,17 +84,17 @@ class ServoOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class ElementOptions(Options):
-    """What pulls and drives besides the model's own springs and dampers.
+    """Elastic constraints, servos and driven joints, in addition to the springs and dampers of the model.
 
     Attributes:
         compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
-            all constraints, or one for each row (…, m). By the names or numbers of rows, {"bushing": {"rx": 1e-3}}, the
-            others stay rigid. 0 is the limit of stiff springs, inf a damper alone. A constraint may have a symmetric
-            matrix (…, k, k), {"bushing": C}, whose rows yield to each other's forces.
+            all constraints, or one for each row (…, m). Names or indices select rows, {"bushing": {"rx": 1e-3}}, and
+            the others stay rigid. 0 is the limit of stiff springs, and inf is a damper without a spring. A constraint
+            may have a symmetric matrix (…, k, k), {"bushing": C}, which couples its rows.
         damping: B [N·s/m, N·m·s/rad] of elastic constraints, likewise.
         servos: In the joints.
-        driven: Velocities after the step of joints that no force changes, by name: {"crank": 2.0}; 0 locks a joint.
-        geometric_stiffness: (…, m) impulses of the step before [N·s], whose forces turn with the robot; implicit, then.
+        driven: Prescribed velocities of joints after the step, by name: {"crank": 2.0}; 0 locks a joint.
+        geometric_stiffness: (…, m) impulses of the previous step [N·s]. Their geometric stiffness is then implicit.
 
     >>> dl.stepping.ElementOptions(driven={"crank": 2.0}).driven
     {'crank': 2.0}
@@ -109,17 +109,17 @@ class ElementOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class SystemOptions(Options):
-    """The system of a step besides state and contacts.
+    """Options of the system of a step.
 
     Attributes:
-        scheme: How a step is made.
+        scheme: The time-stepping scheme.
         elements: Elastic constraints, servos and driven joints.
-        contact: Friction, torsional and rolling friction, restitution and compliance of contacts instead of their own,
-            as for `contact_dynamics`.
-        planes: Normals and heights of the planes of contacts with the world, instead of their own.
+        contact: Friction, torsional and rolling friction, restitution and compliance that override those of the
+            contacts, as for `contact_dynamics`.
+        planes: Normals and heights that override those of contacts with the world.
         rows: Whether joints have limits and friction.
-        time: (…) [s] what references move with, needed where they do.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        time: (…) time of moving references [s]; required if there are any.
+        parameters: (…, nparameters) parameters of a parametric model.
 
     >>> dl.stepping.SystemOptions().scheme.stabilization
     'none'

@@ -119,7 +119,7 @@ def solve_with_restitution(scene: Scene, system: RowSystem, solve: Any) -> tuple
 
 
 def solve_contact_law(scene: Scene, system: RowSystem, g: Any, setup: StepSetup) -> RowSolution:
-    """Impulses that obey a law of contact, with rows as they are stated: g = J v_f + b (m,)."""
+    """Impulses that obey a contact law, for the original rows: g = J v_f + b (m,)."""
     cones, options = setup.cones, setup.options
     given = cones.coefficients | {"compliance": system.values.compliance if system.values.yields else None}
     given |= {"tolerance": cones.tolerance, "iterations": cones.iterations, "method": options.method}

@@ -78,7 +78,7 @@ def dynamics_values(state: RowKinematics, inputs: RowInputs, options: StepOption
 
 
 def prescribes_acceleration(constraint: Constraint) -> bool:
-    """Whether a constraint has gains or an acceleration of its own, which say how it is met."""
+    """Whether a constraint has gains or a target acceleration, which then determine how its error decays."""
     return any(numpy.any(getattr(constraint, name)) for name in ("acceleration", "position_gain", "velocity_gain"))
 
 
@@ -88,7 +88,7 @@ def _is(share: Any, number: float) -> bool:
 
 
 def _recovery_bias(blend: Blend, gap: Any, rate: Any, recovery: Recovery) -> Any:
-    """b of a contact or limit that does not strike, and gives a share of its penetration back."""
+    """b of a contact or limit without impact that recovers a fraction of its penetration."""
     b = unilateral(blend, gap, rate)
     return b if _is(recovery.unilateral, 0.0) else np.where(gap > 0.0, b, recovery.unilateral * gap / blend.h)
 
@@ -110,6 +110,6 @@ def correction_bias(state: RowKinematics, inputs: RowInputs, options: StepOption
 
 
 def _accelerations(state: RowKinematics) -> Any:
-    """The accelerations (m,) that constraints with gains of their own ask for."""
+    """Target accelerations (m,) of constraints with gains."""
     k = right_hand_side(state.mechanism, state.rows, state.motions)
     return k - link_values(state.rows, state.motions, np.zeros(state.mechanism.nv))

@@ -27,19 +27,19 @@ from delassus.step.compliant.types import ConeInputs, RowAccuracy, RowSolution
 from delassus.step.scene import Scene
 
 _LEFT: Final = {"float64": 1e-9, "float32": 1e-4}
-"""What rows may leave of the velocities in them and still count as met, by precision."""
+"""Largest residual of a row that counts as met, as a fraction of the velocities in it, by precision."""
 
 _RANK: Final = {"float64": 1e-11, "float32": 1e-5}
 """The least ε, by precision, where the response of a row to itself is one."""
 
 _CURVED: Final = 1e3
-"""ε over the square of δ: what seems to be independent must be well below."""
+"""ε over the square of δ: eigenvalues that an error δ of J makes nonzero are well below ε."""
 
 _ROUGH: Final = 1e-6
 """The largest ε: rows that are independent are well above, and met to all digits, however far off the robot is."""
 
 _LOOSE: Final = 16.0
-"""What rows may leave over δ, as a share of the velocities in them; at most a tenth."""
+"""Largest residual of rows over δ, as a fraction of the velocities in them; at most a tenth."""
 
 
 def solve_rows(

@@ -37,7 +37,7 @@ SOLVERS: Final = (*BILATERAL, "pgs", "sequential_impulses")
 
 
 class System(NamedTuple):
-    """W (nv, nv), c (nv,), J (m, nv), R (m,), b (m,), and what R has besides its diagonal (m, m), or None."""
+    """W (nv, nv), c (nv,), J (m, nv), R (m,), b (m,), and the off-diagonal part of R (m, m), or None."""
 
     W: Any
     c: Any
@@ -72,7 +72,7 @@ class System(NamedTuple):
 
 
 class SystemSolution(NamedTuple):
-    """x (…, nv), λ (…, m), what rows leave (…, m), iterations, the number of a `Status`."""
+    """x (…, nv), λ (…, m), residuals of rows (…, m), iterations, and a `Status`."""
 
     x: Any
     impulse: Any
@@ -180,7 +180,7 @@ def _by_impulses(
 
 
 def _row_residual(layout: RowsOnVelocities, sigma: Any) -> Any:
-    """What rows leave: σ of those that act in both directions; of those that push, σ where it is negative."""
+    """Residual of rows: σ of bilateral rows, and min(σ, 0) of unilateral ones."""
     left = np.zeros(layout.m)
     for row in layout.rows(Free):
         left[row] = sigma[row]

@@ -21,7 +21,7 @@ from delassus.step.scheme.response import Response
 
 
 class StepOptions(NamedTuple):
-    """How a step is made: what is compiled in.
+    """Options of a step that are compiled in.
 
     Attributes:
         elastic: The elastic rows, by their numbers.
@@ -123,7 +123,7 @@ RUBBING = ("friction", "torsional", "rolling")
 
 
 class RowValues(NamedTuple):
-    """What rows ask for: J v⁺ + R λ + b = 0, or complementary to λ.
+    """Equations of rows: J v⁺ + R λ + b = 0, or complementary to λ.
 
     Attributes:
         compliance: (m,) the diagonal of R.
@@ -153,7 +153,7 @@ class RowValues(NamedTuple):
 
 
 class RowAccuracy(NamedTuple):
-    """How well rows are known.
+    """Accuracy of rows.
 
     Attributes:
         reach: (m,) the velocities that cancel in them.

@@ -34,7 +34,7 @@ from delassus.step.sources.contact import Contact
 
 @dataclass(frozen=True, eq=False)
 class ContactArguments:
-    """A robot in a state, and what acts there.
+    """A robot in a state, with its contacts and the inputs of a step.
 
     Attributes:
         scene: What is compiled.
@@ -118,7 +118,7 @@ def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> Non
 
 
 def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
-    """Configurations (…, nq) with NaN where a quaternion is zero, which is no rotation: the status says so then."""
+    """Configurations (…, nq) with NaN in place of zero quaternions, so that the status reports them."""
     starts = [i + motion.nq - 4 for motion, i, _ in parts(scene.model) if motion.has_quaternion]
     if not starts or np.shape(q)[-1:] != (scene.model.nq,):
         return q
@@ -128,7 +128,7 @@ def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
 
 
 def solver_inputs(scene: Scene, law: Law, solver: SolverOptions) -> SolverInputs:
-    """What kernels take of a solver, checked; its method is one of the names that fit the law."""
+    """Checked inputs of kernels for a solver, whose method must suit the law."""
     pyramids = isinstance(law, Lcp)
     find_solver(solver.method, PYRAMID_SYSTEM if pyramids else COMPILED, "lcp" if pyramids else "ncp")
     iteration_count("iterations", solver.iterations)

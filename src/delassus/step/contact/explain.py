@@ -43,10 +43,10 @@ _SURROUNDINGS: Final = surroundings(
     Group(ContactParameters, friction="(points)", torsional="(torsional)", rolling="(rolling)", compliance="(points)")
 )
 SHARE: Final = 1e-9
-"""By how much rows of rigid contacts give way, as a share of their response, so that forces stay small."""
+"""Compliance of the rows of rigid contacts, as a fraction of their response, so that forces stay small."""
 
 UNEXPLAINED: Final = 1e-6
-"""What may be left to do where no motor is, as a share of what there is to do."""
+"""Largest generalized force that may remain at velocities without a motor, as a fraction of all."""
 
 
 @kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs={"surroundings": _SURROUNDINGS, "yielding": "(m)"})
@@ -61,7 +61,7 @@ def explain_yielding(
     yielding: Any = None,
     law: str = "ncp",
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Torques (nv,), forces (m,), gaps (points,) and a `Status`, where rows give way by `yielding` (m,) [1/kg]."""
+    """Torques (nv,), forces (m,), gaps (points,) and a `Status`, with the compliance `yielding` of rows (m,) [1/kg]."""
     friction, torsional, rolling, *_ = surroundings.contact
     mechanism, motion = _motion_of_step(scene, (q, v, a), time_step, surroundings)
     R = yielding + motion.compliance
@@ -189,7 +189,7 @@ def _motion_of_step(
 
 
 def _directions(scene: Scene, moving: Any, c: Any, friction: Any, torsional: Any, rolling: Any, slow: Any) -> Any:
-    """B (m, m): forces are B x, x in the cones: none of rows that open, and friction of those that slide as it is."""
+    """B (m, m): forces are B x with x in the cones. Opening rows have no force, sliding rows their friction."""
     B = np.zeros((scene.m, scene.m))
     for own, others in coefficients_of(scene, friction, torsional, rolling):
         closed = np.where(c[own[2]] <= slow, 1.0, 0.0)

@@ -36,7 +36,7 @@ _INVERSE: Final = Shortcuts(
 
 @dataclass(frozen=True, eq=False)
 class ContactExplanation(InContact):
-    """Forces of contacts that explain a motion, one state or a batch, and the torques that are left.
+    """Contact forces for a given motion, of one state or a batch, and the remaining torques.
 
     Attributes:
         torque: (…, nv) tau = M a + c - Jᵀ f [N·m, N], of motors, springs and dampers together.
@@ -61,11 +61,11 @@ def contact_inverse_dynamics(
     options: ContactInverseOptions | None = None,
     **shortcuts: Any,
 ) -> ContactExplanation:
-    """Forces of contacts that explain accelerations, and the torques of the motors, of one state or a batch.
+    """Contact forces for given accelerations, and the remaining torques, of one state or a batch.
 
-    Rigid contacts do not tell their forces by the motion. Those that leave least to do for velocities without a motor
-    are found; where several do, some of them. Rows that give way, by `yielding` or in the law "relaxed", tell their
-    forces themselves.
+    The motion alone does not determine the forces of rigid contacts. They are chosen such that the generalized forces
+    at velocities without a motor are smallest; this choice may not be unique. The forces of compliant rows, by
+    `yielding` or in the law "relaxed", follow from the motion.
 
     Args:
         mechanism: The robot with its constraints, or a model.
@@ -89,20 +89,18 @@ def contact_inverse_dynamics(
     chosen, options = _INVERSE.fill(shortcuts, law=named, options=options)
     if time_step is None and not isinstance(chosen, Relaxed):
         raise ContactProblemError(
-            "time_step is missing: rigid contacts are told apart by where a step leads.", code="missing-argument"
+            "time_step is missing: it decides which rigid contacts are active.", code="missing-argument"
         )
     asked = ContactArguments.of(mechanism, (q, v, a), contacts, time_step, chosen, options)
     solver = solver_inputs(asked.scene, chosen, options.solver)
     if asked.inputs.contact.restitution is not None:
         raise ContactProblemError(
-            "impacts have no inverse dynamics: leave restitution out of the contacts.", code="not-supported"
+            "impacts have no inverse dynamics: omit restitution of the contacts.", code="not-supported"
         )
     if solver.start is not None:
         raise ContactProblemError("start has no use: forces are found without one.", code="not-supported")
     if not asked.scene.m:
-        raise ContactProblemError(
-            "there are no contacts, constraints or limits: rnea gives the torques.", code="nothing-to-do"
-        )
+        raise ContactProblemError("there are no contacts, constraints or limits: use rnea.", code="nothing-to-do")
     how = options.explanation
     where = _passive(asked, how.passive)
     if isinstance(chosen, Relaxed):

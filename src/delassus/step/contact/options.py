@@ -15,11 +15,11 @@ from delassus.step.laws.options import RowOptions
 
 @dataclass(frozen=True, eq=False)
 class RestThresholds(Options):
-    """What touches and what rests, where there is no step of time to tell.
+    """Which points touch and which rest, if there is no time step.
 
     Attributes:
-        rest_gap: [m] points that are nearer to their plane touch it.
-        rest_speed: [m/s] points that are slower rest.
+        rest_gap: [m] points with a smaller gap touch.
+        rest_speed: [m/s] points that are slower count as resting.
 
     >>> dl.contact.RestThresholds(rest_gap=1e-4).rest_gap
     0.0001
@@ -35,18 +35,18 @@ class RestThresholds(Options):
 
 @dataclass(frozen=True, eq=False)
 class ProblemOptions(Options):
-    """The contact problem of a step besides state and contacts.
+    """Options of the contact problem of a step.
 
     Attributes:
         contact: Friction (…, points), torsional and rolling friction (…, points that have it) [m], restitution
-            (…, points) and compliance (…, points) [m/N] instead of the contacts' own.
-        planes: Normals (…, points, 3) or (…, 1, 3) and heights (…, points) [m] of the planes of contacts with the
-            world, instead of their own.
+            (…, points) and compliance (…, points) [m/N], which override those of the contacts.
+        planes: Normals (…, points, 3) or (…, 1, 3) and heights (…, points) [m], which override those of contacts with
+            the world.
         rows: Whether joints have limits and friction.
-        stabilization: (…) the share of penetrations, and of errors of constraints without gains, that a step takes
-            back, from 0 to 1.
-        time: (…) [s] what references move with, needed where they do.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        stabilization: (…) fraction of penetrations, and of errors of constraints without gains, that a step removes,
+            from 0 to 1.
+        time: (…) time of moving references [s]; required if there are any.
+        parameters: (…, nparameters) parameters of a parametric model.
 
     >>> dl.contact.ProblemOptions(stabilization=0.2).stabilization
     0.2
@@ -62,11 +62,11 @@ class ProblemOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class ContactOptions(ProblemOptions):
-    """Options of `contact_dynamics`: a problem, how it is solved, and what rests.
+    """Options of `contact_dynamics`: the problem, its solver, and thresholds of rest.
 
     Attributes:
-        solver: How impulses are solved for.
-        rest: What touches and rests (without a step of time).
+        solver: Solver of the impulses.
+        rest: Thresholds of touching and resting, if there is no time step.
 
     >>> dl.contact.ContactOptions(solver=dl.contact.SolverOptions(tolerance=1e-10)).solver.tolerance
     1e-10
@@ -78,14 +78,14 @@ class ContactOptions(ProblemOptions):
 
 @dataclass(frozen=True, eq=False)
 class ExplanationOptions(Options):
-    """What the motors can do, and how forces are told by a motion.
+    """Which velocities have motors, and how contact forces are determined from a motion.
 
     Attributes:
-        yielding: R [1/kg], one number or (…, m), by which all rows give way; None for rigid rows.
-        passive: (nv,) not zero for velocities without a motor; by default those of free joints.
-        tau: (…, nv) generalized forces of passive velocities, where they are known [N·m, N], such as `passive_forces`;
-            by default none.
-        rest_speed: [m/s] contacts that open more slowly push, and those that slide more slowly stick.
+        yielding: Compliance R of all rows [1/kg], one number or (…, m); None for rigid rows.
+        passive: (nv,) nonzero for velocities without a motor; by default those of free joints.
+        tau: (…, nv) known generalized forces at velocities without a motor [N·m, N], such as `passive_forces`;
+            by default zero.
+        rest_speed: [m/s] contacts that open more slowly count as closed, and those that slide more slowly as sticking.
 
     >>> dl.contact.ExplanationOptions(rest_speed=1e-4).rest_speed
     0.0001
@@ -102,11 +102,11 @@ class ExplanationOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class ContactInverseOptions(ProblemOptions):
-    """Options of `contact_inverse_dynamics`: a problem, how it is solved, and what the motors can do.
+    """Options of `contact_inverse_dynamics`: the problem, its solver, and the motors.
 
     Attributes:
-        solver: How forces are solved for; it starts from none.
-        explanation: What the motors can do.
+        solver: Solver of the forces, without a warm start.
+        explanation: Which velocities have motors, and the compliance of rows.
 
     >>> dl.contact.ContactInverseOptions().solver.method
     'auto'

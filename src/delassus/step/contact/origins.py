@@ -1,4 +1,4 @@
-"""The contact problem behind a result, built when it is asked for, from numbers that can be copied and pickled."""
+"""The contact problem behind a result, built on request from data that can be copied and pickled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Origin:
     """The state, step and inputs of a result, copied: simulations change theirs in place.
 
     Attributes:
-        law: "rigid" or "relaxed"; others solve no contact problem.
+        law: "rigid" or "relaxed"; other laws have no contact problem.
         scene: The robot, its contacts and its other rows.
         state: q, v, tau and h.
         inputs: Those of the kernel.

@@ -1,4 +1,4 @@
-"""What contact leads to: velocities after a step of time, or accelerations, with impulses or forces, and how good."""
+"""Results of contact dynamics: velocities and impulses, or accelerations and forces, with their residuals."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class InContact(Outcome):
-    """What all results share, of one state or a batch.
+    """Fields that all results share, of one state or a batch.
 
     Attributes:
         scene: The robot, its contacts and its other rows.
         law: The law of contact, by name.
         gap: (…, points) before the step [m], negative where bodies penetrate.
-        residuals: (…, m) what is left of the laws [m/s, rad/s; per second for forces].
-        iterations: (…) how many were made.
-        status: (…) numbers of `Status`.
-        origin: What it is of, from which the contact problem is built when it is asked for.
+        residuals: (…, m) residuals of the contact laws [m/s, rad/s; per second for forces].
+        iterations: (…) number of iterations.
+        status: (…) values of `Status`.
+        origin: Inputs of the call, from which `problem` is built on request.
     """
 
     status_type: ClassVar = Status
@@ -54,7 +54,7 @@ class InContact(Outcome):
 
     @cached_property
     def problem(self) -> ContactProblem:
-        """The contact problem that was solved, built anew."""
+        """The contact problem that was solved, rebuilt from the inputs."""
         return self.origin.problem()
 
     def by_name(self, values: Array) -> Mapping[str, Array]:
@@ -63,12 +63,12 @@ class InContact(Outcome):
         m = self.scene.m
         if given.shape[-1:] != (m,):
             raise ContactProblemError(
-                f"values have shape {given.shape}; their last axis has the {m} rows.", code="wrong-shape"
+                f"values have shape {given.shape}; their last axis must have {m} rows.", code="wrong-shape"
             )
         return {name: given[..., rows] for name, rows in self.scene.row_mechanism.slices.items()}
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        """The status as a sentence or two; for a batch, that of the worst state."""
         status = np.asarray(self.status)
         worst, text = summary_of_worst(Status, status, "state")
         if worst in (None, Status.NOT_FINITE) or not self.scene.m:
@@ -83,16 +83,16 @@ class InContact(Outcome):
 
 @dataclass(frozen=True, eq=False)
 class ContactStep(InContact):
-    """A robot after a step of time with contact, one state or a batch, and how good the answer is.
+    """A robot after a time step with contact, of one state or a batch, with residual and status.
 
     Attributes:
-        q: (…, nq) after the step [rad, m]; what flies goes straight on.
-        velocity: (…, nv) after the step [rad/s, m/s], of free and planar joints in their axes then.
+        q: (…, nq) after the step [rad, m].
+        velocity: (…, nv) after the step [rad/s, m/s]; for free and planar joints, in the axes after the step.
         impulse: (…, m) λ of all rows [N·s, N·m·s]: of a contact t1, t2, n, on its first body.
         row_velocity: (…, m) σ = (G + R) λ + g [m/s, rad/s] of the contact problem.
-        restitution_share: (…) the share of restitution that contacts are thrown back with: less than 1 where more would
-            have added energy. `problem` is the one with this share.
-        pyramid: Of the model "lcp", its number of faces, and whether it is "inner" or "outer".
+        restitution_share: (…) fraction of the restitution that was applied: less than 1 where all of it would
+            have added energy. `problem` uses this fraction.
+        pyramid: For the law "lcp", the number of faces, and "inner" or "outer".
     """
 
     q: Array
@@ -104,7 +104,7 @@ class ContactStep(InContact):
 
     @property
     def energy_limited(self) -> Any:
-        """(…) whether restitution was lowered, since with friction it would have added energy."""
+        """(…) whether restitution was reduced because, with friction, it would have added energy."""
         return np.asarray(self.restitution_share) < 1.0
 
     def describe(self) -> str:

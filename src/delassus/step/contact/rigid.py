@@ -1,4 +1,4 @@
-"""The kernels of a step of time with contact: the problem σ = (G + R) λ + g, and the problem solved.
+"""Kernels of a time step with contact: the problem σ = (G + R) λ + g, and its solution.
 
 It is the step of the compliant scheme (see `compliant.pipeline`) with α = β = 1, rigid but for contacts with a
 compliance, and without springs and dampers of joints: W = M. What g has beyond J v_f says what rows must not fall

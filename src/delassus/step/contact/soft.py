@@ -1,4 +1,4 @@
-"""The soft model of contact: forces that follow from penetration and velocity, without anything to solve for.
+"""The soft contact law: forces are explicit functions of penetration and velocity.
 
     f_n = max(-k p - d ṗ, 0)  where the gap p is negative,      f_t = -friction · f_n · v_t / √(‖v_t‖² + v_s²),
 
@@ -33,7 +33,7 @@ from delassus.step.scheme.flying import integrate_velocity
 
 
 class PointSoftness(NamedTuple):
-    """How points give way: stiffness [N/m], damping [N·s/m] and slip speed [m/s], (points,) each."""
+    """Softness of points: stiffness [N/m], damping [N·s/m] and slip speed [m/s], (points,) each."""
 
     stiffness: Any = None
     damping: Any = None

@@ -1,4 +1,4 @@
-"""From what a call asks for to its result: which kernel is called, for each law of contact."""
+"""Calls the kernel of a contact law, and builds the result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rigid(asked: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptions) 
     if isinstance(law, Lcp):
         if asked.scene.torsional:
             raise ContactProblemError(
-                "law 'lcp' has no torsional and rolling friction; take 'ncp' or 'ccp'.", code="not-supported"
+                "law 'lcp' has no torsional and rolling friction; use 'ncp' or 'ccp'.", code="not-supported"
             )
         if (law.faces + 2) * asked.scene.points > LARGEST_PYRAMIDS:
             raise ContactProblemError(
@@ -189,7 +189,7 @@ def forces_of(asked: ContactArguments, law: Law, found: Any, origin: Origin) -> 
 def outcome_of(
     asked: ContactArguments, law: Law, origin: Origin, residual: Any, gap: Any, made: Any, status: Any
 ) -> dict[str, Any]:
-    """What all results in contact have: of which robot and law they are, and how the solve ended."""
+    """Fields that all results share: the robot, the law, and the status."""
     return {
         "scene": asked.scene,
         "law": law.name,

@@ -1,1 +1,1 @@
-"""Impacts: when a contact strikes, and what velocities it leaves."""
+"""Impacts: which contacts collide, and the velocities after the impact."""

@@ -1,4 +1,4 @@
-"""Restitution that adds no energy: as much of it as there is energy for.
+"""Restitution that adds no energy: its fraction is reduced until the energy does not grow.
 
 Newton's law says how fast contacts separate, whatever friction does meanwhile, and with friction the two together may
 ask for more energy than there was (T. Kane, D. Levinson, 1985). The impulses λ₀ of the plastic impact never do, and
@@ -25,7 +25,7 @@ from delassus.compiler.tracing.flow.control import while_loop
 _ROUNDING: Final = 1e-13
 
 _MARGIN: Final = 1e-6
-"""What the share of restitution stays below the largest one: rows are solved to a tolerance."""
+"""Margin below the largest fraction of restitution, because rows are solved to a tolerance only."""
 
 _SOLVES: Final = 3
 

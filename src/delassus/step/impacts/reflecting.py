@@ -1,4 +1,4 @@
-"""Generalized Reflections: impacts of several contacts at once, without loss, in the order that the masses say.
+"""Generalized reflections: lossless simultaneous impacts of several contacts, in an order determined by the masses.
 
 Newton's law makes all contacts separate at once, and each by the speed that it had: of three balls in a row, of which
 one comes with speed 1, it leaves (-1/3, 2/3, 2/3) where a cradle leaves (0, 0, 1). Reflections go step by step. With
@@ -80,7 +80,7 @@ def reflect(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)
 
 
 def constrained_response(G: Any, normals: list[int], ties: list[int]) -> tuple[Any, Any]:
-    """G of normals where constraints hold (k, k), and what impulses of normals (k,) make of those (b, k)."""
+    """G of normals under the constraints (k, k), and the response of the constraints to impulses of normals (b, k)."""
     inner = G[normals][:, normals]
     if not ties:
         return inner, None

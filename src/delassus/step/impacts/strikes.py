@@ -1,4 +1,4 @@
-"""When a contact strikes, and what speed it is thrown back with.
+"""Which contacts are impacts, and their rebound speed.
 
 A contact that the free step would lead into the ground strikes if it approaches faster than gravity makes it in two
 steps: slower ones come to rest, as contacts whose gap may close. To put -gap/h into the row of a contact that bounces
@@ -24,18 +24,18 @@ from delassus.model.model import Model
 from delassus.step.scheme.blend import Blend
 
 SLOW: Final = 2.0
-"""Steps of gravity: contacts that approach more slowly do not strike."""
+"""Contacts that approach more slowly than gravity accelerates in this number of steps are not impacts."""
 
 
 class Strikes(NamedTuple):
-    """Which points strike (points,), and the share () of the step before the first does; 0 if none does."""
+    """Which points have an impact (points,), and the fraction () of the step before the first, or 0."""
 
     on: Any
     share: Any
 
     @property
     def any(self) -> Any:
-        """Whether some point strikes."""
+        """Whether any point has an impact."""
         return np.any(self.on)
 
 
@@ -79,7 +79,7 @@ def rebound_at_start(closing: Any, before: Any, after: Any, restitution: Any) ->
 
 
 def touching(found: Strikes, blend: Blend, gap: Any, before: Any, after: Any) -> Any:
-    """Which points (points,) touch when the first one strikes: it, and those whose gaps are as good as closed."""
+    """Which points (points,) touch at the first impact: the impacting ones, and those whose gaps are nearly closed."""
     s = found.share
     left = gap + s * blend.h * blend.velocity(before, after)
     near = 1e-3 * blend.h * np.max(np.abs(before))

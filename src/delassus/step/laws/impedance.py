@@ -10,7 +10,7 @@ LEAST_IMPEDANCE: Final = 1e-4
 """Impedances are kept this far from 0 and from 1."""
 
 LEAST: Final = 1e-15
-"""What R and other divisors are at least."""
+"""Lower bound of R and other divisors."""
 
 
 def impedances(impedance: Any, size: Any) -> Any:

@@ -11,7 +11,7 @@ from delassus.contact.solvers.options import SolverInputs
 
 
 class ContactPlanes(NamedTuple):
-    """The planes that points touch: normals (points, 3) and heights (points,) [m]; None for what contacts say.
+    """The planes that points touch: normals (points, 3) and heights (points,) [m]; None for those of the contacts.
 
     >>> dl.contact.ContactPlanes(height=np.array([0.1])).height
     array([0.1])
@@ -26,7 +26,7 @@ class ContactPlanes(NamedTuple):
 
 
 class RowRelaxation(NamedTuple):
-    """How rows give way in the relaxed model: weights (m,) [1/kg], solref (m, 2), solimp (m, 5), and impratio."""
+    """Compliance of rows in the relaxed model: weights (m,) [1/kg], solref (m, 2), solimp (m, 5), and impratio."""
 
     weight: Any = None
     reference: Any = None
@@ -44,7 +44,7 @@ SOLVER: Final = Group(SolverInputs, start="(m)", tolerance="()", iterations="()"
 
 
 class ContactInputs(NamedTuple):
-    """What kernels of a robot in contact take at run time besides a state; None for what is not given.
+    """Run-time inputs of contact kernels other than the state; None for inputs that are not given.
 
     Attributes:
         contact: Of the points: friction and the like.
@@ -77,7 +77,7 @@ KINDS: Final[dict[str, Any]] = {
 
 
 def group_inputs(inputs: Mapping[str, Any], kinds: Mapping[str, Any] = KINDS) -> dict[str, Any]:
-    """Inputs by the names of fields, as the structures that kernels take; others as they are."""
+    """Group inputs by field name into the structures that kernels take; other inputs are unchanged."""
     found = dict(inputs)
     for name, kind in kinds.items():
         fields = {field: found.pop(field) for field in kind._fields if field in found}

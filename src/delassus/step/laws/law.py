@@ -1,4 +1,4 @@
-"""Laws of contact, each with its options: what a step solves for."""
+"""Contact laws with their options."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from delassus.step.laws.softness import Softness
 
 @dataclass(frozen=True, eq=False)
 class Relaxed(Options):
-    """MuJoCo's model, in which rows give way.
+    """MuJoCo's law, in which rows are compliant.
 
     Attributes:
-        relaxation: Of rows that have none of their own; None for `Relaxation()`.
-        impratio: (…) by how much friction gives way less than the normal does.
+        relaxation: Default for rows without a relaxation; None for `Relaxation()`.
+        impratio: (…) ratio of the impedance of friction to that of the normal.
         cone: "elliptic" or "pyramidal".
 
     >>> dl.contact.Relaxed(cone="pyramidal").name
@@ -39,7 +39,7 @@ class Relaxed(Options):
         if self.relaxation is not None:
             expect("the relaxation", self.relaxation, Relaxation, "Relaxation(solref=(0.02, 1.0))")
         if not np.all(real_array("impratio", self.impratio) > 0.0):
-            raise OutOfRange(f"impratio is {short(repr(self.impratio))}; it is positive.")
+            raise OutOfRange(f"impratio is {short(repr(self.impratio))}; it must be positive.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Soft(Options):
     """Springs and dampers.
 
     Attributes:
-        softness: Of contacts that have none of their own; None for `Softness()`.
+        softness: Default for contacts without a softness; None for `Softness()`.
 
     >>> dl.contact.Soft().name
     'soft'

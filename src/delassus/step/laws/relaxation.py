@@ -1,4 +1,4 @@
-"""How rows give way in MuJoCo's relaxed model, as it is written in MJCF."""
+"""Compliance of rows in MuJoCo's law, with the parameters of MJCF."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from delassus.errors import BadArgument
 
 
 class RelaxationError(BadArgument):
-    """Numbers that do not say how a row gives way."""
+    """Invalid parameters of the compliance of a row."""
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The reference and the impedance of rows: which acceleration they ask for, and how much they give way.
+    """Reference acceleration and impedance of rows.
 
     Attributes:
         solref: (time constant [s], damping ratio), or, both negative, -(stiffness, damping).
@@ -39,12 +39,14 @@ class Relaxation:
             numbers = real_array(name, getattr(self, name), f"{count} finite numbers")
             if numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
                 raise RelaxationError(
-                    f"{name} is {getattr(self, name)!r}; it has {count} finite numbers.", code="wrong-shape"
+                    f"{name} is {getattr(self, name)!r}; it must have {count} finite values.", code="wrong-shape"
                 )
             object.__setattr__(self, name, tuple(numbers.tolist()))
         weight = real_array("weight", 1.0 if self.weight is None else self.weight, "one number [1/kg]")
         if weight.ndim or not 0.0 < weight < np.inf:
-            raise RelaxationError(f"weight is {self.weight!r} 1/kg; it is positive and finite.", code="out-of-range")
+            raise RelaxationError(
+                f"weight is {self.weight!r} 1/kg; it must be positive and finite.", code="out-of-range"
+            )
         if (self.solref[0] > 0.0) != (self.solref[1] > 0.0):
             raise RelaxationError(
                 f"solref is {self.solref}; its numbers are both positive, a time constant and a damping ratio, or both "

@@ -1,4 +1,4 @@
-"""The relaxed model of contact, MuJoCo's: rows ask for an acceleration a*, and give way by R times their force.
+"""MuJoCo's contact law: rows have a reference acceleration a*, and a compliance R.
 
     f = argmin ½ fᵀ (G + R) f + fᵀ (a_f - a*),   f in its cones:   J a + R f = a* where a cone does not bind,
 

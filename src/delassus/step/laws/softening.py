@@ -1,4 +1,4 @@
-"""A scene under MuJoCo's law of contact: how soft each of its rows is.
+"""Scenes under MuJoCo's contact law: impedance and reference of each row.
 
 All numbers are those of the model's file, by MuJoCo's rules. Of two shapes the one with the larger priority decides; of
 equals, `solref` and `solimp` are mixed with the weights `solmix`, but a `solref` of stiffness and damping is the
@@ -23,11 +23,11 @@ _LEAST: Final = 1e-15
 """Weights `solmix` below are none."""
 
 _GROUND: Final = Geometry("ground", WORLD, HERE, "plane", (0.0, 0.0), "collision")
-"""A plane that says nothing."""
+"""The default plane."""
 
 
 def soften(scene: Scene, plane: Geometry | None) -> Scene:
-    """A scene with rows that give way; `plane` is the shape that stands for its ground, if the model's file has one.
+    """A scene with compliant rows; `plane` is the shape of the model's file that is the ground, if there is one.
 
     It has a row for each joint limit: they cost next to nothing.
     """

@@ -1,4 +1,4 @@
-"""How soft contacts give way: springs, dampers, and friction without a threshold."""
+"""Soft contacts: springs, dampers, and friction that grows smoothly with the sliding speed."""
 
 from __future__ import annotations
 

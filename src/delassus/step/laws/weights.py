@@ -1,4 +1,4 @@
-"""What rows weigh in MuJoCo's relaxed model: inverse masses of bodies and joints in the model's own pose.
+"""Inverse weights of rows in MuJoCo's law: inverse masses of bodies and joints in the model's reference pose.
 
 How much a row gives way is a share of Â, an estimate of its entry of J M⁻¹ Jᵀ that does not depend on the state: for
 a body the mean of the accelerations that unit forces (or moments) at its centre of mass cause there, for a joint the
@@ -83,7 +83,7 @@ class InverseMass:
 
 
 class SceneWeights(NamedTuple):
-    """Of candidates for contact (candidates,), and of all rows that are no contacts (rows,)."""
+    """Of candidates for contact (candidates,), and of all other rows (rows,)."""
 
     contacts: Any
     others: Any
@@ -125,7 +125,7 @@ def row_weights(scene: Scene) -> Array:
 
 
 def inverse_weights(model: Model) -> tuple[Array, Array]:
-    """Of each link, for forces and for moments (links, 2), and of each velocity (nv,); zero for what has no body."""
+    """Of each link, for forces and for moments (links, 2), and of each velocity (nv,); zero if there is no body."""
     with plainly():
         inverse = InverseMass(model)
         bodies = numpy.zeros((len(inverse.tree.links), 2))

@@ -38,7 +38,7 @@ def contact_kinematics(
     scene, _ = scene_for(mechanism, contacts, False, False)
     if not scene.points:
         raise ContactProblemError(
-            "there are no contacts: give some, such as contacts=[Contact('foot')].", code="nothing-to-do"
+            "there are no contacts: pass at least one, such as contacts=[Contact('foot')].", code="nothing-to-do"
         )
     normal, height = plane_arrays(scene, normal, height)
     gap, J, axes, place = contact_geometry(scene, q, normal=normal, height=height, parameters=parameters)

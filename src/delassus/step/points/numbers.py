@@ -1,4 +1,4 @@
-"""The numbers of contacts as arrays, one for each point, from what contacts say and what a call says instead."""
+"""Parameters of contacts as arrays, one value per point. Arguments of a call override those of the contacts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_POINTS: Final = {
 def scene_for(
     mechanism: Any, contacts: Any, limits: bool, joint_friction: bool, as_in_mujoco: bool = False
 ) -> tuple[Scene, tuple[Contact, ...]]:
-    """What is compiled, and the contacts with their numbers; a bare model counts as a mechanism."""
+    """The scene that is compiled, and the contacts with their parameters. A model is wrapped in a mechanism."""
     if isinstance(mechanism, Model | ParametricModel):
         mechanism = _single_model(mechanism)
     expect("the mechanism", mechanism, Mechanism, "Mechanism(model, Point('foot'))")
@@ -59,7 +59,7 @@ def _scene(
 
 
 def contact_parameters(scene: Scene, contacts: tuple[Contact, ...], given: ContactParameters) -> ContactParameters:
-    """Arrays, last axes (points,) or fewer, as given or as contacts say; None for those that would do nothing."""
+    """Arrays with last axes (points,) or fewer, from the arguments or the contacts; None for those without effect."""
     found = _contact_parameters(contacts)
     for name, value in zip(given._fields, given, strict=True):
         if value is None:
@@ -72,7 +72,7 @@ def contact_parameters(scene: Scene, contacts: tuple[Contact, ...], given: Conta
 
 
 def plane_arrays(scene: Scene, normal: Any, height: Any) -> tuple[Any, Any]:
-    """Normals (…, points, 3) and heights (…, points), one for each point; None for what is not given."""
+    """Normals (…, points, 3) and heights (…, points), one for each point; None for those not given."""
     return (
         None if normal is None else _of_planes("normal", normal, (scene.points, 3)),
         None if height is None else _of_planes("height", height, (scene.points,)),
@@ -81,7 +81,7 @@ def plane_arrays(scene: Scene, normal: Any, height: Any) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _contact_parameters(contacts: tuple[Contact, ...]) -> ContactParameters:
-    """What contacts say themselves."""
+    """Parameters of the contacts themselves."""
     every = {name: np.array(_values(contacts, name)) for name in _OF_POINTS}
     needed = ("friction", "torsional", "rolling")
     said = {name: array for name, array in every.items() if array.size and (name in needed or array.any())}
@@ -104,7 +104,7 @@ def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float
     array: NDArray[np.float64] = real_array(name, value)
     if name == "normal" and array.shape[-1:] != (3,):
         raise ContactProblemError(
-            f"normal has shape {array.shape}; its last axis is a direction (x, y, z).", code="wrong-shape"
+            f"normal has shape {array.shape}; its last axis must be a direction (x, y, z).", code="wrong-shape"
         )
     short = array.ndim < len(core)
     if short:

@@ -1,4 +1,4 @@
-"""What contacts do over a control period: mean and peak of their normal forces, and how long nothing was touched.
+"""Statistics of contacts over a control period: mean and peak of normal forces, and air time.
 
 A state has the impulses of its last step of time alone. Where shapes are tracked (`Scene.tracked`), three numbers for
 each go along with the steps, at a few operations a slot:
@@ -97,7 +97,7 @@ def update_tally(scene: Scene, tally: Any, impulse: Any, contact: Any, time_step
 
 
 def begin_tally(scene: Scene, tally: Any) -> Any:
-    """The tally as a period begins: sums and peaks of nothing, air times as they are."""
+    """The tally at the beginning of a period: zero sums and peaks, and unchanged air times."""
     keep = numpy.tile([0.0, 0.0, 1.0], len(scene.tracked))
     return keep * tally
 

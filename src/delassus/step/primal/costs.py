@@ -1,4 +1,4 @@
-"""What a row costs that does not move as it should, in MuJoCo's law of contact.
+"""Cost of a row that misses its reference velocity, under MuJoCo's contact law.
 
 Of a row that is off its target velocity by x [m/s], with the stiffness D = 1/R [kg], the cost s(x) is
 
@@ -39,7 +39,7 @@ class ContactCost(NamedTuple):
     def of(cls, coefficients: list[Any], stiffness: Any, impratio: float) -> ContactCost:
         """A contact whose normal has a stiffness [kg]; coefficients are those of its rows, in their order, without n.
 
-        Without sliding friction there is none of any kind.
+        Without sliding friction, torsional and rolling friction are zero, too.
         """
         first = coefficients[0]
         slides = first > 0.0

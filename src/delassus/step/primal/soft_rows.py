@@ -1,4 +1,4 @@
-"""The rows of a step under MuJoCo's law of contact: how stiff they are, and which velocities they ask for.
+"""Rows of a step under MuJoCo's contact law: stiffness and reference velocity.
 
 A row with the violation r, the velocity J v and the impedance d(r) asks for the acceleration a* = -b J v - k d r, and
 gives way by R = (1 - d)/d · Â times its force (see `laws.relaxed`). In a step h that is a stiffness and a velocity,
@@ -30,7 +30,7 @@ from delassus.step.sources.impedances import ContactImpedance
 
 
 class RowState(NamedTuple):
-    """What soft rows depend on in a state.
+    """Quantities of a state on which soft rows depend.
 
     Attributes:
         q: (nq,) configuration.

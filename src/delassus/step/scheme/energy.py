@@ -36,7 +36,7 @@ from delassus.step.scheme.components import Component
 from delassus.step.scheme.free_rotation import energy_turn
 
 FASTEST: Final = 1.21
-"""Energy of the joints' motion, as a share of what it has, that it is given at most in a step."""
+"""Largest energy added to the joints' motion in a step, as a fraction of its energy."""
 
 _SLOWEST: Final = 0.81
 """The least share, unless turning the robot as a whole is not enough."""
@@ -57,7 +57,7 @@ class LockedBody(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """What the impulses of a step allow a component.
+    """Energy and momentum that the impulses of a step allow a component.
 
     Attributes:
         T: Kinetic energy [J].
@@ -91,7 +91,7 @@ def gravity_forces(model: Model, q: Any, M: Any, parts: Sequence[Component]) -> 
 
 
 class Kick(NamedTuple):
-    """What a step did to velocities.
+    """Velocities before and after a step, and the impulses that changed them.
 
     Attributes:
         before: (nv,) as it began.

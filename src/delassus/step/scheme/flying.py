@@ -31,7 +31,7 @@ def turning(model: Model, v: Any) -> Any:
 
 
 def without_flight(parts: Iterable[Component], v: Any) -> Any:
-    """Velocities (nv,) with free bodies at rest: what a kick has velocity products of."""
+    """Velocities (nv,) with free bodies at rest, for the velocity products of a kick."""
     moving = np.array(v)
     for part in parts:
         if part.rigid:

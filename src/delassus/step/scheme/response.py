@@ -1,4 +1,4 @@
-"""How a robot and its rows answer to forces: what impacts, corrections of positions and closed loops need of a step.
+"""Responses of a robot and its rows to forces, for impacts, position corrections and closed loops.
 
 With W the inertia of a step, M and what springs, dampers and servos add to it, and J the rows. Sweeps over the tree
 answer in O(n) each: for long chains. Sparse factors of W take O(n d²), d the depth of the tree, and answer in O(n d):

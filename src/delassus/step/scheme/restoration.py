@@ -19,7 +19,7 @@ Allowances: TypeAlias = list[tuple[Component, Allowance]]
 
 
 class PartContact(NamedTuple):
-    """What contacts did to a part in a step.
+    """Effect of contacts on a part in a step.
 
     Attributes:
         excess: () energy [J] that they have added and may not.

@@ -44,7 +44,7 @@ def fly_body(c: Any, axes: PrincipalAxes, q: Any, v: Any, h: Any, shift: Any = N
 
 
 def kick_acceleration(link: Link, v: Any, a: Any) -> Any:
-    """I⁻¹ f (6,) of a free body whose velocity (6,) changes by a (6,) under forces f: what these do by themselves."""
+    """I⁻¹ f (6,) of a free body with the acceleration a (6,) under forces f, without velocity products."""
     push, n = total(momentum(link, a[:3], a[3:]), bias_force(link, v[:3], v[3:]))
     c = np.array(link.inertia.com)
     alpha = inverse_symmetric(np.array(link.inertia.rotational)) @ (n - np.cross(c, push))

@@ -1,4 +1,4 @@
-"""What a row of the compliant scheme asks for: its compliance R and its value b, in J v⁺ + R λ + b = 0.
+"""The equation of a row of the compliant scheme, J v⁺ + R λ + b = 0: its compliance R and its value b.
 
 λ is an impulse. With the blends α of forces and β of positions, and q⁺ = q ⊕ h ((1-β) v + β v⁺), a row with the error
 g and the rate ġ = J v - w, w the velocity of its reference, is
@@ -72,5 +72,5 @@ def kinematic(blend: Blend, g: Any, rate: Any, reference: Any) -> Any:
 
 
 def unilateral(blend: Blend, gap: Any, rate: Any) -> Any:
-    """b of a contact or limit that does not strike."""
+    """b of a contact or limit without impact."""
     return np.maximum(kinematic(blend, gap, rate, 0.0), 0.0)

@@ -130,7 +130,7 @@ class Contact:
                 object.__setattr__(self, field, value.name)
             elif not isinstance(value, str):
                 raise ConstraintError(
-                    f"a contact is on a frame, given by its name, not on {value!r}.", code="wrong-type"
+                    f"the frame of a contact is {value!r}; it must be the name of a frame.", code="wrong-type"
                 )
         if not isinstance(self.name, str):
             raise ConstraintError(
@@ -169,7 +169,7 @@ class Contact:
 
     @cached_property
     def shape(self) -> Contact:
-        """What is compiled: the contact without numbers that may change from state to state."""
+        """The contact as it is compiled, without parameters that may differ between states."""
         spin = None if self.torsional is None else 0.0
         roll = None if self.rolling is None else 0.0
         same = replace(self, friction=0.0, torsional=spin, rolling=roll, restitution=0.0, compliance=0.0)

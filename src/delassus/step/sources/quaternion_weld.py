@@ -55,7 +55,7 @@ class QuaternionWeld(OnFrame):
         return np.concatenate([self._point.velocity_product(motions), turned])
 
     def position_error(self, motions: LinkMotions) -> Any:
-        """The way between the points, and x."""
+        """The displacement between the points, and x."""
         _, x = self._turning(motions)
         return np.concatenate([self._point.position_error(motions), x])
 
@@ -74,7 +74,7 @@ class QuaternionWeld(OnFrame):
 
 
 def as_in_mujoco(constraint: Constraint) -> Constraint:
-    """A weld of two frames by its quaternion; other constraints as they are."""
+    """Replace a weld of two frames by its quaternion form; other constraints are unchanged."""
     if not (isinstance(constraint, Weld) and constraint.frame2 is not None and len(constraint.rows) == constraint.most):
         return constraint
     return QuaternionWeld(

@@ -103,7 +103,7 @@ class Spot(OnFrame):
         return tuple(found)
 
     def velocity_product(self, motions: LinkMotions) -> Any:
-        """What the rates of the rows have beyond K a.
+        """The velocity product of rows: their acceleration minus K a.
 
         The second derivative of c is R₂ᵀ (c̈ - c̈₂ - 2 ω₂ × ċ), c̈₂ of the second body's point there, and classical
         accelerations are spatial ones plus ω × the velocity; ω turns with the second body.

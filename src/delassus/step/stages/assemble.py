@@ -122,7 +122,7 @@ class StepSystem(NamedTuple):
         return motion if self.rows.sharing is None else self.rows.sharing.P @ motion
 
     def delassus_of(self, rows: Sequence[int]) -> Any:
-        """G of some rows that are motions of their own, such as those of loops."""
+        """G of rows that do not share motions, such as those of loops."""
         motions = [row + len(self.S) - len(self.g) for row in rows]
         return self.S[motions][:, motions]
 
@@ -271,7 +271,7 @@ def _row_velocities(
 
 
 def _largest_speed(scene: Scene, velocity: Any) -> Any:
-    """The largest of velocities (m,), without the turns of contacts: they do not say how fast gaps close."""
+    """The largest of velocities (m,), except rotations of contacts, which do not close gaps."""
     if scene.contact_rows == 3:
         return np.max(np.abs(velocity))
     turns = {n + 1 + k for n in scene.normals for k in range(scene.contact_rows - 3)}

@@ -87,7 +87,7 @@ def loop_factors(scene: Scene, system: StepSystem) -> Ldl:
 def project_loops(
     scene: Scene, q: Any, v: Any, time: Any, elastic: tuple[int, ...] = (), driven: tuple[int, ...] = ()
 ) -> tuple[Any, Any]:
-    """Configuration (nq,) and velocity (nv,) that meet the constraints, by factors of their own (see `project`).
+    """Configuration (nq,) and velocity (nv,) that meet the constraints, with new factors (see `project`).
 
     Elastic rows, by their numbers, are left alone; driven velocities, by theirs, stay what they are.
     """

@@ -144,7 +144,7 @@ def link_movement(scene: Scene, kinematics: Kinematics, v: Any, time_step: Any) 
 
 
 def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, time_step: Any) -> Contacts:
-    """The contacts of a configuration; velocities v (nv,) say which pairs may come near in a step."""
+    """The contacts of a configuration; velocities v (nv,) determine which pairs may come near in a step."""
     slots, none = scene.slots, np.zeros(0)
     if not scene.candidates:
         nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)), none, np.array(False))
@@ -175,7 +175,7 @@ def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, t
 
 
 def candidate_links(scene: Scene, tree: Links) -> tuple[list[Any], list[Any]]:
-    """The links of all candidates, and of what they touch; the world comes after all links."""
+    """The links of all candidates and of their opposite bodies; the index of the world follows those of the links."""
 
     def link(shape: Shape | None) -> int:
         at = WORLD if shape is None else tree.place(shape.geometry.joint, shape.geometry.placement)[0]

@@ -1,4 +1,4 @@
-"""Positions moved onto their rows in a step, without any velocity.
+"""Correction of positions in a step, without changing velocities.
 
     W δ = Jᵀ μ,      J δ ≥ d  ⊥  μ ≥ 0  for contacts and limits,      J δ = d  for constraints
 
@@ -38,7 +38,7 @@ SWEEPS: Final = 10
 """Of projected Gauss–Seidel."""
 
 _FAR: Final = 100.0
-"""Gaps count as at most so many times the largest error."""
+"""Gaps are clipped to this multiple of the largest error."""
 
 
 class Correction(NamedTuple):

@@ -115,7 +115,7 @@ def step_inputs(
     ground: GroundShape,
     limits: SolverLimits = SolverLimits(),  # noqa: B008 - frozen
 ) -> StepInputs:
-    """What the steps of a period share, of the structures that kernels take."""
+    """Inputs that the steps of a period share, from the structures that kernels take."""
     return StepInputs(control, time_step, ground._replace(normal=np.array(ground.normal)), material, limits)
 
 

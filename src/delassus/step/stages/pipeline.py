@@ -42,7 +42,7 @@ from delassus.step.stages.tree_problem import TreeSolution, tree_solver
 from delassus.step.stages.types import MAX_ITERATIONS, Impulses, StepInputs, StepResult, StepState
 
 TURN: Final = 0.2
-"""Angle [rad] that a joint may turn by in a step; what turns by more is simulated in substeps."""
+"""Largest angle of a joint in a step [rad]; faster joints take substeps."""
 
 MOST_SUBSTEPS: Final = 16
 """Substeps of a step, at most."""
@@ -58,7 +58,7 @@ _SERVO_GUESSES: Final = 8
 
 
 class Stages(NamedTuple):
-    """What each stage of a step gave: see `types`, and `Simulation.stages`."""
+    """The result of each stage of a step: see `types`, and `Simulation.stages`."""
 
     kinematics: Kinematics
     contacts: Contacts
@@ -322,7 +322,7 @@ class _Period(NamedTuple):
 
 
 class PeriodStart(NamedTuple):
-    """What a control period begins with: a state as arrays, its time [s], and whether it is alive (1)."""
+    """The start of a control period: a state as arrays, its time [s], and 1 unless it is frozen."""
 
     q: Any
     v: Any

@@ -17,10 +17,10 @@ from delassus.step.scene import Scene
 from delassus.step.stages.kernels import candidate_geometry
 
 NEAR: Final = 0.02
-"""Candidates [m] that are so much higher than the lowest one, and pairs that are so far apart, are left out."""
+"""Height above the lowest candidate [m], and gap of pairs [m], above which candidates are left out."""
 
 LEVEL: Final = 0.004
-"""Shapes [m] that are so much higher than the lowest one of their body are left out."""
+"""Height above the lowest shape of a body [m] above which shapes are left out."""
 
 
 def reduced_scene(scene: Scene) -> Scene:

@@ -98,7 +98,7 @@ def constraint_rows(
 
 
 def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, Sharing | None]:
-    """J (motions, nv) of contacts, and what they share."""
+    """J (motions, nv) of contacts, and how rows share the motions."""
     slots, count, reach = scene.slots, scene.contact_rows, kinematics.reach
     if not slots or reach is None:
         return np.zeros((0, scene.nv)), None

@@ -68,7 +68,7 @@ ITERATIONS: Final = 20.0
 """Those of a solver by name for each that Newton's method may make: sweeps cost less."""
 
 _EPSILON: Final = 1e-11
-"""The share of their own response that rows of loops yield by: far below the tolerance."""
+"""Compliance of rows of loops, as a fraction of their response: far below the tolerance."""
 
 
 class Solved(NamedTuple):

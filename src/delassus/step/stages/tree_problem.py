@@ -85,7 +85,7 @@ class TreeSolver(NamedTuple):
         p = problem.laws.servo_impulse(v)
         if scene.m > end:
             p = p + system.rows.J[end - scene.m :].T @ start[end:]
-        last = iterate(problem, problem.laws.rho * v - p, impulse, self._should_continue)
+        last = iterate(problem, v, p, impulse, self._should_continue)
         return self._result(last, order, shape)
 
     def _should_continue(self, now: NewtonState) -> Any:
@@ -94,7 +94,7 @@ class TreeSolver(NamedTuple):
 
     def _result(self, last: NewtonState, order: list[int], shape: Any) -> TreeSolution:
         scene, system, laws = self.scene, self.system, self.problem.laws
-        v, p = laws.evaluate(last.x)
+        v, p = self.problem.in_metric(last.metric).evaluate(last.x)
         back = [order.index(k) for k in range(len(order))]
         projected = (last.impulse + last.now.y)[:, back] * shape
         friction, limited = laws.split(v, p)

@@ -1,4 +1,4 @@
-"""What the stages of a step take and give: named tuples of values of one state.
+"""Inputs and results of the stages of a step: named tuples of values of one state.
 
 StepState, StepInputs
   → kinematics   Kinematics     poses of the links, and the directions in which velocities move them
@@ -39,7 +39,7 @@ class GroundShape(NamedTuple):
 
 
 class StepInputs(NamedTuple):
-    """What is the same in all steps of a control period: control (nu,), h [s], the ground, solver limits, and wrenches
+    """Inputs that all steps of a control period share: control (nu,), h [s], the ground, solver limits, and wrenches
     (pushes, 6) on the frames that the scene names."""
 
     control: Any
@@ -88,7 +88,7 @@ class Impulses(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """A state after one step or several, and what happened on the way.
+    """A state after one or several steps, with residuals and flags.
 
     Attributes:
         state: The new state.

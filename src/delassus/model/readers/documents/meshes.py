@@ -1,4 +1,4 @@
-"""Vertices of meshes, from STL (binary or text) and OBJ files."""
+"""Vertices of meshes, from STL (binary or text) and OBJ files, or from the model itself."""
 
 from __future__ import annotations
 
@@ -23,9 +23,20 @@ class MeshError(BadArgument):
     code = "bad-mesh"
 
 
+_KINDS = (".stl", ".obj")
+
+
+def is_readable(mesh: str) -> bool:
+    """Whether the file of a mesh is there, and of a kind whose vertices are read."""
+    path = Path(mesh)
+    return path.suffix.lower() in _KINDS and path.is_file()
+
+
 def mesh_vertices(geometry: Geometry) -> NDArray[np.float64]:
     """The vertices (n, 3) of a mesh [m], scaled, in the frame of the shape; finite, and not all in a line."""
     where = f"the mesh of the shape {geometry.name!r}"
+    if geometry.vertices:
+        return _check_vertices(np.array(geometry.vertices), where)
     path = Path(geometry.mesh)
     if not geometry.mesh or not path.is_file():
         raise MeshError(
@@ -35,18 +46,22 @@ def mesh_vertices(geometry: Geometry) -> NDArray[np.float64]:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         vertices = _vertices(path, where) * np.array(geometry.size or (1.0, 1.0, 1.0))
+    return _check_vertices(vertices, f"{where}, {path},")
+
+
+def _check_vertices(vertices: NDArray[np.float64], where: str) -> NDArray[np.float64]:
     if len(vertices) < 1 or not np.all(np.isfinite(vertices)):
-        raise MeshError(f"{where}, {path}, has no vertices, or some that are not finite.", code="bad-mesh")
+        raise MeshError(f"{where} has no vertices, or some that are not finite.", code="bad-mesh")
     furthest = np.abs(vertices).max()
     if furthest > MAX_COORDINATE:
         raise MeshError(
-            f"{where}, {path}, has a vertex at {furthest:.3g} m; coordinates are at most {MAX_COORDINATE:g} m. Correct "
+            f"{where} has a vertex at {furthest:.3g} m; coordinates are at most {MAX_COORDINATE:g} m. Correct "
             "the file or its scale, or leave the shape out by touching=.",
             code="bad-mesh",
         )
     if not _spans_a_triangle(vertices):
         raise MeshError(
-            f"{where}, {path}, has all of its vertices in one point or line; a mesh has at "
+            f"{where} has all of its vertices in one point or line; a mesh has at "
             "least three that are not. Correct the file, or leave the shape out by touching=.",
             code="bad-mesh",
         )
