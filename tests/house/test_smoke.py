@@ -21,6 +21,7 @@ pytestmark = pytest.mark.smoke
 
 G = 9.81
 PEERS = {"clarabel", "gymnasium", "jax", "matplotlib", "mpl_toolkits", "mujoco", "pinocchio", "proxsuite", "scipy"}
+PEERS |= {"stable_baselines3"}
 QUADRUPED, PENDULUM = dl.load("quadruped"), dl.load("double_pendulum")
 FEET = [frame.name for frame in QUADRUPED.frames("*_foot")]
 HOME = np.asarray(QUADRUPED.posture("home"))

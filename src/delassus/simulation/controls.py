@@ -140,9 +140,9 @@ def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
         last.appendleft(np.array(u))
         if not late.ndim:
             return (last[min(int(late), len(last) - 1)],)
-        kept = np.stack(np.broadcast_arrays(*last)) + np.zeros((1, *batch, 1))
+        history = np.stack(np.broadcast_arrays(*last)) + np.zeros((1, *batch, 1))
         ages = np.minimum(np.broadcast_to(late, batch), len(last) - 1)
-        return (np.take_along_axis(kept, ages[None, ..., None], 0)[0],)
+        return (np.take_along_axis(history, ages[None, ..., None], 0)[0],)
 
     return replace(control, at=at, ahead=None)
 
@@ -203,9 +203,9 @@ def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tup
 def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
     """The step's kernel with a user's kernel in it, cached for each robot."""
     model, nu = sim.model, sim.nu
-    known, key = _policies.setdefault(policy, {}), (model, nu, sim.scene.many_bodies)
-    if key in known:
-        return known[key]
+    policies, key = _policies.setdefault(policy, {}), (model, nu, sim.scene.many_bodies)
+    if key in policies:
+        return policies[key]
     weakly = ref(policy)
 
     def call_control(time: Any, q: Any, v: Any) -> Any:
@@ -228,5 +228,5 @@ def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
             )
         return u
 
-    known[key] = period_kernel(sim.scene, call_control)
-    return known[key]
+    policies[key] = period_kernel(sim.scene, call_control)
+    return policies[key]

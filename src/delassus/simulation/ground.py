@@ -92,10 +92,10 @@ class Ground:
             height_field: A `HeightField`: heights, spacing, origin.
             **shortcuts: torsional, rolling (material); normal, height (plane); heights, spacing, origin (height_field).
         """
-        given = {"friction": friction, **shortcuts}
+        arguments = {"friction": friction, **shortcuts}
         if material is not None and not np.array_equal(restitution, 0.0):
-            given["restitution"] = restitution  # must be the material's
-        surface, level, field = _SHORTCUTS.fill(given, material=material, plane=plane, height_field=height_field)
+            arguments["restitution"] = restitution  # must be the material's
+        surface, level, field = _SHORTCUTS.fill(arguments, material=material, plane=plane, height_field=height_field)
         if surface.compliance is not None:
             raise SimulationError("the ground is rigid: it has no compliance.", code="not-supported")
         values = {**surface._asdict(), **vars(level), **vars(field)}
@@ -130,11 +130,11 @@ class Ground:
                 object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def _check_coefficient(self, name: str) -> None:
-        given = getattr(self, name)
-        if given is None:
+        coefficient = getattr(self, name)
+        if coefficient is None:
             return
         what = "friction" if name == "friction" else f"{name} friction"
-        object.__setattr__(self, name, _check_values(f"the ground's {what}", given, FRICTIONS))
+        object.__setattr__(self, name, _check_values(f"the ground's {what}", coefficient, FRICTIONS))
 
     def _check_field(self) -> None:
         heights = np.array(real_array("the ground's heights", self.heights), order="C")
@@ -150,7 +150,7 @@ class Ground:
             )
         if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
             raise SimulationError(
-                "the ground has heights and also a height or a normal, which describe a plane: add the height to the "
+                "the ground's heights exclude a height and a normal, which describe a plane: add the height to the "
                 "heights, and omit height and normal.",
                 code="conflicting-arguments",
             )
@@ -195,8 +195,8 @@ class Ground:
         """Geometric inputs of kernels. A level normal and a height of zero are compiled in, and left out."""
         if self.heights is not None:
             return {"heights": self.heights}
-        given = {"normal": self.normal} if np.shape(self.normal) != (3,) or np.any(self.normal != _UP) else {}
-        return given | ({"height": self.height} if np.shape(self.height) or self.height else {})
+        inputs = {"normal": self.normal} if np.shape(self.normal) != (3,) or np.any(self.normal != _UP) else {}
+        return inputs | ({"height": self.height} if np.shape(self.height) or self.height else {})
 
     @property
     def shape(self) -> GroundShape:

@@ -164,14 +164,14 @@ class StepSolver(Options):
 
 def _precision(dtype: Any) -> np.dtype[Any]:
     try:
-        known = np.dtype(dtype)
+        precision = np.dtype(dtype)
     except TypeError:
-        known = None
-    if known is None or known.name not in _PRECISIONS:
+        precision = None
+    if precision is None or precision.name not in _PRECISIONS:
         raise BadArgument(
             f"dtype is {short(repr(dtype))}; a simulation computes in np.float64 or np.float32.", code="wrong-dtype"
         )
-    return known
+    return precision
 
 
 @dataclass(frozen=True, eq=False)

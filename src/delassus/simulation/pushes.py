@@ -50,19 +50,19 @@ def check_push(sim: Setup, push: Any, batch: tuple[int, ...]) -> tuple[tuple[str
             code="wrong-type",
         )
     names, wrenches = tuple(push.wrench), []
-    for name, given in push.wrench.items():
+    for name, wrench in push.wrench.items():
         if sim.model.frame(name).joint == WORLD:
             raise SimulationError(
                 f"the frame {name!r} is fixed to the world; name a frame of a moving body.", code="unknown-frame"
             )
-        wrenches.append(_of_items(f"the wrench on {name!r}", given, 6, batch))
+        wrenches.append(_of_items(f"the wrench on {name!r}", wrench, 6, batch))
     kick = None if push.kick is None else _of_items("the kick", push.kick, sim.model.nv, batch)
     stacked = np.stack(np.broadcast_arrays(*wrenches), -2) if wrenches else None
     return names, stacked, kick
 
 
-def _of_items(what: str, given: Any, size: int, batch: tuple[int, ...]) -> Any:
-    x = array_of_shape(what, given, (..., size))
+def _of_items(what: str, values: Any, size: int, batch: tuple[int, ...]) -> Any:
+    x = array_of_shape(what, values, (..., size))
     if not fits(x.shape[:-1], batch):
         raise SimulationError(
             f"{what} has shape {x.shape}; it must broadcast to {(*batch, size)}.", code="batch-mismatch"

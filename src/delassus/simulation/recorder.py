@@ -82,20 +82,20 @@ class Recorder:
         """The recorded trajectory. The last state of an interrupted run gets a flag."""
         if interrupted:
             self.arrays["status"][self.count - 1] |= int(Mark.INTERRUPTED)
-        kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
-        impulse, contact, item_time = kept.pop("impulse"), kept.pop("contact"), kept.pop("time", None)
-        if item_time is not None and _is_common(item_time, kept["log_time"]):
+        arrays: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
+        impulse, contact, item_time = arrays.pop("impulse"), arrays.pop("contact"), arrays.pop("time", None)
+        if item_time is not None and _is_common(item_time, arrays["log_time"]):
             item_time = None
         sim, start = self._sim, self._start
         if not sim.scene.na:
-            del kept["activation"]
+            del arrays["activation"]
         if not sim.scene.tracked:
-            del kept["tally"]
+            del arrays["tally"]
         whole = {name: np.asarray(getattr(start, name)) for name in ("count", "seed", "stream")}
         return Trajectory(
-            time=kept.pop("log_time"),
-            **kept,
-            steps=np.full(kept["status"].shape[1:], self.last * sim.scene.substeps),
+            time=arrays.pop("log_time"),
+            **arrays,
+            steps=np.full(arrays["status"].shape[1:], self.last * sim.scene.substeps),
             mechanism=sim.mechanism,
             contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.scene.contact_rows),
             simulation=sim,
@@ -129,19 +129,19 @@ def record_run(
     try:
         k = 0
         while k < steps:
-            made = 0 if progress is not None or log.inputs is not None else stretch.advance(k, steps - k)
-            if made:
-                log.keep_stretch(stretch, k, made, every, steps)
+            periods = 0 if progress is not None or log.inputs is not None else stretch.advance(k, steps - k)
+            if periods:
+                log.keep_stretch(stretch, k, periods, every, steps)
             else:
                 runner.step(k)
-                made = 1
+                periods = 1
                 if log.inputs is not None:
                     log.inputs.keep(k, runner)
                 if progress is not None:
                     _report(progress, k, runner, log)
                 if (k + 1) % every == 0 or k + 1 == steps:
                     log.keep(runner)
-            k += made
+            k += periods
             line.show(k)
     except KeyboardInterrupt:
         if runner.consistent:

@@ -48,11 +48,11 @@ def shapes_of(
     chosen: list[Geometry] = []
     patterns, contacts = split_touching(touching)
     for pattern in name_patterns("touching", patterns):
-        found = named_shapes(model, pattern, every)
-        if not found and pattern != "*":
+        matches = named_shapes(model, pattern, every)
+        if not matches and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
-        found = _on_ground(model, found) if pattern == "*" else found
-        chosen += [g for g in found if g not in chosen]
+        matches = _on_ground(model, matches) if pattern == "*" else matches
+        chosen += [g for g in matches if g not in chosen]
     shapes = tuple(shape_of(g, field is not None, hull_error) for g in every if g in chosen)
     shapes += point_shapes(model, contacts, field is not None)
     if field is not None:
@@ -92,7 +92,7 @@ def colliding(
     Patterns do not match planes, which are mostly the ground: name a plane in full.
     """
     every = [g for g in model.geometries if g.role == "collision"]
-    found: dict[frozenset[Geometry], tuple[Shape, Shape]] = {}
+    collisions: dict[frozenset[Geometry], tuple[Shape, Shape]] = {}
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise SimulationError(
             f"colliding= is {pairs!r}; it must be a sequence of pairs of names or patterns, such as ('*_hand', 'box').",
@@ -120,8 +120,8 @@ def colliding(
                     f"not supported. Supported pairs are {describe_pairs()}. Replace one of the shapes by spheres.",
                     code="not-supported",
                 )
-            found.setdefault(key, shapes)
-    return found
+            collisions.setdefault(key, shapes)
+    return collisions
 
 
 def named_shapes(model: Model, pattern: str, shapes: list[Geometry]) -> list[Geometry]:
@@ -129,9 +129,9 @@ def named_shapes(model: Model, pattern: str, shapes: list[Geometry]) -> list[Geo
 
     Planes, which are mostly the ground, must be named in full.
     """
-    found = [g for g in shapes if (g.name == pattern if g.shape == "plane" else matching(pattern, [g]))]
-    if found:
-        return found
+    matches = [g for g in shapes if (g.name == pattern if g.shape == "plane" else matching(pattern, [g]))]
+    if matches:
+        return matches
     joints = {frame.joint for frame in model.frame_list if frame.name == pattern}
     joints |= {k for k, joint in enumerate(model.joints) if joint.name == pattern}
     return [g for g in shapes if g.joint in joints and g.shape != "plane"]

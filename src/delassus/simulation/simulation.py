@@ -440,7 +440,7 @@ class Simulation(Inspection):
         Raises:
             RunError: If `control` or `progress` fails; its attribute `log` has the trajectory up to that time.
         """
-        (kept,) = _RUN_SHORTCUTS.fill(shortcuts, recording=recording)
+        (record,) = _RUN_SHORTCUTS.fill(shortcuts, recording=recording)
         if progress is not None and not callable(progress):
             raise SimulationError(
                 f"progress is {progress!r}; it must be a function of the period's number and the state.",
@@ -456,13 +456,13 @@ class Simulation(Inspection):
         self.check(state, None)
         if push is not None and not callable(push):
             check_push(self, push, state.batch)
-        given: Control = control_of(self, control, steps, state.q.shape[:-1])
+        controller: Control = control_of(self, control, steps, state.q.shape[:-1])
         inputs = None
-        if kept.record == "replay":
+        if record.record == "replay":
             from delassus.simulation.replays.inputs import InputRecorder
 
-            inputs = partial(InputRecorder, given, policy=control if isinstance(control, Kernel) else None)
-        return record_run(self, state, given, kept.interval, progress, push, inputs)
+            inputs = partial(InputRecorder, controller, policy=control if isinstance(control, Kernel) else None)
+        return record_run(self, state, controller, record.interval, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
         """Replay an environment of a log of this simulation up to the beginning of a control period; see `replay`."""

@@ -65,9 +65,9 @@ def repaired(
         return q, v
     lifted = _lifted(separate, ground, q, repair, time)
     if scene.mechanism.m:
-        moved = np.any(lifted != q, -1)[..., None]
+        is_moved = np.any(lifted != q, -1)[..., None]
         again = project(scene.mechanism, lifted, v, time=time)
-        lifted, v = np.where(moved, again.q, lifted), np.where(moved, again.v, v)
+        lifted, v = np.where(is_moved, again.q, lifted), np.where(is_moved, again.v, v)
     return lifted, v
 
 
@@ -83,11 +83,11 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool, time: float) -> tuple[An
             )
         solution = assemble(scene.mechanism, q, time=time)
         q = np.where((error > OPEN)[..., None], solution.q, q)
-        left = np.abs(constraint_error(scene.mechanism, q, time=time)).max(-1)
-        if np.any(left > OPEN):
+        errors = np.abs(constraint_error(scene.mechanism, q, time=time)).max(-1)
+        if np.any(errors > OPEN):
             raise SimulationError(
                 f"a loop is open by {error.max():.3g} m or rad{worst}, and closing it from there leaves "
-                f"{left.max():.3g}. Start from a configuration in which it is closed.",
+                f"{errors.max():.3g}. Start from a configuration in which it is closed.",
                 code="constraints-violated",
             )
     return project(scene.mechanism, q, v, time=time)
@@ -137,11 +137,11 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool, time: float) -> 
         return lifted
     repaired_q = np.array(lifted)
     repaired_q[is_deep] = take_out(scene, ground, is_deep, lifted, time)
-    left = geometry_kernel(scene)(scene, repaired_q, ground=ground.shape)[0]
+    gaps = geometry_kernel(scene)(scene, repaired_q, ground=ground.shape)[0]
     motion = np.abs(difference(scene.model, lifted[is_deep], repaired_q[is_deep])).max(initial=0.0)
-    if left.min() < -DEEP:
+    if gaps.min() < -DEEP:
         warn(
-            f"{_deepest(scene, left)}{_worst(-left.min(-1))}, and the joints cannot move it out. The simulation starts "
+            f"{_deepest(scene, gaps)}{_worst(-gaps.min(-1))}, and the joints cannot move it out. The simulation starts "
             "there. Pass Ground(height=…), start from another configuration, or leave the shape out of touching=."
         )
     else:

@@ -64,9 +64,9 @@ class Stretch:
         if periods < 4:
             self._ahead = min(2 * self._ahead + 1, LONGEST)
             return 0
-        made = self.go(k, periods)
-        self._ahead = min(2 * made, LONGEST) if made < periods else min(2 * self._ahead, LONGEST)
-        return made
+        periods_made = self.go(k, periods)
+        self._ahead = min(2 * periods_made, LONGEST) if periods_made < periods else min(2 * self._ahead, LONGEST)
+        return periods_made
 
     def go(self, k: int, periods: int) -> int:
         """Make periods from the k-th on up to the last one without a flag, and return their number."""

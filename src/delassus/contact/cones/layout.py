@@ -29,11 +29,11 @@ class Layout:
     @cached_property
     def places(self) -> tuple[tuple[Cone, range], ...]:
         """The rows of each cone."""
-        found, start = [], 0
+        slices, start = [], 0
         for cone in self.cones:
-            found.append((cone, range(start, start + cone.rows)))
+            slices.append((cone, range(start, start + cone.rows)))
             start += cone.rows
-        return tuple(found)
+        return tuple(slices)
 
     @cached_property
     def m(self) -> int:
@@ -83,11 +83,11 @@ class Layout:
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """The contacts' rows in that order."""
-        start, found = self.m - sum(len(rows) for rows in self.friction), []
+        start, blocks = self.m - sum(len(rows) for rows in self.friction), []
         for rows in self.friction:
-            found.append(slice(start, start + len(rows)))
+            blocks.append(slice(start, start + len(rows)))
             start += len(rows)
-        return tuple(found)
+        return tuple(blocks)
 
     @cached_property
     def scalars(self) -> int:

@@ -83,25 +83,25 @@ def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> Non
     if not len(live):
         return
     live = live if rows.selectable else np.arange(len(best.error))
-    some = rows[live]
-    factors = some.factor_shifted()
-    rules = Penalties.of_matrix(factors.largest) if some.selectable else Penalties.of_operator(len(live))
+    active = rows[live]
+    factors = active.factor_shifted()
+    rules = Penalties.of_matrix(factors.largest) if active.selectable else Penalties.of_operator(len(live))
     y = best.impulse[live].copy()
-    last, rho, age, made = (
-        Iterates(y, y, some.corrected_velocity(some.velocity(y))),
+    last, rho, age, count = (
+        Iterates(y, y, active.corrected_velocity(active.velocity(y))),
         rules.first,
         np.zeros((len(live), 1)),
         0,
     )
-    while len(live) and made != most:
-        made += 1
-        now = admm_step(some, partial(factors.solve, shift=ETA + rho), last, rho, made - 1)
+    while len(live) and count != most:
+        count += 1
+        now = admm_step(active, partial(factors.solve, shift=ETA + rho), last, rho, count - 1)
         primal, dual = (x.max(-1, keepdims=True) for x in disagreements(last, now, rho))
         open_ = np.isin(live, best.open(budget))
         best.count[live[open_]] += 1
-        final = made == most or bool((best.count[live[open_]] >= budget.iterations).any())
-        if final or _looks(some, last, now, rho, rules, made, best.error[live], budget):
-            best.keep(live, now.y, some.error(now.y, some.velocity(now.y)))
+        final = count == most or bool((best.count[live[open_]] >= budget.iterations).any())
+        if final or _looks(active, last, now, rho, rules, count, best.error[live], budget):
+            best.keep(live, now.y, active.error(now.y, active.velocity(now.y)))
         age += 1
         change = np.where(primal > rules.apart[0] * dual, 1.0, np.where(dual > rules.apart[1] * primal, -1.0, 0.0))
         change = np.where(age >= rules.patience, change, 0.0)
@@ -111,7 +111,7 @@ def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> Non
         if not going.any():
             return
         if rows.selectable and not going.all():
-            live, some, factors, rules = live[going], some[np.flatnonzero(going)], factors[going], rules[going]
+            live, active, factors, rules = live[going], active[np.flatnonzero(going)], factors[going], rules[going]
             last, rho, age = Iterates(*(x[going] for x in last)), rho[going], age[going]
 
 
@@ -126,6 +126,6 @@ def _looks(
         return True
     if made % rules.looks:
         return False
-    asked = rows.corrected_velocity(last.z) - 2.0 * last.z - ETA * last.x - rho * last.y
-    guessed = rows.error(now.y, -asked - (ETA + rho) * now.x)
+    right_side = rows.corrected_velocity(last.z) - 2.0 * last.z - ETA * last.x - rho * last.y
+    guessed = rows.error(now.y, -right_side - (ETA + rho) * now.x)
     return bool(((guessed <= _HOPEFUL * budget.tolerance) & (error > budget.tolerance)).any())

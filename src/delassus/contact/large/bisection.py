@@ -39,16 +39,17 @@ def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[A
 
     def reach(e: Array) -> Array:
         """D (…) of directions (…, 2), with axes before the last one for samples."""
-        some = (slice(None), slice(None), *[None] * (e.ndim - 3))
+        broadcast = (slice(None), slice(None), *[None] * (e.ndim - 3))
         return np.asarray(
-            G[..., 2, 2][some] + friction[some] * (G[..., 2, 0][some] * e[..., 0] + G[..., 2, 1][some] * e[..., 1])
+            G[..., 2, 2][broadcast]
+            + friction[broadcast] * (G[..., 2, 0][broadcast] * e[..., 0] + G[..., 2, 1][broadcast] * e[..., 1])
         )
 
     def slide(e: Array) -> Array:
         """D σ_t (…, 2)."""
-        some = (slice(None), slice(None), *[None] * (e.ndim - 3))
-        push = friction[some][..., None] * _product(G[..., :2, :2][some], e) + G[..., :2, 2][some]
-        return np.asarray(reach(e)[..., None] * alone[..., :2][some] - alone[..., 2][some][..., None] * push)
+        broadcast = (slice(None), slice(None), *[None] * (e.ndim - 3))
+        push = friction[broadcast][..., None] * _product(G[..., :2, :2][broadcast], e) + G[..., :2, 2][broadcast]
+        return np.asarray(reach(e)[..., None] * alone[..., :2][broadcast] - alone[..., 2][broadcast][..., None] * push)
 
     def across(e: Array) -> Array:
         """D e⊥ᵀ σ_t (…)."""
@@ -70,9 +71,9 @@ def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[A
         e = a + b
         e = e / np.linalg.norm(e, axis=-1, keepdims=True)
         value = across(e)
-        left = value < 0.0
-        a, b = np.where(left[..., None], e, a), np.where(left[..., None], b, e)
-        at_a, at_b = np.where(left, value, at_a), np.where(left, at_b, value)
+        is_low = value < 0.0
+        a, b = np.where(is_low[..., None], e, a), np.where(is_low[..., None], b, e)
+        at_a, at_b = np.where(is_low, value, at_a), np.where(is_low, at_b, value)
     e = at_b[..., None] * a - at_a[..., None] * b
     size = np.linalg.norm(e, axis=-1, keepdims=True)
     e = np.where(size > 0.0, e / np.where(size > 0.0, size, 1.0), a)

@@ -104,7 +104,7 @@ def sweep_pile(
     """Impulses and velocities (m,) after so many sweeps of Gauss–Seidel, see `solvers.gauss_seidel`."""
     n, one = pile.contacts, cone_step if convex else coulomb_step
     places = np.array(3.0 * numpy.arange(n)[:, None] + numpy.arange(3.0))
-    rows, own = G.reshape(n, 3, -1), np.stack([G[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] for k in range(n)])
+    rows, blocks = G.reshape(n, 3, -1), np.stack([G[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] for k in range(n)])
 
     def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
         G, G_own, old, mu, place = contact
@@ -112,9 +112,9 @@ def sweep_pile(
         return velocity + (new - old) @ G, new
 
     def sweep(carry: Any) -> Any:
-        impulse, velocity, made = carry
-        velocity, new = scan(step, velocity, (rows, own, impulse.reshape(n, 3), friction, places))
-        return new.reshape(-1), velocity, made + 1.0
+        impulse, velocity, count = carry
+        velocity, new = scan(step, velocity, (rows, blocks, impulse.reshape(n, 3), friction, places))
+        return new.reshape(-1), velocity, count + 1.0
 
     start = (impulse, velocity, np.array(0.0))
     impulse, velocity, _ = while_loop(lambda carry: carry[2] < sweeps, sweep, start, _FOREVER)

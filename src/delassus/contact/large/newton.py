@@ -79,31 +79,31 @@ def newton(rows: Rows, best: Best, budget: Budget, first: int = 0, last: int = l
     live = best.open(budget)
     if not len(live) or first >= last:
         return
-    some, scale = rows[live], np.abs(rows.g[live]).max(-1)
-    attempt, made = np.full(len(live), first), np.zeros(len(live), int)
+    active, scale = rows[live], np.abs(rows.g[live]).max(-1)
+    attempt, count = np.full(len(live), first), np.zeros(len(live), int)
     impulse = best.impulse[live].copy() if ATTEMPTS[first].from_best else np.zeros_like(best.impulse[live])
     e = _RADIUS[attempt] * scale
-    sparse, longer = sparse_matrices(some), max(1.0, rows.layout.m / _LONGER_FROM)
+    sparse, longer = sparse_matrices(active), max(1.0, rows.layout.m / _LONGER_FROM)
     while len(live):
-        gap, jacobians = shrink_radius(some, impulse, e, _SHRINKS[attempt], scale)
-        step = newton_steps(some, jacobians, gap) if sparse is None else solve_sparse(some, sparse, jacobians, gap)
-        impulse = search_line(some, impulse, step, gap, e, _SEARCHES[attempt] > 0.5)
-        allowed = some.project(impulse)
+        gap, jacobians = shrink_radius(active, impulse, e, _SHRINKS[attempt], scale)
+        step = newton_steps(active, jacobians, gap) if sparse is None else solve_sparse(active, sparse, jacobians, gap)
+        impulse = search_line(active, impulse, step, gap, e, _SEARCHES[attempt] > 0.5)
+        allowed = active.project(impulse)
         best.count[live] += 1
-        best.keep(live, allowed, some.error(allowed, some.velocity(allowed)))
-        made += 1
-        over = (made >= longer * _LENGTH[attempt]) | ~np.isfinite(impulse.sum(-1))
+        best.keep(live, allowed, active.error(allowed, active.velocity(allowed)))
+        count += 1
+        over = (count >= longer * _LENGTH[attempt]) | ~np.isfinite(impulse.sum(-1))
         if over.any():
             attempt[over] += 1
-            made[over] = 0
+            count[over] = 0
             following = np.minimum(attempt[over], len(ATTEMPTS) - 1)
             impulse[over] = np.where(_FROM_BEST[following, None] > 0.5, best.impulse[live[over]], 0.0)
             e[over] = _RADIUS[following] * scale[over]
         still = best.is_open(budget, live) & (attempt < last)
         if not still.all():
-            live, some = live[still], some[np.flatnonzero(still)]
+            live, active = live[still], active[np.flatnonzero(still)]
             sparse = None if sparse is None else [sparse[k] for k in np.flatnonzero(still)]
-            impulse, e, attempt, made, scale = (a[still] for a in (impulse, e, attempt, made, scale))
+            impulse, e, attempt, count, scale = (a[still] for a in (impulse, e, attempt, count, scale))
 
 
 def shrink_radius(rows: Rows, impulse: Array, e: Array, shrinks: Array, scale: Array) -> tuple[Array, list[Array]]:
@@ -130,8 +130,8 @@ def search_line(rows: Rows, impulse: Array, step: Array, gap: Array, e: Array, s
         if not rising.any():
             break
         at = np.flatnonzero(rising)
-        some = rows[at]
-        y, _ = some.smooth(trial[at] - some.velocity(trial[at]), e[at, None])
+        selected = rows[at]
+        y, _ = selected.smooth(trial[at] - selected.velocity(trial[at]), e[at, None])
         far = np.linalg.norm(y - trial[at], axis=-1) > (1.0 - _DECREASE * share[at, 0]) * merit[at]
         rising[at] = far
         at = at[far]
@@ -155,14 +155,14 @@ def _newton_step(rows: Rows, k: int, jacobians: list[Array], gap: Array) -> Arra
     if not len(a):
         return step
     step[a] = 0.0
-    moved = G @ step if len(a) < len(step) and step.any() else None
+    response = G @ step if len(a) < len(step) and step.any() else None
     K = G[a[:, None], a] if len(a) < len(step) else G
     right, size = gap[a], len(scalars)
     K, weighted = np.empty_like(K), K
     if size:
         K[:size] = slope[scalars, None] * weighted[:size]
         K[range(size), range(size)] += 1.0 - slope[scalars]
-        right[:size] -= 0.0 if moved is None else slope[scalars] * moved[scalars]
+        right[:size] -= 0.0 if response is None else slope[scalars] * response[scalars]
     first = size
     for D, at in groups:
         n, width = at.shape
@@ -170,8 +170,8 @@ def _newton_step(rows: Rows, k: int, jacobians: list[Array], gap: Array) -> Arra
         K[here] = (D @ weighted[here].reshape(n, width, len(a))).reshape(at.size, len(a))
         place = (first + np.arange(at.size)).reshape(n, width)
         K[place[:, :, None], place[:, None, :]] += np.eye(width) - D
-        if moved is not None:
-            right[here] -= (D @ moved[at][..., None]).ravel()
+        if response is not None:
+            right[here] -= (D @ response[at][..., None]).ravel()
         first = here.stop
     K[range(len(a)), range(len(a))] += regularization()
     try:

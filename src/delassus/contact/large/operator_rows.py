@@ -37,8 +37,8 @@ class OperatorRows(Rows):
         batch, m = g.shape[:-1], g.shape[-1]
         compliance = numbers.get("compliance", np.zeros((1, m)))
         rows, _ = scale_by_response(layout, convex, response.reshape(-1, m) + compliance, g.reshape(-1, m), numbers)
-        given = {field.name: getattr(rows, field.name) for field in fields(rows)}
-        return cls(**given, operator=operator, batch=batch, compliance=compliance)
+        values = {field.name: getattr(rows, field.name) for field in fields(rows)}
+        return cls(**values, operator=operator, batch=batch, compliance=compliance)
 
     def __getitem__(self, problems: Any) -> OperatorRows:
         return self
@@ -55,9 +55,9 @@ class OperatorRows(Rows):
 
     def velocity(self, impulse: Array) -> Array:
         """σ = G λ + g (B, m)."""
-        pushed = self.user_impulse(impulse)
-        moved = self.operator.apply(pushed.reshape(*self.batch, -1)).reshape(pushed.shape)
-        return np.asarray(self.scaled_velocity(moved + self.compliance * pushed) + self.g)
+        impulses = self.user_impulse(impulse)
+        response = self.operator.apply(impulses.reshape(*self.batch, -1)).reshape(impulses.shape)
+        return np.asarray(self.scaled_velocity(response + self.compliance * impulses) + self.g)
 
     def factor_shifted(self) -> OperatorRows:  # type: ignore[override]  # the operator has the factors
         """(G + ρ)⁻¹ for all ρ."""
@@ -68,8 +68,8 @@ class OperatorRows(Rows):
         right = self._user_order(self.root * b)
         damping = self.compliance + shift * self._user_order(self.root**2)
         shape = (*self.batch, right.shape[-1])
-        found = np.asarray(self.operator.solve(right.reshape(shape), damping.reshape(shape))).reshape(right.shape)
-        return np.asarray(found[:, self.layout.order] * self.root)
+        solution = np.asarray(self.operator.solve(right.reshape(shape), damping.reshape(shape))).reshape(right.shape)
+        return np.asarray(solution[:, self.layout.order] * self.root)
 
 
 def operator_capabilities(operator: Any) -> frozenset[str]:

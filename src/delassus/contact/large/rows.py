@@ -35,12 +35,12 @@ class Group(NamedTuple):
 @lru_cache(32)
 def groups_of(layout: Layout) -> tuple[Group, ...]:
     """The contacts of a layout by their number of rows, in the solvers' order of rows."""
-    found = []
+    groups = []
     for size in sorted({at.stop - at.start for at in layout.blocks}):
         contacts = [k for k, at in enumerate(layout.blocks) if at.stop - at.start == size]
         rows = [[*range(layout.blocks[k].start, layout.blocks[k].stop)] for k in contacts]
-        found.append(Group(np.array(contacts), np.array(rows)))
-    return tuple(found)
+        groups.append(Group(np.array(contacts), np.array(rows)))
+    return tuple(groups)
 
 
 CAPABILITIES: Final = frozenset({BATCH, MATRIX, SWEEP, SHIFT, NEWTON})

@@ -70,17 +70,17 @@ def solve_many_rows(
 
 
 def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str, budget: Budget) -> tuple[Array, ...]:
-    given, start = dict(arrays), arrays.get("start")
+    inputs, start = dict(arrays), arrays.get("start")
     finite = _is_finite(arrays)
-    for name, x in given.items():  # problems that are not finite are left out: their numbers spoil nothing
-        given[name] = np.where(finite.reshape(-1, *[1] * (x.ndim - 1)), x, 0.0)
-    G, g = given.pop("G"), given.pop("g")
-    numbers = {name: x for name, x in given.items() if name != "start"}
+    for name, x in inputs.items():  # problems that are not finite are left out: their numbers spoil nothing
+        inputs[name] = np.where(finite.reshape(-1, *[1] * (x.ndim - 1)), x, 0.0)
+    G, g = inputs.pop("G"), inputs.pop("g")
+    numbers = {name: x for name, x in inputs.items() if name != "start"}
     with np.errstate(all="ignore"):
         rows = scale(layout, law == "ccp", G, g, numbers)
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
-            best.replace_problems(np.arange(len(g)), Best.of(rows, rows.project(rows.scaled_impulse(given["start"]))))
+            best.replace_problems(np.arange(len(g)), Best.of(rows, rows.project(rows.scaled_impulse(inputs["start"]))))
         contradictory = find_solver(method, rows.capabilities, law).solve(rows, best, budget)
         contradictory = np.zeros(len(g), bool) if contradictory is None else contradictory
         impulse = rows.user_impulse(best.impulse)
@@ -125,20 +125,20 @@ def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool
         warm = False
     newton(rows, best, budget, 0 if warm else WARM, WARM + 2 if huge else _FIRST)
     contradictory = np.zeros(len(best.error), bool)
-    left = best.open(budget)
-    if not len(left):
+    is_open = best.open(budget)
+    if not len(is_open):
         return contradictory
-    suspect = left[best.error[left] > 0.1 * _CONTRADICTION]
+    suspect = is_open[best.error[is_open] > 0.1 * _CONTRADICTION]
     if len(suspect):
         contradictory[suspect] = _solve_contradictory(rows, best, suspect, budget)
     ways = (_from_admm, _try_restarts) if huge else (_from_sweeps, _from_admm, _try_restarts)
     for way in (*ways, admm):
-        left = best.open(budget)
-        left = left[~contradictory[left]]
-        if len(left):
-            some, begun = rows[left], best[left]
-            way(some, begun, budget)
-            best.replace_problems(left, begun)
+        is_open = best.open(budget)
+        is_open = is_open[~contradictory[is_open]]
+        if len(is_open):
+            selected, begun = rows[is_open], best[is_open]
+            way(selected, begun, budget)
+            best.replace_problems(is_open, begun)
     return contradictory
 
 
@@ -147,13 +147,13 @@ def _solve_quickly(rows: Rows, best: Best, budget: Budget, warm: bool) -> None:
     if warm:
         newton(rows, best, budget, 0, 1)
     for sweeps, first, last in _QUICKLY:
-        left = best.open(budget)
-        if not len(left):
+        is_open = best.open(budget)
+        if not len(is_open):
             return
-        some, begun = rows[left], best[left]
-        sweep_repeatedly(some, begun, budget, sweeps)
-        newton(some, begun, budget, first, last)
-        best.replace_problems(left, begun)
+        selected, begun = rows[is_open], best[is_open]
+        sweep_repeatedly(selected, begun, budget, sweeps)
+        newton(selected, begun, budget, first, last)
+        best.replace_problems(is_open, begun)
 
 
 def _from_sweeps(rows: Rows, best: Best, budget: Budget) -> None:
@@ -165,8 +165,8 @@ def _from_sweeps(rows: Rows, best: Best, budget: Budget) -> None:
 
 def _from_admm(rows: Rows, best: Best, budget: Budget) -> None:
     begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
-    left = budget.iterations - int(best.count.min())
-    admm(rows, begun, budget, max(_ADMM, int(0.7 * left)) if rows.layout.m > _HUGE else _ADMM)
+    remaining = budget.iterations - int(best.count.min())
+    admm(rows, begun, budget, max(_ADMM, int(0.7 * remaining)) if rows.layout.m > _HUGE else _ADMM)
     newton(rows, begun, budget, 0, WARM)
     best.replace_problems(np.arange(len(best.error)), begun)
 
@@ -181,22 +181,22 @@ def _solve_contradictory(rows: Rows, best: Best, problems: Any, budget: Budget) 
     All rows yield a little, c λ, so that there is a solution: see `solvers.choice.thorough`. Rows that are met but for
     the last digits do not contradict each other; they hardly move.
     """
-    some = rows[problems]
+    selected = rows[problems]
     compliant = replace(
-        some,
-        G=some.G + _COMPLIANCE * np.eye(rows.layout.m),
-        friction=some.friction if rows.convex else np.zeros_like(some.friction),
+        selected,
+        G=selected.G + _COMPLIANCE * np.eye(rows.layout.m),
+        friction=selected.friction if rows.convex else np.zeros_like(selected.friction),
     )
-    begun = Best.of(compliant, np.zeros_like(some.g), best.count[problems])
+    begun = Best.of(compliant, np.zeros_like(selected.g), best.count[problems])
     goal = replace(budget, tolerance=max(_ROUGH, budget.tolerance))
     newton(compliant, begun, goal, WARM, _FIRST)
     best.count[problems] = begun.count
     shift = np.where((begun.error <= goal.tolerance)[:, None], _COMPLIANCE * begun.impulse, 0.0)
-    contradictory = (np.abs(shift) / some.limit).max(-1) > _CONTRADICTION
+    contradictory = (np.abs(shift) / selected.limit).max(-1) > _CONTRADICTION
     if contradictory.any():
-        which = np.flatnonzero(contradictory)
-        at = problems[which]
-        shifted = replace(some[which], g=some.g[which] + shift[which])
+        indices = np.flatnonzero(contradictory)
+        at = problems[indices]
+        shifted = replace(selected[indices], g=selected.g[indices] + shift[indices])
         closest = Best.of(shifted, np.zeros_like(shifted.g), best.count[at])
         goal = replace(budget, tolerance=max(4.0 * _ROUGH, budget.tolerance))
         newton(shifted, closest, goal, WARM, _FIRST)

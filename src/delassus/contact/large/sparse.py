@@ -48,8 +48,8 @@ def solve_sparse(rows: Rows, matrices: list[Any], jacobians: list[Array], gap: A
     values = np.concatenate([jacobians[0], *(D.reshape(len(D), -1) for D in jacobians[1:])], 1)
     one = sparse.identity(rows.layout.m, format="csr")
     steps = np.full_like(gap, np.nan)
-    for k, (G, own) in enumerate(zip(matrices, values, strict=True)):
-        D = sparse.csr_matrix((own, (at[0], at[1])), shape=G.shape)
+    for k, (G, diagonal) in enumerate(zip(matrices, values, strict=True)):
+        D = sparse.csr_matrix((diagonal, (at[0], at[1])), shape=G.shape)
         K = (D @ G + (1.0 + regularization()) * one - D).tocsc()
         try:
             steps[k] = splu(K).solve(gap[k])

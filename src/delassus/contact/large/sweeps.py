@@ -51,8 +51,10 @@ def plan_sweep(rows: Rows) -> list[Step]:
     for color in range(int(colors.max()) + 1):
         scalars = np.flatnonzero(colors[: layout.scalars] == color)
         if len(scalars):
-            own = G[:, scalars, scalars]
-            steps.append(Step(None, scalars, np.ascontiguousarray(G[:, scalars]), np.where(own > 0.0, own, 1.0)))
+            diagonal = G[:, scalars, scalars]
+            steps.append(
+                Step(None, scalars, np.ascontiguousarray(G[:, scalars]), np.where(diagonal > 0.0, diagonal, 1.0))
+            )
         for group in groups_of(layout):
             chosen = np.flatnonzero(colors[layout.scalars + group.contacts] == color)
             if len(chosen):
@@ -78,12 +80,12 @@ def color_greedily(coupled: NDArray[np.bool_]) -> Indices:
 def sweep(rows: Rows, steps: list[Step], impulse: Array, velocity: Array, rule: Update, relaxation: Any = 1.0) -> None:
     """Change impulses and velocities (B, m) in place by one sweep."""
     lower, upper = _bounds(rows)
-    for contacts, at, columns, own in steps:
+    for contacts, at, columns, block in steps:
         old = impulse[:, at]
         if contacts is None:
-            new = np.clip(old - relaxation * velocity[:, at] / own, lower[:, at], upper[:, at])
+            new = np.clip(old - relaxation * velocity[:, at] / block, lower[:, at], upper[:, at])
         else:
-            new = rule(own, old, velocity[:, at], rows.friction[:, contacts], relaxation)
+            new = rule(block, old, velocity[:, at], rows.friction[:, contacts], relaxation)
         impulse[:, at] = new
         change = (new - old).reshape(len(new), 1, -1)
         velocity += (change @ columns)[:, 0]
@@ -110,18 +112,18 @@ def sweep_repeatedly(rows: Rows, best: Best, budget: Budget, sweeps: int) -> Non
     if not len(live):
         return
     sweeps = min(sweeps, int(np.min(budget.iterations - best.count[live])))
-    some = rows[live]
+    active = rows[live]
     impulse = best.impulse[live].copy()
-    velocity = some.velocity(impulse)
+    velocity = active.velocity(impulse)
     if is_compiled(rows.layout):
-        impulse, velocity = sweep_compiled(some.G, velocity, impulse, some.friction, sweeps, rows.convex)
+        impulse, velocity = sweep_compiled(active.G, velocity, impulse, active.friction, sweeps, rows.convex)
     else:
-        steps = plan_sweep(some)
+        steps = plan_sweep(active)
         for _ in range(sweeps):
-            sweep(some, steps, impulse, velocity, contact_update(rows.convex))
+            sweep(active, steps, impulse, velocity, contact_update(rows.convex))
     best.count[live] += sweeps
     # Gauss–Seidel finds modes even where its error is larger: Newton's method starts from what the sweeps have left.
-    best.impulse[live], best.error[live] = impulse, some.error(impulse, velocity)
+    best.impulse[live], best.error[live] = impulse, active.error(impulse, velocity)
 
 
 @register_solver("pgs", needs={BATCH, SWEEP}, traced=False)
@@ -141,15 +143,20 @@ def bisection(rows: Rows, best: Best, budget: Budget) -> None:
 def _sweep_relaxed(rows: Rows, best: Best, budget: Budget, rule: Update, least: float = 1.0) -> None:
     """Sweep with a relaxation that falls from one to the least."""
     live = best.open(budget)
-    some, impulse = rows[live], best.impulse[live].copy()
-    steps, relaxation = plan_sweep(some) if len(live) else [], 1.0
-    velocity = some.velocity(impulse)
+    active, impulse = rows[live], best.impulse[live].copy()
+    steps, relaxation = plan_sweep(active) if len(live) else [], 1.0
+    velocity = active.velocity(impulse)
     while len(live):
-        sweep(some, steps, impulse, velocity, rule, relaxation)
+        sweep(active, steps, impulse, velocity, rule, relaxation)
         relaxation = least + FALL * (relaxation - least)
         best.count[live] += 1
-        best.keep(live, impulse, some.error(impulse, velocity))
+        best.keep(live, impulse, active.error(impulse, velocity))
         going = best.is_open(budget, live)
         if not going.all():
-            live, impulse, velocity, some = live[going], impulse[going], velocity[going], some[np.flatnonzero(going)]
-            steps = [Step(c, at, columns[going], own[going]) for c, at, columns, own in steps]
+            live, impulse, velocity, active = (
+                live[going],
+                impulse[going],
+                velocity[going],
+                active[np.flatnonzero(going)],
+            )
+            steps = [Step(c, at, columns[going], block[going]) for c, at, columns, block in steps]

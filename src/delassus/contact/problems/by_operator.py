@@ -24,12 +24,12 @@ def solve_by_operator(
     _check(problem, model, method)
     layout, batch = problem.layout, problem.batch
     g = np.broadcast_to(problem.g, (*batch, problem.m))
-    own = np.broadcast_to(diagonal(problem.operator), g.shape)
+    responses = np.broadcast_to(diagonal(problem.operator), g.shape)
     numbers = {
         name: np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for name, x in problem.numbers.items()
     }
     with np.errstate(all="ignore"):
-        rows = OperatorRows.of(layout, model == "ccp", problem.operator, own, g, numbers)
+        rows = OperatorRows.of(layout, model == "ccp", problem.operator, responses, g, numbers)
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
             begin = rows.scaled_impulse(np.broadcast_to(start, g.shape).reshape(rows.g.shape))

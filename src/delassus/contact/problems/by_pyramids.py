@@ -39,25 +39,25 @@ def solve_by_pyramids(
             "method 'dantzig' is for problems without friction; with friction, take 'lemke'.", code="not-supported"
         )
     options: dict[str, Any] = {"faces": int(faces), "pyramid": pyramid, "method": method}
-    given: dict[str, Any] = {**problem.numbers, "tolerance": float(tolerance), "iterations": float(iterations)}
+    inputs: dict[str, Any] = {**problem.numbers, "tolerance": float(tolerance), "iterations": float(iterations)}
     variables = len(layout.rows(NonNegative)) + 4 * layout.intervals + (faces + 2) * layout.contacts
     if variables > _LARGEST_COMPILED:
-        found = _one_by_one(problem, given, options)
+        results = _one_by_one(problem, inputs, options)
     else:
-        found = solve_pyramids(layout, problem.G, problem.g, **given, **options)
-    impulse, velocity, residuals, made, status = found
+        results = solve_pyramids(layout, problem.G, problem.g, **inputs, **options)
+    impulse, velocity, residuals, count, status = results
     return ContactSolution(
-        problem, "lcp", impulse, velocity, residuals, as_integer(made), as_integer(status), (int(faces), pyramid)
+        problem, "lcp", impulse, velocity, residuals, as_integer(count), as_integer(status), (int(faces), pyramid)
     )
 
 
-def _one_by_one(problem: ContactData, given: dict[str, Any], options: dict[str, Any]) -> list[NDArray[np.float64]]:
-    limits = {name: given[name] for name in ("tolerance", "iterations")}
-    found = []
+def _one_by_one(problem: ContactData, inputs: dict[str, Any], options: dict[str, Any]) -> list[NDArray[np.float64]]:
+    limits = {name: inputs[name] for name in ("tolerance", "iterations")}
+    results = []
     for at in np.ndindex(*problem.batch):
         one = problem[at] if problem.batch else problem
-        found.append(solve_pyramids.python(one.layout, one.G, one.g, **one.numbers, **limits, **options))
-    if not found:
+        results.append(solve_pyramids.python(one.layout, one.G, one.g, **one.numbers, **limits, **options))
+    if not results:
         rows, none = np.zeros((*problem.batch, problem.m)), np.zeros(problem.batch)
         return [rows, rows, rows, none, none]
-    return [np.reshape(np.array(x), (*problem.batch, *np.shape(x[0]))) for x in zip(*found, strict=True)]
+    return [np.reshape(np.array(x), (*problem.batch, *np.shape(x[0]))) for x in zip(*results, strict=True)]

@@ -32,15 +32,15 @@ def solve_by_reference(problem: ContactData, model: str, method: str, tolerance:
             continue
         numbers = {name: x for name, x in one.numbers.items() if name != "compliance"}
         factors = shape_of(layout, one.friction, one.torsional, one.rolling)
-        asked = Scaled.of(layout, True, G, g, **numbers, compliance=one.compliance)
-        found, iterations[k], contradictory = dual_impulses(asked, method, tolerance)
-        impulse[k] = asked.from_scaled(found, factors)
+        scaled = Scaled.of(layout, True, G, g, **numbers, compliance=one.compliance)
+        solution, iterations[k], contradictory = dual_impulses(scaled, method, tolerance)
+        impulse[k] = scaled.from_scaled(solution, factors)
         velocity[k] = G @ impulse[k] + g + (0.0 if one.compliance is None else one.compliance * impulse[k])
         plain = Scaled.of(layout, True, G, g, **numbers)
-        left = plain.residual(plain.to_scaled(impulse[k], factors), plain.to_scaled_velocity(velocity[k], factors))
-        residuals[k] = plain.residual_given(left, factors)
-        solved = asked.error(found, asked.velocity(found)) <= tolerance
+        residual = plain.residual(plain.to_scaled(impulse[k], factors), plain.to_scaled_velocity(velocity[k], factors))
+        residuals[k] = plain.residual_given(residual, factors)
+        solved = scaled.error(solution, scaled.velocity(solution)) <= tolerance
         status[k] = Status.CONVERGED if solved else Status.INFEASIBLE if contradictory else Status.ITERATIONS
     impulse, velocity, residuals = (x.reshape(*batch, m) for x in (impulse, velocity, residuals))
-    made, ended = iterations.reshape(batch), status.reshape(batch)
-    return ContactSolution(problem, model, impulse, velocity, residuals, made, ended)
+    counts, ended = iterations.reshape(batch), status.reshape(batch)
+    return ContactSolution(problem, model, impulse, velocity, residuals, counts, ended)

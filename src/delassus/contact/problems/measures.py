@@ -53,57 +53,59 @@ def _rubbing(sliding: Array, pyramid: Pyramid | None) -> Array:
 
 def primal(problem: ContactData, impulse: Array, pyramid: Pyramid | None = None) -> Array:
     """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
-    found = [np.zeros(impulse.shape[:-1])]
+    violations = [np.zeros(impulse.shape[:-1])]
     for tangents, normal, c in contacts_of(problem, impulse):
         mu = c[..., 0]
         if pyramid is not None:
             rows = pyramid_rows(mu, *pyramid)
-            found.append(violation(rows, np.concatenate([tangents, normal[..., None]], -1)))
+            violations.append(violation(rows, np.concatenate([tangents, normal[..., None]], -1)))
         elif tangents.shape[-1] == 2:
-            found += [np.linalg.norm(tangents, axis=-1) - np.where(normal > 0.0, mu * normal, 0.0), -normal]
+            violations += [np.linalg.norm(tangents, axis=-1) - np.where(normal > 0.0, mu * normal, 0.0), -normal]
         else:
             share = np.where(c > 0.0, tangents / np.where(c > 0.0, c, 1.0), tangents)
-            found += [np.linalg.norm(share, axis=-1) - normal, -normal]
-    found += [-impulse[..., row] for row in problem.layout.rows(NonNegative)]
+            violations += [np.linalg.norm(share, axis=-1) - normal, -normal]
+    violations += [-impulse[..., row] for row in problem.layout.rows(NonNegative)]
     for k, row in enumerate(problem.layout.rows(Interval)):
-        found += [_numbers(problem.lower, k) - impulse[..., row], impulse[..., row] - _numbers(problem.upper, k)]
-    return _largest(found)
+        violations += [_numbers(problem.lower, k) - impulse[..., row], impulse[..., row] - _numbers(problem.upper, k)]
+    return _largest(violations)
 
 
 def dual(problem: ContactData, corrected: Array, pyramid: Pyramid | None = None) -> Array:
     """(…) by how much velocities σ + Γ leave the dual cones [m/s]: penetrating contacts, moving free rows."""
-    found = [np.zeros(corrected.shape[:-1])]
+    violations = [np.zeros(corrected.shape[:-1])]
     for sliding, normal, c in contacts_of(problem, corrected):
-        found.append(_rubbing(c * sliding, pyramid) - normal)
-    found += [-corrected[..., row] for row in problem.layout.rows(NonNegative)]
-    found += [np.abs(corrected[..., row]) for row in problem.layout.rows(Free)]
-    return _largest(found)
+        violations.append(_rubbing(c * sliding, pyramid) - normal)
+    violations += [-corrected[..., row] for row in problem.layout.rows(NonNegative)]
+    violations += [np.abs(corrected[..., row]) for row in problem.layout.rows(Free)]
+    return _largest(violations)
 
 
 def complementarity(problem: ContactData, impulse: Array, corrected: Array) -> Array:
     """(…) the largest |λᵀ (σ + Γ)| of a cone [J]."""
-    found = [np.zeros(impulse.shape[:-1])]
-    found += [np.abs(np.sum(impulse[..., r] * corrected[..., r], -1)) for r in map(list, problem.layout.friction)]
-    found += [np.abs(impulse[..., row] * corrected[..., row]) for row in problem.layout.rows(NonNegative)]
+    violations = [np.zeros(impulse.shape[:-1])]
+    violations += [np.abs(np.sum(impulse[..., r] * corrected[..., r], -1)) for r in map(list, problem.layout.friction)]
+    violations += [np.abs(impulse[..., row] * corrected[..., row]) for row in problem.layout.rows(NonNegative)]
     for k, row in enumerate(problem.layout.rows(Interval)):
         speed = corrected[..., row]
         room = np.where(speed > 0.0, impulse[..., row] - _numbers(problem.lower, k), 0.0)
         room = np.where(speed < 0.0, _numbers(problem.upper, k) - impulse[..., row], room)
-        found.append(np.abs(np.where(np.isinf(room), 0.0, room) * speed) + np.where(np.isinf(room), np.abs(speed), 0.0))
-    return _largest(found)
+        violations.append(
+            np.abs(np.where(np.isinf(room), 0.0, room) * speed) + np.where(np.isinf(room), np.abs(speed), 0.0)
+        )
+    return _largest(violations)
 
 
 def dissipation(problem: ContactData, impulse: Array, velocity: Array) -> Array:
     """(…, contacts) energy that friction takes, -λ_tᵀ σ_t [J]: not negative for a solution."""
     pairs = zip(contacts_of(problem, impulse), contacts_of(problem, velocity), strict=True)
-    found = [-np.sum(push[0] * slide[0], -1) for push, slide in pairs]
-    return np.stack(found, -1) if found else np.zeros((*impulse.shape[:-1], 0))
+    powers = [-np.sum(push[0] * slide[0], -1) for push, slide in pairs]
+    return np.stack(powers, -1) if powers else np.zeros((*impulse.shape[:-1], 0))
 
 
 def _numbers(values: Array | None, k: int) -> Any:
     return 0.0 if values is None else values[..., k]
 
 
-def _largest(found: list[Array]) -> Array:
-    result: Array = np.max(np.stack(np.broadcast_arrays(*found)), 0)
+def _largest(violations: list[Array]) -> Array:
+    result: Array = np.max(np.stack(np.broadcast_arrays(*violations)), 0)
     return result

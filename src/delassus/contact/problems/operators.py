@@ -90,12 +90,12 @@ def operator_of(G: Any) -> Operator | None:
 
 def diagonal(operator: Operator) -> Array:
     """The diagonal (…, m): the operator's own `diagonal()`, or by m products with unit vectors."""
-    own = getattr(operator, "diagonal", None)
-    if own is not None:
-        return np.asarray(own())
-    m, found = operator.shape[-1], []
+    method = getattr(operator, "diagonal", None)
+    if method is not None:
+        return np.asarray(method())
+    m, entries = operator.shape[-1], []
     for k in range(m):
         unit = np.zeros(m)
         unit[k] = 1.0
-        found.append(operator.apply(np.broadcast_to(unit, operator.shape[:-1]))[..., k])
-    return np.stack(found, -1)
+        entries.append(operator.apply(np.broadcast_to(unit, operator.shape[:-1]))[..., k])
+    return np.stack(entries, -1)

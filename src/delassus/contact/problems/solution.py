@@ -88,15 +88,15 @@ class ContactSolution(Outcome):
     def modes(self) -> NDArray[np.str_]:
         """(…, contacts) of each contact "open", "sticking" or "sliding"."""
         sliding_from, closed_from = 1e-6 * np.abs(self.problem.g).max(-1), 1e-9 * np.abs(self.impulse).max(-1)
-        found = []
+        modes = []
         for push, slide in zip(
             measures.contacts_of(self.problem, self.impulse),
             measures.contacts_of(self.problem, self.velocity),
             strict=True,
         ):
             slides = np.linalg.norm(slide[0][..., :2], axis=-1) > sliding_from
-            found.append(np.where(push[1] > closed_from, np.where(slides, 2, 1), 0))
-        return np.array(MODES)[np.stack(found, -1)] if found else np.zeros((*self.impulse.shape[:-1], 0), "<U8")
+            modes.append(np.where(push[1] > closed_from, np.where(slides, 2, 1), 0))
+        return np.array(MODES)[np.stack(modes, -1)] if modes else np.zeros((*self.impulse.shape[:-1], 0), "<U8")
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst problem, where there are several."""

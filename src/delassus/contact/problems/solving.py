@@ -76,8 +76,10 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
     if start is not None:
         arrays["start"] = np.asarray(start, float)
     if problem.m > LARGEST_COMPILED:
-        impulse, velocity, residuals, made, status = _solve_large(problem, arrays, model, method, tolerance, iterations)
-        return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(made), as_integer(status))
+        impulse, velocity, residuals, count, status = _solve_large(
+            problem, arrays, model, method, tolerance, iterations
+        )
+        return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(count), as_integer(status))
     first: tuple[Any, ...] = ()
     if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY:
         first = plans(problem.m, start is not None)
@@ -87,15 +89,15 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
     if not problem.batch:  # one problem is mostly solved at once
         results, ways = _call_kernel(problem, arrays, model, ways[0], tolerance, iterations), ways[1:]
         if results[-1] != _UNSOLVED or not ways:
-            impulse, velocity, residuals, made, status = results
-            return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(made), as_integer(status))
+            impulse, velocity, residuals, count, status = results
+            return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(count), as_integer(status))
     attempts = [
         Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), has_flag(_UNSOLVED), _keep_better)
         for way in ways
     ]
     cores = {name: 2 if name == "G" else 1 for name in arrays}
-    impulse, velocity, residuals, made, status = retry(attempts, Batch(problem.batch, arrays, cores), results=results)
-    return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(made), as_integer(status))
+    impulse, velocity, residuals, count, status = retry(attempts, Batch(problem.batch, arrays, cores), results=results)
+    return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(count), as_integer(status))
 
 
 def _fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:
@@ -116,8 +118,8 @@ def _solve_large(
         return np.broadcast_to(x, (*batch, *core)).reshape((count, *core))
 
     flattened = {name: flat(name, x) for name, x in arrays.items()}
-    found = solve_many_rows(problem.layout, flattened, law, method, tolerance, iterations)
-    return tuple(x.reshape((*batch, *x.shape[1:])) for x in found)
+    results = solve_many_rows(problem.layout, flattened, law, method, tolerance, iterations)
+    return tuple(x.reshape((*batch, *x.shape[1:])) for x in results)
 
 
 def _solve_by(
@@ -155,10 +157,10 @@ def _call_kernel(
         G, g = numbers.pop("G"), numbers.pop("g")
         return solve_contacts(layout, G, g, **numbers, law=law, method=method)
     names = tuple(name for name in _ORDER if name in numbers)
-    found: tuple[NDArray[np.float64], ...] = _single_problem_kernel(layout, names, law, method)(
+    results: tuple[NDArray[np.float64], ...] = _single_problem_kernel(layout, names, law, method)(
         *(numbers[name] for name in names)
     )
-    return found
+    return results
 
 
 @lru_cache(32)

@@ -36,9 +36,9 @@ def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArr
     """The best impulses (m,) of all attempts in the problem's own units, iterations, and whether rows contradict."""
     scale = float(np.max(np.abs(problem.g))) or 1.0
     programme = dual_programme(problem, scale)
-    best, smallest, made, unbounded = np.zeros(problem.layout.m), np.inf, 0, False
+    best, smallest, count, unbounded = np.zeros(problem.layout.m), np.inf, 0, False
     for answer in REFERENCES[method](programme):
-        made += answer.iterations
+        count += answer.iterations
         unbounded = unbounded or answer.unbounded
         if answer.unbounded or not np.all(np.isfinite(answer.x)):
             continue
@@ -48,31 +48,31 @@ def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArr
             best, smallest = impulse, error
         if error <= tolerance:
             break
-    return best, made, unbounded and not smallest <= tolerance
+    return best, count, unbounded and not smallest <= tolerance
 
 
 def dual_programme(problem: Scaled, scale: float) -> Programme:
     """That of a problem whose velocities, and so its impulses, are divided by a scale."""
     layout, unit = problem.layout, np.eye(problem.layout.m)
-    made = Programme(np.asarray(problem.G), np.asarray(problem.g) / scale)
+    program = Programme(np.asarray(problem.G), np.asarray(problem.g) / scale)
     free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
     if half:
-        made.with_positive(unit[free : free + half])
+        program.with_positive(unit[free : free + half])
     for j, row in enumerate(unit[free + half : layout.scalars]):
         lower, upper = float(problem.lower[j]), float(problem.upper[j])
         if lower == upper:
-            made.with_equal(row, -lower / scale)
+            program.with_equal(row, -lower / scale)
             continue
         if lower > -_INFINITE:
-            made.with_positive(row, -lower / scale)
+            program.with_positive(row, -lower / scale)
         if upper < _INFINITE:
-            made.with_positive(-row, upper / scale)
+            program.with_positive(-row, upper / scale)
     for at, mu in zip(layout.blocks, np.asarray(problem.friction), strict=True):
         tangents, normal = unit[at][:-1], unit[at][-1:]
         if mu > 0.0:
             share = 1.0 / max(1.0, float(mu))
-            made.with_second_order(np.vstack([mu * share * normal, share * tangents]))
+            program.with_second_order(np.vstack([mu * share * normal, share * tangents]))
         else:
-            made.with_equal(tangents)
-            made.with_positive(normal)
-    return made
+            program.with_equal(tangents)
+            program.with_positive(normal)
+    return program

@@ -76,8 +76,8 @@ def primal_impulses(
         size[contact.start : contact.stop] = np.linalg.norm(size[contact.start : contact.stop])
     size = np.where(size > 0.0, size, 1.0)
     rows = rows / size[:, None]
-    made, places = Programme(np.eye(len(M)), -start / scale), []
-    for kind, add in ((Free, made.with_equal), (NonNegative, made.with_positive)):
+    program, places = Programme(np.eye(len(M)), -start / scale), []
+    for kind, add in ((Free, program.with_equal), (NonNegative, program.with_positive)):
         if layout.rows(kind):
             add(rows[list(layout.rows(kind))])
             places.append((list(layout.rows(kind)), 1.0))
@@ -85,11 +85,11 @@ def primal_impulses(
         # friction ‖σ_t‖ ≤ σ_n, divided by friction where that is large
         factors = np.array([1.0, coefficient, coefficient]) / max(1.0, coefficient)
         at = [contact[2], contact[0], contact[1]]
-        made.with_second_order(factors[:, None] * rows[at])
+        program.with_second_order(factors[:, None] * rows[at])
         places.append((at, factors))
     best: tuple[Any, Any] = (v_f, np.zeros(layout.m))
     smallest = np.inf
-    for answer in answers_of_clarabel(made):
+    for answer in answers_of_clarabel(program):
         impulse = np.zeros(layout.m)
         for (at, factors), multipliers in zip(places, answer.multipliers, strict=True):
             impulse[at] = factors * multipliers
@@ -105,8 +105,8 @@ def primal_impulses(
 def _residual(layout: Layout, friction: Array, impulse: Array, velocity: Array) -> float:
     """The largest of λ - P(λ - σ)."""
     free, half = list(layout.rows(Free)), list(layout.rows(NonNegative))
-    left = [velocity[free], np.minimum(impulse[half], velocity[half])]
+    residuals = [velocity[free], np.minimum(impulse[half], velocity[half])]
     for contact, coefficient in zip(layout.friction, friction, strict=True):
         rows = list(contact)
-        left.append(np.asarray(contact_residual(impulse[rows], velocity[rows], coefficient, convex=True)))
-    return float(np.abs(np.concatenate(left)).max(initial=0.0))
+        residuals.append(np.asarray(contact_residual(impulse[rows], velocity[rows], coefficient, convex=True)))
+    return float(np.abs(np.concatenate(residuals)).max(initial=0.0))

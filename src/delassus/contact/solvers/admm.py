@@ -57,8 +57,8 @@ def admm_step(system: Any, solve: Callable[[Any], Any], last: Iterates, rho: Any
     alpha = np.where(count < RELAXED, RELAXATION, 1.0)
     new = -solve(system.g + (system.corrected_velocity(z) - z) - ETA * x - rho * y - z)
     further = y + alpha * (new - y)
-    kept = system.project(further - z / rho)
-    return Iterates(new, kept, z - rho * (further - kept))
+    projected = system.project(further - z / rho)
+    return Iterates(new, projected, z - rho * (further - projected))
 
 
 def disagreements(last: Iterates, now: Iterates, rho: Any) -> tuple[Any, Any]:
@@ -80,13 +80,13 @@ def admm(system: Scaled, best: Best, budget: Budget) -> Best:
         inverse = system.solve_shifted(ETA + rho)
 
         def step(inner: Any) -> Any:
-            last, made, _, best = Iterates(*inner[0]), inner[1], inner[2], Best(*inner[3])
+            last, count, _, best = Iterates(*inner[0]), inner[1], inner[2], Best(*inner[3])
             now = admm_step(system, lambda b: inverse @ b, last, rho, best.count)
-            apart, moved = (np.max(x) for x in disagreements(last, now, rho))
-            found = best.or_better(Best.of(system, now.y, best.count + 1.0))
-            change = np.where(apart > APART * moved, 1.0, np.where(moved > APART * apart, -1.0, 0.0))
-            change = np.where(made + 1.5 > PATIENCE, change, 0.0)
-            return tuple(now), made + 1.0, change, tuple(found)
+            apart, dual_residual = (np.max(x) for x in disagreements(last, now, rho))
+            improved = best.or_better(Best.of(system, now.y, best.count + 1.0))
+            change = np.where(apart > APART * dual_residual, 1.0, np.where(dual_residual > APART * apart, -1.0, 0.0))
+            change = np.where(count + 1.5 > PATIENCE, change, 0.0)
+            return tuple(now), count + 1.0, change, tuple(improved)
 
         def should_continue(inner: Any) -> Any:
             return Best(*inner[3]).open(budget) & (inner[2] == 0.0)

@@ -54,12 +54,12 @@ def bisection(system: SweptSystem, best: Best, budget: Budget) -> Best:
     """From the best impulses so far to better ones."""
     refuse_bisection(system)
 
-    def step(held: Any, best: Best) -> tuple[Any, Best]:
-        impulse, response, relaxation = held
+    def step(carry: Any, best: Best) -> tuple[Any, Best]:
+        impulse, response, relaxation = carry
         impulse, response = system.sweep(impulse, response, relaxation, one_contact)
         velocity = system.velocity_of(response, impulse)
-        found = Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
-        return (impulse, response, LEAST_RELAXATION + FALL * (relaxation - LEAST_RELAXATION)), best.or_better(found)
+        candidate = Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
+        return (impulse, response, LEAST_RELAXATION + FALL * (relaxation - LEAST_RELAXATION)), best.or_better(candidate)
 
     return iterate(step, (best.impulse, system.respond(best.impulse, best.velocity), np.array(1.0)), best, budget)
 
@@ -79,9 +79,9 @@ def one_contact(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: 
     alone = velocity - G @ impulse
     sticking = -least_norm(G, alone[:, None])[:, 0]
     sticks = length(sticking[:2]) <= friction * sticking[2]
-    sliding, found = _sliding(G, alone, friction, sticking[:2])
+    sliding, has_root = _sliding(G, alone, friction, sticking[:2])
     other = coulomb_step(G, impulse, velocity, friction, 1.0)
-    new = np.where(sticks, sticking, np.where(found, sliding, other))
+    new = np.where(sticks, sticking, np.where(has_root, sliding, other))
     new = np.where(alone[2] >= 0.0, 0.0, new)
     return impulse + relaxation * (new - impulse)
 
@@ -113,16 +113,16 @@ def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]
     before, after = np.take(samples, where, axis=0), np.take(np.roll(samples, -1, 0), where, axis=0)
     ends = (before, after, np.take(values, where), np.take(later, where))
 
-    def halve(held: Any, _: Any) -> Any:
-        a, b, at_a, at_b = held
+    def halve(carry: Any, _: Any) -> Any:
+        a, b, at_a, at_b = carry
         e = (a + b) / length(a + b)
         value = across(e)
-        left = value < 0.0
+        is_low = value < 0.0
         return (
-            np.where(left, e, a),
-            np.where(left, b, e),
-            np.where(left, value, at_a),
-            np.where(left, at_b, value),
+            np.where(is_low, e, a),
+            np.where(is_low, b, e),
+            np.where(is_low, value, at_a),
+            np.where(is_low, at_b, value),
         ), None
 
     (a, b, at_a, at_b), _ = scan(halve, ends, length=_HALVINGS)

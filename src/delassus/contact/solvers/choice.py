@@ -71,25 +71,25 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
     def play(now: _Round) -> _Round:
         shift, rounds, last = now
         second = rounds == 1.0
-        asked = problem._replace(
+        shifted = problem._replace(
             G=problem.G + np.where(second, _COMPLIANCE, 0.0) * np.eye(m),
             g=problem.g + shift,
             friction=problem.friction if problem.convex else np.where(second, 0.0, problem.friction),
         )
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
-        begun = Best.of(asked, np.where(second, 0.0, last.impulse), last.count)
-        begun = sweep_repeatedly(asked, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
+        begun = Best.of(shifted, np.where(second, 0.0, last.impulse), last.count)
+        begun = sweep_repeatedly(shifted, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
         # The third round of rows that do not contradict each other goes on with attempts that have not been made.
         begin = np.where((rounds > 1.5) & ~np.any(shift != 0.0), _FIRST, 0.0)
         end = np.where(rounds < 0.0, 1.0, np.where(rounds < 1.5, _FIRST, _LAST))
-        found = newton(asked, begun, goal, span=(begin, end))
-        left = np.where(second & (found.error <= goal.tolerance), _COMPLIANCE * found.impulse, 0.0)
+        solution = newton(shifted, begun, goal, span=(begin, end))
+        slack = np.where(second & (solution.error <= goal.tolerance), _COMPLIANCE * solution.impulse, 0.0)
         # Rows that are met but for the last digits do not contradict each other; they hardly move.
-        contradictory = (np.max(np.abs(left) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)
-        shift = np.where(contradictory, left, shift)
-        start = np.where(contradictory, 0.0, found.impulse)
-        kept = Best.of(problem._replace(g=problem.g + shift), start, found.count)
-        return _Round(shift, rounds + 1.0, kept.where(contradictory | (kept.error < last.error), last))
+        contradictory = (np.max(np.abs(slack) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)
+        shift = np.where(contradictory, slack, shift)
+        start = np.where(contradictory, 0.0, solution.impulse)
+        previous = Best.of(problem._replace(g=problem.g + shift), start, solution.count)
+        return _Round(shift, rounds + 1.0, previous.where(contradictory | (previous.error < last.error), last))
 
     def goes_on(now: _Round) -> Any:
         goal = budget._replace(tolerance=np.maximum(_allowed(now.shift), budget.tolerance))
@@ -114,5 +114,5 @@ def _allowed(shift: Any) -> Any:
 def solve_by_name(problem: Scaled, best: Best, budget: Budget, method: str) -> SolverResult:
     """Solve by the registered solver of this name; most do not check whether rows contradict each other."""
     law = "ccp" if problem.convex else "ncp"
-    found = find_solver(method, problem.capabilities, law).solve(problem, best, budget)
-    return found if isinstance(found, SolverResult) else SolverResult(found, np.array(False))
+    solution = find_solver(method, problem.capabilities, law).solve(problem, best, budget)
+    return solution if isinstance(solution, SolverResult) else SolverResult(solution, np.array(False))

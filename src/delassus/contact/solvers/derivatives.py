@@ -45,9 +45,9 @@ def contact_derivatives(
 
     def gap(impulse: Any, g: Any, friction: Any) -> Any:
         """P(λ - σ) - λ (m,), in the solvers' order and units."""
-        given = rows._replace(friction=friction)
-        problem = Scaled.of(layout, law == "ccp", G, g, *given)
-        scaled = problem.to_scaled(impulse, shape_of(layout, *given.coefficients))
+        perturbed = rows._replace(friction=friction)
+        problem = Scaled.of(layout, law == "ccp", G, g, *perturbed)
+        scaled = problem.to_scaled(impulse, shape_of(layout, *perturbed.coefficients))
         return problem.smooth(scaled - problem.velocity(scaled), 0.0)[0] - scaled
 
     problem = Scaled.of(layout, law == "ccp", G, g, *rows)

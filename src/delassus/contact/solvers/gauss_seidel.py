@@ -36,11 +36,11 @@ def gauss_seidel(system: SweptSystem, best: Best, budget: Budget) -> Best:
 
 def sweep_repeatedly(system: SweptSystem, best: Best, budget: Budget, sweeps: Any) -> Best:
     """The result of so many sweeps, unless the best is good already; its error is computed at the end alone."""
-    wanted = np.where(best.open(budget), sweeps, 0.0)
-    impulse, response = repeat_sweeps(system, best.impulse, system.respond(best.impulse, best.velocity), wanted)
+    count = np.where(best.open(budget), sweeps, 0.0)
+    impulse, response = repeat_sweeps(system, best.impulse, system.respond(best.impulse, best.velocity), count)
     velocity = system.velocity_of(response, impulse)
-    found = Best(impulse, velocity, system.error(impulse, velocity), best.count + wanted)
-    return found.where(wanted > 0.0, best)
+    candidate = Best(impulse, velocity, system.error(impulse, velocity), best.count + count)
+    return candidate.where(count > 0.0, best)
 
 
 def repeat_sweeps(system: SweptSystem, impulse: Any, response: Any, sweeps: Any) -> tuple[Any, Any]:

@@ -77,7 +77,7 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
     # Rows of the basic variables, w at first: of B⁻¹, of B⁻¹ times the infinitely small vector, and of B⁻¹ q.
     rows = np.concatenate([np.eye(n), np.array(uneven(n))[:, None], q[:, None]], 1)
     basis, row, enters = np.array(_places(n)), np.argmin(q / cover) + 0.0, np.array(2.0 * n)
-    solved, ray, made = np.where(np.min(q) < 0.0, 0.0, 1.0), np.array(0.0), np.array(0.0)
+    solved, ray, count = np.where(np.min(q) < 0.0, 0.0, 1.0), np.array(0.0), np.array(0.0)
 
     def refine(T: Any, basis: Any, x: Any, right: Any) -> Any:
         """x = B⁻¹ b with less of what rounding has done to B⁻¹: b - B x shows it."""
@@ -90,21 +90,21 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
     def pivot(last: _Tableau) -> _Tableau:
         T, basis, row, column, enters = last.T, last.basis, last.row, last.column, last.enters
         here = _places(n) == row
-        taken = select_row(here, T) / select_row(here, column)
-        T = np.where(here[:, None], taken, T - column[:, None] * taken)
+        ratios = select_row(here, T) / select_row(here, column)
+        T = np.where(here[:, None], ratios, T - column[:, None] * ratios)
         leaves, basis = select_row(here, basis), np.where(here, enters, basis)
         solved = leaves == 2.0 * n
         enters = np.where(leaves < n, leaves + n, leaves - n)
-        asked = _column(M, enters)
-        column = T[:, :n] @ asked
+        direction = _column(M, enters)
+        column = T[:, :n] @ direction
         if n > _SMALL:
-            column = refine(T, basis, column, asked)
+            column = refine(T, basis, column, direction)
             T = np.concatenate([T[:, :-1], refine(T, basis, T[:, -1], q)[:, None]], 1)
         row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, ties)
         ends = np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0)
         return _Tableau(T, basis, row, column, enters, *ends, last.pivots + 1.0)
 
-    start = _Tableau(rows, basis, row, -cover, enters, solved, ray, made)
+    start = _Tableau(rows, basis, row, -cover, enters, solved, ray, count)
     last: _Tableau = while_loop(goes_on, pivot, start, FOREVER)
     T, basis = last.T, last.basis
     x = refine(T, basis, refine(T, basis, T[:, -1], q), q)
@@ -122,10 +122,10 @@ def select_row(here: Any, rows: Any) -> Any:
     """The one of some rows, or numbers, for which a boolean holds."""
     if trace_of(here, rows) is None:
         return rows[int(numpy.argmax(here))]
-    found = rows[0]
+    selected = rows[0]
     for k in range(1, len(rows)):
-        found = np.where(here[k], rows[k], found)
-    return found
+        selected = np.where(here[k], rows[k], selected)
+    return selected
 
 
 def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, ties: Any) -> tuple[Any, Any]:
@@ -141,13 +141,13 @@ def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, ties: Any) -
 
 def _values(basis: Any, x: Any) -> tuple[Any, Any, Any]:
     """w (n,), z (n,) and z0 of the basic variables x (n,)."""
-    n, found = len(x), np.zeros(2 * len(x) + 1)
+    n, values = len(x), np.zeros(2 * len(x) + 1)
     if trace_of(basis, x) is None:
-        found[basis.astype(int)] = x
-        return found[:n], found[n : 2 * n], found[2 * n]
+        values[basis.astype(int)] = x
+        return values[:n], values[n : 2 * n], values[2 * n]
     for k in range(n):
-        found = np.where(_places(2 * n + 1) == basis[k], x[k], found)
-    return found[:n], found[n : 2 * n], found[2 * n]
+        values = np.where(_places(2 * n + 1) == basis[k], x[k], values)
+    return values[:n], values[n : 2 * n], values[2 * n]
 
 
 def _places(count: int) -> Any:

@@ -96,8 +96,8 @@ def inverse_dynamics(
     choice, robot = options.distribution, actuated(mechanism, actuation)
     weights = choice.torque_weight, choice.torque_target, choice.force_weight, choice.force_target, choice.rank
     setting = InverseInputs(options.mask, options.time, options.tau, *weights)
-    found: InverseDynamics = actuated_inverse_dynamics(robot, q, v, a, setting=setting, parameters=options.parameters)
-    return found
+    result: InverseDynamics = actuated_inverse_dynamics(robot, q, v, a, setting=setting, parameters=options.parameters)
+    return result
 
 
 @kernel(
@@ -122,20 +122,20 @@ def actuated_inverse_dynamics(
     forces += [] if tau is None else [-tau]
     b = sum(forces)
     M = mass_matrix(robot.model, q)
-    wanted, rank = setting.choice, RANK if share is None else share
+    choice, rank = setting.choice, RANK if share is None else share
     if robot.m:
         problem = Problem.of(robot.mechanism, q, v, np.zeros(robot.nv), mask, time)
         J, gamma = jacobian_of(problem), bias_of(problem)
         moving = J @ a + gamma
-        found = distribute_forces(robot, M, b, J, moving, wanted, rank)
+        found = distribute_forces(robot, M, b, J, moving, choice, rank)
     else:
         J, moving = np.zeros((0, robot.nv)), np.zeros(0)
-        found = Forces(free_torques(robot, M, b, wanted), np.zeros(0))
+        found = Forces(free_torques(robot, M, b, choice), np.zeros(0))
     torque, force = found
-    pushed = J.T @ force
-    residual = b - robot.B @ torque - pushed
-    given = [x for x in (q, v, a, mask, tau, *wanted, time, share) if x is not None]
-    finite = np.isfinite(sum(np.sum(x) for x in (*given, residual, torque, force)))
+    constraint_torque = J.T @ force
+    residual = b - robot.B @ torque - constraint_torque
+    inputs = [x for x in (q, v, a, mask, tau, *choice, time, share) if x is not None]
+    finite = np.isfinite(sum(np.sum(x) for x in (*inputs, residual, torque, force)))
     # Of forces that cancel each other, such as a weight that a spring carries, rounding is left.
     size = sum(np.abs(f) for f in forces) + numpy.abs(robot.B) @ np.abs(torque) + np.abs(J).T @ np.abs(force)
     violation = moving

@@ -122,8 +122,10 @@ def equilibrium(
     # A non-finite pose would stop nobody else's, but its forces must not be any number's.
     finite = np.isfinite(np.sum(q, -1))
     calm = np.where(finite[..., None], q, robot.neutral())
-    known = passive_forces(robot.mechanism.plain.model, calm, still) + np.asarray(options.pop("tau", 0.0), float)
-    found = contact_inverse_dynamics(
+    passive_torque = passive_forces(robot.mechanism.plain.model, calm, still) + np.asarray(
+        options.pop("tau", 0.0), float
+    )
+    explanation = contact_inverse_dynamics(
         robot.mechanism,
         calm,
         still,
@@ -131,20 +133,20 @@ def equilibrium(
         contacts=contacts,
         time_step=_STEP,
         passive=passive,
-        tau=known,
+        tau=passive_torque,
         tolerance=tolerance,
         **options,
     )
-    needed = found.torque - known
+    needed = explanation.torque - passive_torque
     torque = np.where(finite[..., None], np.matvec(robot.inverse, needed), 0.0)
-    left = np.where(finite[..., None], needed * (passive != 0.0), np.nan)
-    weight = np.max(np.abs(found.torque), -1) + np.max(np.abs(found.force), -1, initial=0.0)
-    held = np.all(np.abs(left) <= share * weight[..., None], -1) & (found.status <= Status.LEAST_SQUARES)
-    status = np.where(held, ControlStatus.REALISED, ControlStatus.NEAREST)
-    status = np.where(found.status == Status.ITERATIONS, ControlStatus.ITERATIONS, status)
-    status = np.where(finite & (found.status != Status.NOT_FINITE), status, ControlStatus.NOT_FINITE)
-    force = np.where(finite[..., None], found.force, 0.0)
-    return Equilibrium(torque, force, left, np.asarray(status, int), found)
+    residual = np.where(finite[..., None], needed * (passive != 0.0), np.nan)
+    weight = np.max(np.abs(explanation.torque), -1) + np.max(np.abs(explanation.force), -1, initial=0.0)
+    is_held = np.all(np.abs(residual) <= share * weight[..., None], -1) & (explanation.status <= Status.LEAST_SQUARES)
+    status = np.where(is_held, ControlStatus.REALISED, ControlStatus.NEAREST)
+    status = np.where(explanation.status == Status.ITERATIONS, ControlStatus.ITERATIONS, status)
+    status = np.where(finite & (explanation.status != Status.NOT_FINITE), status, ControlStatus.NOT_FINITE)
+    force = np.where(finite[..., None], explanation.force, 0.0)
+    return Equilibrium(torque, force, residual, np.asarray(status, int), explanation)
 
 
 def _passive(robot: ActuatedMechanism) -> Floats:

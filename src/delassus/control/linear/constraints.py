@@ -52,9 +52,9 @@ def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[st
 @kernel("(nq),(nv)->(m),(m),(m)", inputs={"time": "()"})
 def constraint_errors(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> tuple[Any, Any, Any]:
     """How far rows are from their references (m,), J v less what these ask for (m,), and what meets in it (m,)."""
-    J, asked = constraint_jacobian(mechanism, q, time=time), velocities_asked(mechanism, q, time)
-    meeting = dnp.abs(J) @ dnp.abs(v) + dnp.abs(asked)
-    return constraint_error(mechanism, q, time=time), J @ v - asked, meeting
+    J, targets = constraint_jacobian(mechanism, q, time=time), velocities_asked(mechanism, q, time)
+    meeting = dnp.abs(J) @ dnp.abs(v) + dnp.abs(targets)
+    return constraint_error(mechanism, q, time=time), J @ v - targets, meeting
 
 
 @kernel("(nq),(nv)->(m,nv),(m,nv)", inputs={"time": "()"})
@@ -62,8 +62,8 @@ def constraint_rates(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) 
     """∂(J v)/∂q (m, nv) along tangent vectors, and J̇ (m, nv)."""
 
     def rows(step: Any) -> Any:
-        moved = q + coordinate_rates(mechanism.model, q, step)
-        return constraint_jacobian(mechanism, moved, time=time)
+        displaced = q + coordinate_rates(mechanism.model, q, step)
+        return constraint_jacobian(mechanism, displaced, time=time)
 
     still = dnp.zeros(mechanism.nv)
     return jacobian(lambda step: rows(step) @ v)(still), jvp(rows, (still,), (v,))[1]

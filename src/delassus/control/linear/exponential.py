@@ -36,5 +36,5 @@ def discretize(A: Floats, B: Floats, time_step: float) -> tuple[Floats, Floats]:
     n, m = B.shape[-2:]
     whole = np.zeros((*A.shape[:-2], n + m, n + m))
     whole[..., :n, :n], whole[..., :n, n:] = A, B
-    found = matrix_exponential(whole * time_step)
-    return found[..., :n, :n], found[..., :n, n:]
+    exponential = matrix_exponential(whole * time_step)
+    return exponential[..., :n, :n], exponential[..., :n, n:]

@@ -90,13 +90,13 @@ class Linearization:
 
     def coordinates(self, q: Traced, v: Traced) -> Traced:
         """x (…, 2p) of states near the one of the model; those of one state inside kernels."""
-        left = self.basis * self.metric[..., None]
+        projector = self.basis * self.metric[..., None]
         if current() is None:
             q, v = _check_size("q", q, self.robot.nq), _check_size("v", v, self.robot.nv)
         way, faster = difference(self.robot.mechanism.plain.model, self.q, q), dnp.asarray(v) - self.v
-        if left.ndim == 2:
-            return dnp.concatenate([way @ left, faster @ left], -1)
-        return np.concatenate([np.matvec(left.mT, way), np.matvec(left.mT, faster)], -1)
+        if projector.ndim == 2:
+            return dnp.concatenate([way @ projector, faster @ projector], -1)
+        return np.concatenate([np.matvec(projector.mT, way), np.matvec(projector.mT, faster)], -1)
 
     def state(self, x: ArrayLike) -> tuple[Floats, Floats]:
         """q (…, nq) and v (…, nv) of coordinates (…, 2p), which meet the constraints to first order."""
@@ -168,14 +168,14 @@ def linearize(
     for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("torque", torque, robot.nu)):
         _check_size(name, x, size)
     total = np.matvec(robot.B, torque) + (0.0 if tau is None else _check_size("tau", tau, robot.nv))
-    given: dict[str, Any] = {
+    inputs: dict[str, Any] = {
         name: real_array(name, values)
         for name, values in (("time", time), ("parameters", parameters))
         if values is not None
     }
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
         raise LinearizationError("the state or its torques are not finite numbers.", code="not-finite")
-    others = (np.shape(given.get("time", 0.0)), np.shape(given.get("parameters", 0.0))[:-1])
+    others = (np.shape(inputs.get("time", 0.0)), np.shape(inputs.get("parameters", 0.0))[:-1])
     try:
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *others)
     except ValueError:
@@ -183,35 +183,35 @@ def linearize(
             "the batch axes of q, v, torques, time and parameters do not fit.", code="batch-mismatch"
         ) from None
     q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
-    check_constraints(held, q, v, given)
+    check_constraints(held, q, v, inputs)
     total, (by_q, by_v) = total + passive_forces(model, q, v), passive_derivatives(model, q, v)
-    a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **given)
+    a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **inputs)
     a_q, a_v = a_q + a_tau @ by_q, a_v + a_tau @ by_v
-    a = constrained_dynamics(held, q, v, total, **given).acceleration
+    a = constrained_dynamics(held, q, v, total, **inputs).acceleration
     D = np.diagonal(crba(model, q), axis1=-2, axis2=-1)
     rigid = np.flatnonzero(compliance_of(held) == 0.0)
-    Z, back = _basis(held, rigid, q, D, given)
-    turned, rate = constraint_rates(held, q, v, **given) if len(rigid) and np.any(v) else (None, None)
+    Z, back = _basis(held, rigid, q, D, inputs)
+    turned, rate = constraint_rates(held, q, v, **inputs) if len(rigid) and np.any(v) else (None, None)
     S = np.zeros_like(Z) if turned is None else -back @ turned[..., rigid, :] @ Z
     Z_rate = np.zeros_like(Z) if rate is None else -back @ rate[..., rigid, :] @ Z
-    left = (Z * D[..., None]).mT
+    projector = (Z * D[..., None]).mT
     p = Z.shape[-1]
     A = np.zeros((*batch, 2 * p, 2 * p))
-    A[..., :p, :p] = -left @ _turning(model, v) @ Z
+    A[..., :p, :p] = -projector @ _turning(model, v) @ Z
     A[..., :p, p:] = np.eye(p)
-    A[..., p:, :p] = left @ (a_q @ Z + a_v @ S) + (Z_rate * D[..., None]).mT @ S
-    A[..., p:, p:] = left @ a_v @ Z
-    B = np.concatenate([np.zeros((*batch, p, robot.nu)), left @ a_tau @ robot.B], -2)
-    drift = np.concatenate([np.matvec(left, v), np.matvec(left, a)], -1)
-    found = Linearization(A, B, drift, Z, S, D, q, v, np.broadcast_to(torque, (*batch, robot.nu)), robot)
-    return found if time_step is None else found.discrete(time_step)
+    A[..., p:, :p] = projector @ (a_q @ Z + a_v @ S) + (Z_rate * D[..., None]).mT @ S
+    A[..., p:, p:] = projector @ a_v @ Z
+    B = np.concatenate([np.zeros((*batch, p, robot.nu)), projector @ a_tau @ robot.B], -2)
+    drift = np.concatenate([np.matvec(projector, v), np.matvec(projector, a)], -1)
+    result = Linearization(A, B, drift, Z, S, D, q, v, np.broadcast_to(torque, (*batch, robot.nu)), robot)
+    return result if time_step is None else result.discrete(time_step)
 
 
 def _check_size(name: str, value: Any, size: int) -> Floats:
     return array_of_shape(name, value, (..., size))
 
 
-def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, given: dict[str, Any]) -> tuple[Floats, Floats]:
+def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, inputs: dict[str, Any]) -> tuple[Floats, Floats]:
     """Z (…, nv, p), and J⁺ (…, nv, rigid rows), both in the metric of D; rows that give way leave all freedoms."""
     root = np.sqrt(D)
     if not len(rigid):
@@ -219,10 +219,10 @@ def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, given: dict[s
         Z[..., range(D.shape[-1]), range(D.shape[-1])] = 1.0 / root
         return Z, np.zeros((*D.shape, 0))
     weight = 1.0 / np.sqrt(row_mobilities(mechanism))[rigid]
-    J = constraint_jacobian(mechanism, q, **given)[..., rigid, :] * weight[:, None] / root[..., None, :]
+    J = constraint_jacobian(mechanism, q, **inputs)[..., rigid, :] * weight[:, None] / root[..., None, :]
     U, s, Vt = np.linalg.svd(J)
-    kept = s > np.sqrt(RANK) * np.maximum(np.max(s, -1, keepdims=True), 1.0)
-    ranks = np.unique(np.sum(kept, -1))
+    is_independent = s > np.sqrt(RANK) * np.maximum(np.max(s, -1, keepdims=True), 1.0)
+    ranks = np.unique(np.sum(is_independent, -1))
     if len(ranks) > 1:
         raise LinearizationError(
             f"the states have {', '.join(str(mechanism.nv - r) for r in ranks)} freedoms: linearize them one by one.",
@@ -236,7 +236,7 @@ def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, given: dict[s
 
 def _turning(model: Model, v: Floats) -> Floats:
     """ad(v) (…, nv, nv): tangent vectors of joints that turn change by -ad(v) per time, as the joint's frame does."""
-    found = np.zeros((*v.shape, v.shape[-1]))
+    matrix = np.zeros((*v.shape, v.shape[-1]))
     for motion, _, start in parts(model):
         if motion.is_euclidean:
             continue
@@ -246,5 +246,7 @@ def _turning(model: Model, v: Floats) -> Floats:
         for k, direction in enumerate(chosen):
             unit = np.eye(6)[direction]
             for index in np.ndindex(v.shape[:-1]):
-                found[(*index, slice(start, start + len(chosen)), start + k)] = motion_cross(twist[index], unit)[chosen]
-    return found
+                matrix[(*index, slice(start, start + len(chosen)), start + k)] = motion_cross(twist[index], unit)[
+                    chosen
+                ]
+    return matrix

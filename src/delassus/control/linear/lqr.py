@@ -130,9 +130,9 @@ def _feedback(linear: Linearization, Q: Floats, R: Floats) -> tuple[Floats, Floa
     X = discrete_riccati(A, B, Q, R) if discrete else continuous_riccati(A, B, Q, R)
     step = (R + B.T @ X @ B, B.T @ X @ A) if discrete else (R, B.T @ X)
     K = np.asarray(np.linalg.solve(*step), float)
-    left = A.T @ X @ A - (A.T @ X @ B) @ K + Q - X if discrete else A.T @ X + X @ A - X @ B @ K + Q
+    residual = A.T @ X @ A - (A.T @ X @ B) @ K + Q - X if discrete else A.T @ X + X @ A - X @ B @ K + Q
     modes = np.asarray(np.linalg.eigvals(A - B @ K), complex)
-    return K, X, modes, float(np.max(np.abs(left)) / np.max(np.abs(X)))
+    return K, X, modes, float(np.max(np.abs(residual)) / np.max(np.abs(X)))
 
 
 def _describe_unreachable_modes(linear: Linearization) -> list[str]:
@@ -162,13 +162,13 @@ def _describe_unreachable_modes(linear: Linearization) -> list[str]:
     return list(dict.fromkeys(lost))
 
 
-def _matrix(name: str, given: Any, n: int) -> Floats:
-    values = real_array(name, given, "one number, or an array")
+def _matrix(name: str, value: Any, n: int) -> Floats:
+    values = real_array(name, value, "one number, or an array")
     if values.ndim < 2:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values
     if values.shape != (n, n):
         raise LinearizationError(
-            f"{name} has shape {np.shape(given)}; it must be ({n}, {n}), ({n},) or one number.", code="wrong-shape"
+            f"{name} has shape {np.shape(value)}; it must be ({n}, {n}), ({n},) or one number.", code="wrong-shape"
         )
     if not np.all(np.isfinite(values)):
         raise LinearizationError(f"{name} has elements that are not finite numbers.", code="not-finite")

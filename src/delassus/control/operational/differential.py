@@ -122,7 +122,7 @@ def differential_inverse_kinematics(
     n, model = tasks.nv, tasks.model
     J, weight = task_jacobian(tasks, q), tasks.weights / tasks.sizes
     D = np.diagonal(mass_matrix(model, q))
-    scaled, asked = J * weight[:, None], rates * weight
+    scaled, targets = J * weight[:, None], rates * weight
     least, most = velocity_bounds(model, q, step)
     least = least if lower is None else lower
     most = most if upper is None else upper
@@ -131,8 +131,8 @@ def differential_inverse_kinematics(
     curvature = np.sum(scaled * scaled, 0)
     share = np.max(curvature / D)
     H = scaled.T @ scaled + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
-    f = scaled.T @ asked
-    held, w = _constraint_rows(tasks, q, time, np.diagonal(H))
+    f = scaled.T @ targets
+    constraints, w = _constraint_rows(tasks, q, time, np.diagonal(H))
 
     def solve(at: Any) -> tuple[Any, Any]:
         """v (nv,), those of `at` (nv,) not zero at a bound, and the forces of bounds (nv,)."""
@@ -145,15 +145,15 @@ def differential_inverse_kinematics(
         nu = np.zeros(len(w))
         v = inner.solve(right)
         if len(w):
-            rows = held * free[None, :]
+            rows = constraints * free[None, :]
             back = inner.solve(rows.T)
             G = rows @ back
             epsilon = _PROXIMAL * np.maximum(np.max(np.diagonal(G)), 1e-30)
             outer = ldl(G + epsilon * np.eye(len(w)))
             for _ in range(_REPEATS):
-                step = outer.solve(held @ v - w)
+                step = outer.solve(constraints @ v - w)
                 nu, v = nu + step, v - back @ step
-        return v, (f - H @ v - held.T @ nu) * fixed
+        return v, (f - H @ v - constraints.T @ nu) * fixed
 
     def iterate(carry: Any) -> Any:
         at, _, _, best, tries = carry
@@ -179,8 +179,8 @@ def differential_inverse_kinematics(
     size = np.abs(J) @ np.abs(v) + np.abs(rates)
     off = crossed | np.any(np.abs(residual) > _MET * np.max(size * weight) / weight)
     if len(w):
-        lost = np.abs(held @ v - w)
-        off = off | np.any(lost > _MET * np.max(np.abs(held) @ np.abs(v) + np.abs(w)))
+        lost = np.abs(constraints @ v - w)
+        off = off | np.any(lost > _MET * np.max(np.abs(constraints) @ np.abs(v) + np.abs(w)))
     status = np.where(off, float(ControlStatus.NEAREST), float(ControlStatus.REALISED))
     status = np.where(changed > 0.5, float(ControlStatus.ITERATIONS), status)
     finite = np.isfinite(np.sum(v) + np.sum(residual) + np.sum(q))

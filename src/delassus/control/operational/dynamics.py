@@ -121,33 +121,33 @@ def task_inverse_dynamics(
     M, c = mass_matrix(tasks.model, q), bias_torques(tasks.model, q, v) - passive_forces(tasks.model, q, v)
     c = c if setting.tau is None else c - setting.tau
     rows, ends = _possible(tasks, q, v, M, c, setting.mask, setting.time)
-    J, wanted = task_jacobian(tasks, q), demands - task_bias(tasks, q, v)
+    J, targets = task_jacobian(tasks, q), demands - task_bias(tasks, q, v)
     space = in_energy(tasks.model, q, np.concatenate([rows, J]) if len(rows) else J)
     start = np.zeros(n) if acceleration is None else space.of_velocities(acceleration)
-    x, seen = start, np.zeros((0, n))
+    x, covered = start, np.zeros((0, n))
     levels = [(space.rows[: len(rows)], ends)] if len(rows) else []
-    own, weights = space.rows[len(rows) :], tasks.weights
+    task_rows, weights = space.rows[len(rows) :], tasks.weights
     for level in map(list, tasks.levels):
-        levels.append((own[level] * weights[level][:, None], wanted[level] * weights[level]))
+        levels.append((task_rows[level] * weights[level][:, None], targets[level] * weights[level]))
     for A, b in levels:
         scale = np.max(np.sum(A * A, 1))
-        open_part = A - (A @ seen.T) @ seen if len(seen) else A
+        open_part = A - (A @ covered.T) @ covered if len(covered) else A
         stage = first_stage(open_part, b - A @ x, RANK, scale)
         x = x + stage.x
-        seen = np.concatenate([seen, stage.seen])
+        covered = np.concatenate([covered, stage.seen])
     a = space.velocities(x)
-    found = actuated_inverse_dynamics(robot, q, v, a, setting=setting)
-    residual = J @ a - wanted
-    size = np.abs(J) @ np.abs(a) + np.abs(demands) + np.abs(demands - wanted)
-    unit = np.sqrt(np.sum(own * own, 1))
+    result = actuated_inverse_dynamics(robot, q, v, a, setting=setting)
+    residual = J @ a - targets
+    size = np.abs(J) @ np.abs(a) + np.abs(demands) + np.abs(demands - targets)
+    unit = np.sqrt(np.sum(task_rows * task_rows, 1))
     size = np.maximum(size, np.max(size / np.where(unit > 0.0, unit, 1.0)) * unit)
-    missed = np.any(np.abs(residual) > _MET * size)
+    has_residual = np.any(np.abs(residual) > _MET * size)
     status = np.where(
-        missed & (found.status == float(ControlStatus.REALISED)), float(ControlStatus.NEAREST), found.status
+        has_residual & (result.status == float(ControlStatus.REALISED)), float(ControlStatus.NEAREST), result.status
     )
     finite = np.isfinite(np.sum(a) + np.sum(demands) + np.sum(residual))
     status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
-    torque, force = (np.where(finite, x, 0.0) for x in (found.torque, found.force))
+    torque, force = (np.where(finite, x, 0.0) for x in (result.torque, result.force))
     return TaskDynamics(torque, force, a, residual, status)
 
 
@@ -162,17 +162,17 @@ def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any
         soft = numpy.flatnonzero(compliance > 0.0)
         weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
         rigid = numpy.where(compliance > 0.0, 0.0, weight)
-        held = J * rigid[:, None]
-        rows, ends, Y = [held], [-gamma * rigid], held.T
+        rigid_rows = J * rigid[:, None]
+        rows, ends, Y = [rigid_rows], [-gamma * rigid], rigid_rows.T
         if len(soft):  # their force is -(J a + γ) / C: it resists as inertia does
             push = (J[soft] / compliance[soft][:, None]).T
             M, c = M + push @ J[soft], c + push @ gamma[soft]
     if N.shape[1]:
         S = passive_inertia(robot, M)
-        pushed = S.whiten(np.concatenate([N.T @ M, (N.T @ c)[:, None]], 1))
+        whitened = S.whiten(np.concatenate([N.T @ M, (N.T @ c)[:, None]], 1))
         if Y is not None:
             stage = first_stage(S.whiten(N.T @ Y), np.zeros(N.shape[1]), RANK, pushes=True)
-            pushed = pushed - (stage.left * stage.met[:, None]).T @ (stage.left @ pushed)
-        rows.append(pushed[:, :-1])
-        ends.append(-pushed[:, -1])
+            whitened = whitened - (stage.left * stage.met[:, None]).T @ (stage.left @ whitened)
+        rows.append(whitened[:, :-1])
+        ends.append(-whitened[:, -1])
     return (np.concatenate(rows), np.concatenate(ends)) if rows else (np.zeros((0, tasks.nv)), np.zeros(0))

@@ -103,21 +103,21 @@ def inverse_kinematics(
     """
     iteration_count("iterations", iterations)
     model, mechanism = tasks.model, tasks.mechanism
-    held = locked_velocities(model, locked)
+    locked_indices = locked_velocities(model, locked)
     start = normalize(model, q0)
     start = within(model, start) if limits else start
     sizes = numpy.concatenate([row_sizes(mechanism) if tasks.m else [], tasks.sizes])
     weights = numpy.concatenate([numpy.ones(tasks.m), tasks.weights])
     inverse = 1.0 / np.diagonal(mass_matrix(model, start))
-    inverse[list(held)] = 0.0
+    inverse[list(locked_indices)] = 0.0
 
     def error(q: Any) -> Any:
-        own = task_error(tasks, q, targets)
-        return np.concatenate([constraint_error(mechanism, q, time=time), own]) if tasks.m else own
+        task_part = task_error(tasks, q, targets)
+        return np.concatenate([constraint_error(mechanism, q, time=time), task_part]) if tasks.m else task_part
 
     def derivative(q: Any) -> Any:
-        own = jacobian(lambda q: task_error(tasks, q, targets))(q) @ rates_per_velocity(model, q)
-        return np.concatenate([error_derivative(mechanism, q, time), own]) if tasks.m else own
+        task_part = jacobian(lambda q: task_error(tasks, q, targets))(q) @ rates_per_velocity(model, q)
+        return np.concatenate([error_derivative(mechanism, q, time), task_part]) if tasks.m else task_part
 
     def move(q: Any, step: Any) -> Any:
         end = integrate(model, q, step)

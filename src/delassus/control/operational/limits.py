@@ -12,12 +12,12 @@ from delassus.model.model import Model
 
 def limited_coordinates(model: Model) -> list[tuple[int, int]]:
     """Coordinates with limits of their own, and the velocities that they change with: of joints with one of each."""
-    found = []
+    coordinates = []
     for joint, i, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):
         plain = joint.mimic is None and joint.kind.nq == joint.kind.nv == 1
         if plain and numpy.isfinite([model.lower[i], model.upper[i]]).any():
-            found.append((i, v))
-    return found
+            coordinates.append((i, v))
+    return coordinates
 
 
 def velocity_bounds(model: Model, q: Any, step: Any) -> tuple[Any, Any]:

@@ -96,25 +96,25 @@ def operational_space(
     """
     J, bias = task_jacobian(tasks, q), task_bias(tasks, q, v)
     model, n = tasks.model, tasks.nv
-    held = constraint_rows(tasks, q, v, mask, time)
-    space = in_energy(model, q, np.concatenate([held, J]) if len(held) else J)
-    scale = np.max(np.sum(space.rows[len(held) :] ** 2, 1))
+    constraints = constraint_rows(tasks, q, v, mask, time)
+    space = in_energy(model, q, np.concatenate([constraints, J]) if len(constraints) else J)
+    scale = np.max(np.sum(space.rows[len(constraints) :] ** 2, 1))
     soft = tasks.robot.mechanism_compliance > 0.0
     if numpy.any(soft):
         space = _add_compliance(tasks, space, numpy.flatnonzero(soft))
-    rigid = space.rows[: len(held)][numpy.flatnonzero(~soft)]
-    A = space.rows[len(held) :]
+    rigid = space.rows[: len(constraints)][numpy.flatnonzero(~soft)]
+    A = space.rows[len(constraints) :]
     if len(rigid):
         A = first_stage(rigid, np.zeros(len(rigid)), RANK).open_part(A)
     turned = orthogonalize(np.concatenate([A, np.eye(tasks.t)], 1), n)
     C, V = turned[:, :n], turned[:, n:]
     squares = np.sum(C * C, 1)
-    kept = squares > RANK * np.maximum(np.max(squares), scale)
-    inverse = np.where(kept, 1.0 / np.where(kept, squares, 1.0), 0.0)
+    is_independent = squares > RANK * np.maximum(np.max(squares), scale)
+    inverse = np.where(is_independent, 1.0 / np.where(is_independent, squares, 1.0), 0.0)
     Lambda = V.T @ (inverse[:, None] * V)
     AL = C.T @ (inverse[:, None] * V)  # Aᵀ Λ
     consistent = np.stack([space.velocities(AL[:, k]) for k in range(tasks.t)], axis=1)
-    status = np.where(np.all(kept), float(ControlStatus.REALISED), float(ControlStatus.SINGULAR))
+    status = np.where(np.all(is_independent), float(ControlStatus.REALISED), float(ControlStatus.SINGULAR))
     finite = np.isfinite(np.sum(q) + np.sum(v) + np.sum(J) + np.sum(bias) + np.sum(Lambda))
     status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
     return OperationalSpace(J, bias, Lambda, consistent, np.eye(n) - J.T @ consistent.T, status)

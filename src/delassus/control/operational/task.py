@@ -95,19 +95,19 @@ class _RowTask(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given, known = self.rows, self._row_names()
-        if isinstance(given, str):
-            rows = tuple(row for row in SOME.get(given, given.split()) if row in known or given not in SOME)
+        requested, valid = self.rows, self._row_names()
+        if isinstance(requested, str):
+            rows = tuple(row for row in SOME.get(requested, requested.split()) if row in valid or requested not in SOME)
         else:
-            rows = tuple(ROWS[row] if _is_number(row) else row for row in elements(given))
+            rows = tuple(ROWS[row] if _is_number(row) else row for row in elements(requested))
         if (
             not all(isinstance(row, str) for row in rows)
             or not rows
             or len(set(rows)) < len(rows)
-            or not set(rows) <= set(known)
+            or not set(rows) <= set(valid)
         ):
             raise TaskError(
-                f"the rows are {short(repr(given))}; they must be some of {', '.join(known)}, each once, or "
+                f"the rows are {short(repr(requested))}; they must be some of {', '.join(valid)}, each once, or "
                 "their numbers, "
                 "or 'position', 'rotation' or 'all'.",
                 code="unknown-row",
@@ -239,14 +239,14 @@ class PostureTask(Task):
 
     def selected_joints(self, model: Model) -> list[Joint]:
         """The joints, in the order of the patterns."""
-        own = [joint for joint in model.joints if joint.mimic is None]
+        independent = [joint for joint in model.joints if joint.mimic is None]
         if not self.joints:
-            return [joint for joint in own if joint.kind.nv < 6]
-        found: list[Joint] = []
+            return [joint for joint in independent if joint.kind.nv < 6]
+        joints: list[Joint] = []
         for pattern in self.joints:
-            chosen = find_by_pattern("joint", pattern, own, code="unknown-joint")
-            found += [joint for joint in chosen if joint not in found]
-        return found
+            chosen = find_by_pattern("joint", pattern, independent, code="unknown-joint")
+            joints += [joint for joint in chosen if joint not in joints]
+        return joints
 
     chosen = OldName("selected_joints")
 

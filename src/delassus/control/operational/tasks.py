@@ -114,11 +114,11 @@ class Tasks(OfModel):
     @property
     def levels(self) -> tuple[tuple[int, ...], ...]:
         """The rows of each priority, the first ones first."""
-        found = []
+        levels = []
         for priority in sorted({task.priority for task in self.tasks}):
-            own = [k for k, task in enumerate(self.tasks) if task.priority == priority]
-            found.append(tuple(row for k in own for row in range(self.slices[k].start, self.slices[k].stop)))
-        return tuple(found)
+            members = [k for k, task in enumerate(self.tasks) if task.priority == priority]
+            levels.append(tuple(row for k in members for row in range(self.slices[k].start, self.slices[k].stop)))
+        return tuple(levels)
 
     @property
     def weights(self) -> Traced:
@@ -128,11 +128,11 @@ class Tasks(OfModel):
     @property
     def sizes(self) -> Traced:
         """Reference sizes of the errors of rows (t,): the length of the robot [m], a radian, or 1 without a unit."""
-        length, found = length_of(self.mechanism.plain.model), []
+        length, sizes = length_of(self.mechanism.plain.model), []
         for task in self.tasks:
             turns = task.turns(self.model) if hasattr(task, "turns") else (True,) * task.count(self.model)
-            found += [1.0 if turn else length for turn in turns]
-        return numpy.array(found)
+            sizes += [1.0 if turn else length for turn in turns]
+        return numpy.array(sizes)
 
 
 @dataclass(frozen=True)

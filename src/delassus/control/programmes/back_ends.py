@@ -72,13 +72,13 @@ def _check_start(programme: ProgrammeData, start: Any) -> None:
 
 
 def _in_lanes(programme: ProgrammeData, start: QPSolution | None, tolerance: float, iterations: int) -> QPSolution:
-    given: dict[str, Any] = {"start": start.x, "push": start.multipliers} if start is not None else {}
+    start_inputs: dict[str, Any] = {"start": start.x, "push": start.multipliers} if start is not None else {}
     if not programme.shape.multipliers:
-        given.pop("push", None)
-    found = solve_programme(
-        programme.shape, *programme.arrays, tolerance=tolerance, iterations=float(iterations), **given
+        start_inputs.pop("push", None)
+    result = solve_programme(
+        programme.shape, *programme.arrays, tolerance=tolerance, iterations=float(iterations), **start_inputs
     )
-    x, multipliers, primal, dual, count, status = found
+    x, multipliers, primal, dual, count, status = result
     return QPSolution(
         programme, x, multipliers, primal, dual, np.asarray(count).astype(int), np.asarray(status).astype(int)
     )

@@ -49,23 +49,23 @@ class ProgrammeData:
                 code="wrong-shape",
             )
         n = g.shape[-1]
-        given = {name: getattr(self, name) for name in (*_MATRICES, *_VECTORS)}
+        arrays = {name: getattr(self, name) for name in (*_MATRICES, *_VECTORS)}
         for name in _MATRICES:
-            given[name] = _matrix(name, given[name], n)
-        if given["H"].shape[-2] != n:
+            arrays[name] = _matrix(name, arrays[name], n)
+        if arrays["H"].shape[-2] != n:
             raise ProgrammeError(
-                f"H has shape {given['H'].shape}; with {n} unknowns it is (…, {n}, {n}).", code="wrong-shape"
+                f"H has shape {arrays['H'].shape}; with {n} unknowns it is (…, {n}, {n}).", code="wrong-shape"
             )
-        uneven = np.abs(given["H"] - np.swapaxes(given["H"], -1, -2))
-        if np.any(uneven > SYMMETRIC * np.max(np.abs(given["H"]), (-1, -2), keepdims=True)):
+        uneven = np.abs(arrays["H"] - np.swapaxes(arrays["H"], -1, -2))
+        if np.any(uneven > SYMMETRIC * np.max(np.abs(arrays["H"]), (-1, -2), keepdims=True)):
             raise ProgrammeError(
                 f"H differs from its transpose by {np.nanmax(uneven):.3g}; it must be symmetric: give (H + Hᵀ) / 2.",
                 code="not-symmetric",
             )
         for name, of in _VECTORS.items():
-            rows = n if of is None else given[of].shape[-2]
+            rows = n if of is None else arrays[of].shape[-2]
             none = {"lower": -np.inf, "upper": np.inf}.get(name, 0.0)
-            given[name] = _vector(name, given[name], rows, none)
+            arrays[name] = _vector(name, arrays[name], rows, none)
         sizes = elements(self.cones)
         if not all(isinstance(size, (int, np.integer)) for size in sizes):
             raise ProgrammeError(
@@ -78,15 +78,15 @@ class ProgrammeData:
                     f"{what} is {short(repr(getattr(self, what)))}; they must be strings.", code="wrong-type"
                 )
         cones = tuple(int(size) for size in sizes)
-        if sum(cones) != given["K"].shape[-2] or any(size < 1 for size in cones):
+        if sum(cones) != arrays["K"].shape[-2] or any(size < 1 for size in cones):
             raise ProgrammeError(
-                f"cones is {cones}; K has {given['K'].shape[-2]} rows, of which each cone has one or more.",
+                f"cones is {cones}; K has {arrays['K'].shape[-2]} rows, of which each cone has one or more.",
                 code="wrong-shape",
             )
-        for name, value in given.items():
+        for name, value in arrays.items():
             object.__setattr__(self, name, read_only(value))
         object.__setattr__(self, "cones", cones)
-        equalities, rows = given["A"].shape[-2], given["C"].shape[-2]
+        equalities, rows = arrays["A"].shape[-2], arrays["C"].shape[-2]
         usual = [f"equality {i}" for i in range(equalities)] + [f"row {i}" for i in range(rows)]
         usual += [f"cone {i}" for i in range(len(cones))]
         names = tuple(self.names) or tuple(usual)
@@ -107,7 +107,7 @@ class ProgrammeData:
             axes += [f"{name} {getattr(self, name).shape[:-1]}" for name in _VECTORS]
             raise ProgrammeError(f"the batch axes do not fit: {', '.join(axes)}.", code="batch-mismatch") from None
         if self.shape is None:
-            H, A, C, K = (pattern_of(given[name]) for name in _MATRICES)
+            H, A, C, K = (pattern_of(arrays[name]) for name in _MATRICES)
             object.__setattr__(self, "shape", ProgrammeShape(n, equalities, rows, cones, (H, A, C, K)))
 
     @property
@@ -132,24 +132,24 @@ class ProgrammeData:
     def places(self) -> dict[str, slice]:
         """Where the rows of each name are among all multipliers."""
         single = self.shape.equalities + self.shape.rows
-        found = {name: slice(i, i + 1) for i, name in enumerate(self.names[:single])}
+        slices = {name: slice(i, i + 1) for i, name in enumerate(self.names[:single])}
         for name, span in zip(self.names[single:], self.shape.spans, strict=True):
-            found[name] = slice(single + span.start, single + span.stop)
-        return found
+            slices[name] = slice(single + span.start, single + span.stop)
+        return slices
 
     def item(self, *index: Any) -> Self:
         """One program of a batch."""
         batch, chosen = self.batch, {}
         for name in (*_MATRICES, *_VECTORS):
             value = getattr(self, name)
-            own = 2 if name in _MATRICES else 1
+            core = 2 if name in _MATRICES else 1
             try:
                 np.broadcast_to(False, batch)[index]
             except (IndexError, TypeError, ValueError, OverflowError):
                 raise ProgrammeError(
                     f"there is no program {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
                 ) from None
-            chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-own:]))[index]
+            chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-core:]))[index]
         return replace(self, **chosen)
 
     def row_violation(self, x: Any) -> Array:
@@ -159,41 +159,41 @@ class ProgrammeData:
         rows = _times(self.C, x)
         over = np.maximum(np.maximum(rows - self.upper, self.lower - rows), 0.0)
         parts = [equal, over]
-        parts += [np.maximum(-left, 0.0)[..., None] * np.ones(size) for left, size in self._cones_left(x)]
+        parts += [np.maximum(-slack, 0.0)[..., None] * np.ones(size) for slack, size in self._cones_left(x)]
         batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
 
     missed = OldName("row_violation")
 
     def _unknowns(self, x: Any) -> Array:
-        found = real_array("x", x)
-        if found.shape[-1:] != (self.shape.n,):
+        unknowns = real_array("x", x)
+        if unknowns.shape[-1:] != (self.shape.n,):
             raise ProgrammeError(
-                f"x has shape {found.shape}; its last axis has the {self.shape.n} unknowns.", code="wrong-shape"
+                f"x has shape {unknowns.shape}; its last axis has the {self.shape.n} unknowns.", code="wrong-shape"
             )
-        return found
+        return unknowns
 
     def slack(self, x: Any) -> Array:
         """(…, rows + cones) how far x is from the nearer bound of each row of C and the edge of each cone."""
         x = self._unknowns(x)
         rows = _times(self.C, x)
         parts = [np.minimum(self.upper - rows, rows - self.lower)]
-        parts += [left[..., None] for left, _ in self._cones_left(x)]
+        parts += [margin[..., None] for margin, _ in self._cones_left(x)]
         return np.concatenate(parts, axis=-1)
 
     def _cones_left(self, x: Array) -> list[tuple[Array, int]]:
         s = _times(self.K, x) + self.k
-        found = []
+        slacks = []
         for span, size in zip(self.shape.spans, self.cones, strict=True):
-            own = s[..., span]
-            found.append(((own[..., -1] - np.linalg.norm(own[..., :-1], axis=-1)), size))
-        return found
+            part = s[..., span]
+            slacks.append(((part[..., -1] - np.linalg.norm(part[..., :-1], axis=-1)), size))
+        return slacks
 
     def value(self, x: Any) -> Array:
         """(…) ½ xᵀ H x + gᵀ x."""
         x = self._unknowns(x)
-        found: Array = np.sum(x * (0.5 * _times(self.H, x) + self.g), -1)
-        return found
+        value: Array = np.sum(x * (0.5 * _times(self.H, x) + self.g), -1)
+        return value
 
     def __repr__(self) -> str:
         shape = self.shape
@@ -204,26 +204,26 @@ class ProgrammeData:
 
 
 def _times(M: Array, x: Array) -> Array:
-    found: Array = np.matmul(M, x[..., None])[..., 0]
-    return found
+    product: Array = np.matmul(M, x[..., None])[..., 0]
+    return product
 
 
 def _matrix(name: str, value: Any, n: int) -> Array:
     if value is None:
         return np.zeros((0, n))
-    found = real_array(name, value)
-    if found.ndim < 2 or found.shape[-1] != n:
+    matrix = real_array(name, value)
+    if matrix.ndim < 2 or matrix.shape[-1] != n:
         raise ProgrammeError(
-            f"{name} has shape {found.shape}; its last axis must have the size {n}, the number of unknowns.",
+            f"{name} has shape {matrix.shape}; its last axis must have the size {n}, the number of unknowns.",
             code="wrong-shape",
         )
-    return found
+    return matrix
 
 
 def _vector(name: str, value: Any, rows: int, none: float) -> Array:
-    found = real_array(name, none if value is None else value)
-    if found.ndim == 0:
-        found = np.full(rows, float(found))
-    if found.shape[-1] != rows:
-        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has {rows} numbers.", code="wrong-shape")
-    return found
+    vector = real_array(name, none if value is None else value)
+    if vector.ndim == 0:
+        vector = np.full(rows, float(vector))
+    if vector.shape[-1] != rows:
+        raise ProgrammeError(f"{name} has shape {vector.shape}; its last axis has {rows} numbers.", code="wrong-shape")
+    return vector

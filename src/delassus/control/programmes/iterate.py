@@ -100,18 +100,18 @@ class Iterate(NamedTuple):
 
         As they are, rounding is enough.
         """
-        found = np.array(True)
-        for error, own, size in ((self.apart, self.primal, self.wide), (self.steep, self.dual, self.high)):
-            found = found & (error <= np.maximum(tolerance, ROUNDING) * size)
-            found = found & ((own <= tolerance) | (error <= ROUNDING * size))
-        return found
+        within = np.array(True)
+        for error, scaled_error, size in ((self.apart, self.primal, self.wide), (self.steep, self.dual, self.high)):
+            within = within & (error <= np.maximum(tolerance, ROUNDING) * size)
+            within = within & ((scaled_error <= tolerance) | (error <= ROUNDING * size))
+        return within
 
     def contradiction(self, p: Scaled) -> Any:
         """Whether rows are missed by an amount that is the least there is: x̄ rests, or no step lessens it."""
         off, over = self.Ax - p.b, p.excess(self.Rx)
-        missed, slope = largest(off, over), product(p.A.T, off) + product(p.R.T, over)
-        rests, flat = self.resting > RESTED - 0.5, largest(slope) < FLAT * missed
-        return (rests & (missed > BROKEN[0] * self.wide)) | (flat & (missed > BROKEN[1] * self.wide))
+        violation, slope = largest(off, over), product(p.A.T, off) + product(p.R.T, over)
+        rests, flat = self.resting > RESTED - 0.5, largest(slope) < FLAT * violation
+        return (rests & (violation > BROKEN[0] * self.wide)) | (flat & (violation > BROKEN[1] * self.wide))
 
     def is_unbounded(self, p: Scaled) -> Any:
         """Whether the cost has no least value: x is long, no row ends its direction, and the cost falls along it.
@@ -123,10 +123,10 @@ class Iterate(NamedTuple):
         along = self.Rx[:m] - p.offset[:m]
         over = np.where(p.upper < FAR_SCALED, np.maximum(along, 0.0), 0.0)
         under = np.where(p.lower > -FAR_SCALED, np.maximum(-along, 0.0), 0.0)
-        left = largest(self.Ax, over, under, p.off_cones(self.Rx[m:] - p.offset[m:]))
+        violation = largest(self.Ax, over, under, p.off_cones(self.Rx[m:] - p.offset[m:]))
         slope, curvature = p.g @ self.x, self.x @ self.Hx
         falls = (slope < 0.0) & (curvature <= ALONG * np.abs(slope))
-        return (size > UNBOUNDED) & (left <= ALONG * size) & falls
+        return (size > UNBOUNDED) & (violation <= ALONG * size) & falls
 
     def multipliers(self, p: Scaled) -> tuple[Any, Any]:
         """Those of equalities, and of other rows, that belong to x."""

@@ -27,8 +27,8 @@ def errors_of(programme: ProgrammeData, x: Any, multipliers: Any) -> tuple[Array
     y, z, w = multipliers[..., :e], multipliers[..., e : e + m], multipliers[..., e + m :]
 
     def times(M: Array, v: Array) -> Array:
-        found: Array = np.matmul(M, v[..., None])[..., 0]
-        return found
+        product: Array = np.matmul(M, v[..., None])[..., 0]
+        return product
 
     def back(M: Array, v: Array) -> Array:
         return times(np.swapaxes(M, -1, -2), v)
@@ -61,7 +61,7 @@ def falls_without_end(programme: ProgrammeData, x: Array) -> bool:
         size = np.abs(programme.K[span]).max(initial=0.0)
         parts.append((cone[span] - nearest_in_cone(cone[span]), np.full((span.stop - span.start, 1), size)))
     length = np.abs(x).max()
-    return all(np.all(np.abs(left) <= _ALONG * length * np.abs(M).max(-1, initial=0.0)) for left, M in parts)
+    return all(np.all(np.abs(change) <= _ALONG * length * np.abs(M).max(-1, initial=0.0)) for change, M in parts)
 
 
 def nearest_in_cone(s: Array) -> Array:

@@ -80,7 +80,7 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
     d = -Cholesky(hessian(p, fixed, pushes, inverse)).solve(now.gradient)
     Hd, Ad, Rd = product(p.H, d), product(p.A, d), product(p.R, d)
     t = _length(p, now, d, Hd, Ad, inverse * Rd)
-    moved = now._replace(
+    updated = now._replace(
         x=now.x + t * d,
         Hx=now.Hx + t * Hd,
         Ax=now.Ax + t * Ad,
@@ -88,7 +88,7 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
         pushes=pushes.along(p, t * inverse * Ad, t * inverse * Rd),
         count=now.count + 1.0,
     )
-    return update_errors(p, moved)
+    return update_errors(p, updated)
 
 
 def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
@@ -99,14 +99,14 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
     epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
     y, z = now.multipliers(p)
     # Where x̄ rests, multipliers only grow, all along what rows miss: they may as well grow tenfold each time.
-    missed = largest(now.Ax - p.b, p.excess(now.Rx))
+    violation = largest(now.Ax - p.b, p.excess(now.Rx))
     further = np.take(np.array(FURTHER), now.resting) / now.epsilon
-    further = np.minimum(further, LARGE / np.where(missed > 0.0, missed, 1.0))
+    further = np.minimum(further, LARGE / np.where(violation > 0.0, violation, 1.0))
     y, z = y + further * (now.Ax - p.b), z + further * p.excess(now.Rx)
-    taken = Pushes.of(p, now.Ax, now.Rx, y, z, epsilon)
+    penalties = Pushes.of(p, now.Ax, now.Rx, y, z, epsilon)
     after = now._replace(
         center=np.where(least, now.x, now.center),
-        pushes=Pushes(*(np.where(least, new, old) for new, old in zip(taken, now.pushes, strict=True))),
+        pushes=Pushes(*(np.where(least, new, old) for new, old in zip(penalties, now.pushes, strict=True))),
         epsilon=np.where(least, epsilon, now.epsilon),
         last=np.where(least, now.apart, now.last),
         resting=np.where(least, np.where(still, now.resting + 1.0, 0.0), now.resting),
@@ -127,10 +127,10 @@ def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
         if short:
             K = K + gram(at_bound[short][:, None] * p.R[short], p.R[short])
         if long:
-            own, active = p.R[long], at_bound[long]
-            K = cond(np.max(active) > 0.5, lambda K: K + gram(active[:, None] * own, own), K, K)
-    for own, D in p.cone_slopes(pushes.cone):
-        K = K + gram(D @ own, own)
+            rows, active = p.R[long], at_bound[long]
+            K = cond(np.max(active) > 0.5, lambda K: K + gram(active[:, None] * rows, rows), K, K)
+    for rows, D in p.cone_slopes(pushes.cone):
+        K = K + gram(D @ rows, rows)
     return p.H + rho_of(p) * np.eye(n) + K * inverse
 
 
@@ -171,11 +171,11 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
         return straight + t * curvature + now.epsilon * (Rd @ rows)
 
     first, whole = slope(0.0), slope(1.0)
-    wanted = 0.1 * np.abs(first)
+    target = 0.1 * np.abs(first)
 
     # φ' is negative at `low` and positive at `high`, or `high` is where nobody has looked yet.
     def goes_on(last: _Bracket) -> Any:
-        return (np.abs(last.slope) > wanted) & (last.count < float(MOST_CUTS))
+        return (np.abs(last.slope) > target) & (last.count < float(MOST_CUTS))
 
     def shrink_bracket(last: _Bracket) -> _Bracket:
         t, value, low, below, high, above, bounded, count = last

@@ -97,21 +97,21 @@ class Scaled(NamedTuple):
     def off_cones(self, s: Any) -> Any:
         """s (cone rows,) minus the nearest points of the cones."""
         parts = [np.zeros(0)]
-        for own, (turned, _) in self._rotate_cones(s):
-            parts.append(own - np.concatenate([turned.share * own[:-1], turned.h[None]]))
+        for part, (turned, _) in self._rotate_cones(s):
+            parts.append(part - np.concatenate([turned.share * part[:-1], turned.h[None]]))
         return np.concatenate(parts)
 
     def cone_slopes(self, s: Any) -> Iterator[tuple[Any, Any]]:
         """The rows of R and the Jacobian of `off_cones`, cone by cone."""
-        for span, (own, (turned, direction)) in zip(self.shape.spans, self._rotate_cones(s), strict=True):
+        for span, (part, (turned, direction)) in zip(self.shape.spans, self._rotate_cones(s), strict=True):
             m = self.shape.rows
-            yield self.R[m + span.start : m + span.stop], np.eye(len(own)) - slopes(turned, direction)
+            yield self.R[m + span.start : m + span.stop], np.eye(len(part)) - slopes(turned, direction)
 
     def _rotate_cones(self, s: Any) -> Iterator[tuple[Any, tuple[RadialProjection, Any]]]:
         for span in self.shape.spans:
-            own = s[span]
-            t = np.sqrt(np.sum(own[:-1] * own[:-1]))
-            yield own, (second_order(t, own[-1], 1.0, 0.0), own[:-1] / np.where(t > 0.0, t, 1.0))
+            part = s[span]
+            t = np.sqrt(np.sum(part[:-1] * part[:-1]))
+            yield part, (second_order(t, part[-1], 1.0, 0.0), part[:-1] / np.where(t > 0.0, t, 1.0))
 
 
 def factors(shape: ProgrammeShape, H: Any, A: Any, R: Any) -> tuple[Any, Any, Any, Any]:
@@ -133,10 +133,10 @@ def factors(shape: ProgrammeShape, H: Any, A: Any, R: Any) -> tuple[Any, Any, An
 
 def largest(*arrays: Any) -> Any:
     """The largest size of all numbers, zero if there are none."""
-    found = np.array(0.0)
+    maximum = np.array(0.0)
     for x in arrays:
-        found = np.maximum(found, np.max(np.abs(x))) if len(x) else found
-    return found
+        maximum = np.maximum(maximum, np.max(np.abs(x))) if len(x) else maximum
+    return maximum
 
 
 def _or_one(x: Any) -> Any:
@@ -153,8 +153,8 @@ def _shared(shape: ProgrammeShape, lengths: Any) -> Any:
     """One length for all rows of a cone: that of its longest row."""
     parts = [lengths[: shape.rows]]
     for span in shape.spans:
-        own = lengths[shape.rows + span.start : shape.rows + span.stop]
-        parts.append(np.max(own) + np.zeros(len(own)))
+        part = lengths[shape.rows + span.start : shape.rows + span.stop]
+        parts.append(np.max(part) + np.zeros(len(part)))
     return np.concatenate(parts)
 
 

@@ -71,16 +71,16 @@ class QPSolution(Outcome):
         """The names of the rows of C and of the cones of which a single program's answer is at the bound."""
         tolerance = _check_tolerance(tolerance)
         slack = self._single(self.slack, "active")
-        return [name for name, left in zip(self.programme.bounded_names, slack, strict=True) if left <= tolerance]
+        return [name for name, margin in zip(self.programme.bounded_names, slack, strict=True) if margin <= tolerance]
 
     def violated_rows(self, tolerance: float = BROKEN) -> dict[str, float]:
         """The rows that a single program's answer breaks, the worst first, and by how much, in their own units."""
         tolerance = _check_tolerance(tolerance)
-        missed = self._single(self.row_violation, "violated_rows")
+        violations = self._single(self.row_violation, "violated_rows")
         found = {
-            name: float(max(missed[rows], default=0.0))
+            name: float(max(violations[rows], default=0.0))
             for name, rows in self.programme.places.items()
-            if max(missed[rows], default=0.0) > tolerance
+            if max(violations[rows], default=0.0) > tolerance
         }
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 

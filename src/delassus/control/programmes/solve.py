@@ -101,10 +101,12 @@ def solve_programme_inline(shape: ProgrammeShape, data: Data, solve: ProgrammeIn
     if start is not None:
         x = np.where(np.isfinite(np.sum(start)), start / p.unknown, 0.0)
     if push is not None and shape.multipliers:
-        given = push / np.concatenate([p.equal_push, p.row_push])
-        multipliers = np.where(np.max(np.abs(given)) < LARGE, given, 0.0)  # NaN is not less, either
-    found = solve_scaled(p, x, multipliers[:e], multipliers[e:], tolerance, np.where(good, iterations, 0.0))
-    return _pack_result(p, found, good, tolerance, crossing(data.lower, data.upper))
+        multipliers_scaled = push / np.concatenate([p.equal_push, p.row_push])
+        multipliers = np.where(
+            np.max(np.abs(multipliers_scaled)) < LARGE, multipliers_scaled, 0.0
+        )  # NaN is not less, either
+    iterate = solve_scaled(p, x, multipliers[:e], multipliers[e:], tolerance, np.where(good, iterations, 0.0))
+    return _pack_result(p, iterate, good, tolerance, crossing(data.lower, data.upper))
 
 
 def _size(data: Data) -> Any:
@@ -118,19 +120,19 @@ def crossing(lower: Any, upper: Any) -> Any:
     return 0.5 * largest(gap)
 
 
-def _pack_result(p: Scaled, found: Iterate, good: Any, tolerance: Any, crossed: Any) -> QPResult:
-    y, z = found.multipliers(p)
-    good = good & np.isfinite(np.sum(found.x) + np.sum(z) + np.sum(y))
-    met = found.is_within(tolerance)
-    good = good & (met | ~found.is_unbounded(p))
-    status = np.where(met, 0.0, np.where(found.contradiction(p), 1.0, 2.0))
+def _pack_result(p: Scaled, iterate: Iterate, good: Any, tolerance: Any, crossed: Any) -> QPResult:
+    y, z = iterate.multipliers(p)
+    good = good & np.isfinite(np.sum(iterate.x) + np.sum(z) + np.sum(y))
+    met = iterate.is_within(tolerance)
+    good = good & (met | ~iterate.is_unbounded(p))
+    status = np.where(met, 0.0, np.where(iterate.contradiction(p), 1.0, 2.0))
     status = np.where(crossed > 0.0, 1.0, status)
     push = np.concatenate([p.equal_push * y, p.row_push * z])
     return QPResult(
-        np.where(good, p.unknown * found.x, 0.0),
+        np.where(good, p.unknown * iterate.x, 0.0),
         np.where(good, push, 0.0),
-        np.where(good, np.maximum(found.primal, crossed), numpy.inf),
-        np.where(good, found.dual, numpy.inf),
-        found.count,
+        np.where(good, np.maximum(iterate.primal, crossed), numpy.inf),
+        np.where(good, iterate.dual, numpy.inf),
+        iterate.count,
         np.where(good, status, 3.0),
     )

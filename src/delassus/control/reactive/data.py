@@ -38,8 +38,8 @@ class ControlData(SupportedRobot):
         object.__setattr__(self, "supports", elements(self.supports))
         one_of("cone", self.cone, CONES)
         positive_number("horizon", self.horizon)
-        for what, given, kind in (("tasks", self.tasks, Task), ("supports", self.supports, Support)):
-            for x in given:
+        for what, values, kind in (("tasks", self.tasks, Task), ("supports", self.supports, Support)):
+            for x in values:
                 if not isinstance(x, kind):
                     such = "FollowPosture()" if kind is Task else "Support('left_foot')"
                     raise ReactiveError(
@@ -62,7 +62,7 @@ class ControlData(SupportedRobot):
             shape = numpy.shape(weight)
             if shape and shape[-1] != rows:
                 raise ReactiveError(
-                    f"the weight of {name!r} has shape {shape}; it must be one for {rows} rows.", code="wrong-shape"
+                    f"the weight of {name!r} has shape {shape}; it must fit {rows} rows.", code="wrong-shape"
                 )
 
     def __hash__(self) -> int:
@@ -86,12 +86,12 @@ class ControlData(SupportedRobot):
     def _task_slices(self) -> tuple[tuple[str, slice], ...]:
         q, v = self.plain.neutral(), numpy.zeros(self.nv)
         s = Situation.of(self, self.places, q, v, self.reference(q))
-        found, at = {}, 0
+        slices, at = {}, 0
         for task in self.tasks:
             rows = sum(len(term.target) for term in task.terms(s))
-            found[task.name] = slice(at, at + rows)
+            slices[task.name] = slice(at, at + rows)
             at += rows
-        return tuple(found.items())
+        return tuple(slices.items())
 
     @property
     def task_rows(self) -> int:
@@ -107,11 +107,11 @@ class ControlData(SupportedRobot):
 
     @cached_property
     def _places(self) -> tuple[tuple[str, slice], ...]:
-        found, at = {}, 0
+        slices, at = {}, 0
         for name, value in rest_of(self, self.tasks, self.plain.neutral()).items():
-            found[name] = slice(at, at + numpy.size(value))
+            slices[name] = slice(at, at + numpy.size(value))
             at += numpy.size(value)
-        return tuple(found.items())
+        return tuple(slices.items())
 
     def reference(self, q: Any, changed: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """A reference (…, references): to stay as in a configuration q (nq,), but for what is given by its name.

@@ -31,10 +31,10 @@ def rows_of(s: Situation) -> Rows:
     control = s.control
     parts = [_supports(control)]
     if control.limited_torques:
-        own = list(control.limited_torques)
+        limited = list(control.limited_torques)
         U, u0 = s.torque
-        lower, upper = numpy.array(control.torque_limit)[:, own]
-        parts.append(Rows(U[own], lower - u0[own], upper - u0[own]))
+        lower, upper = numpy.array(control.torque_limit)[:, limited]
+        parts.append(Rows(U[limited], lower - u0[limited], upper - u0[limited]))
     if control.limited_joints:
         parts.append(_ranges(s))
     return Rows(*(np.concatenate(x) for x in zip(*parts, strict=True)))

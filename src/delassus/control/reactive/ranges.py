@@ -22,9 +22,9 @@ def torque_limits(actuated: ActuatedMechanism) -> tuple[numpy.ndarray[Any, Any],
     for v, k in numpy.argwhere(B):
         most[k] = min(most[k], effort[v] / abs(B[v, k]))
     lower, upper = -most, most.copy()
-    known = {actuator.name: actuator for actuator in model.actuators}
+    actuators = {actuator.name: actuator for actuator in model.actuators}
     for k, name in enumerate(actuated.names):
-        for low, high in _forces(known[name]) if name in known else ():
+        for low, high in _forces(actuators[name]) if name in actuators else ():
             lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
     return lower, upper
 
@@ -32,18 +32,18 @@ def torque_limits(actuated: ActuatedMechanism) -> tuple[numpy.ndarray[Any, Any],
 def _forces(actuator: Actuator) -> list[tuple[float, float]]:
     """The ranges of an actuator's force."""
     gain, *rest = actuator.gain
-    found = [actuator.force_range] if actuator.force_range else []
+    ranges = [actuator.force_range] if actuator.force_range else []
     if actuator.control_range and not any((*rest, *actuator.bias)):
-        found.append(tuple(gain * u for u in actuator.control_range))
-    return [(min(ends), max(ends)) for ends in found]
+        ranges.append(tuple(gain * u for u in actuator.control_range))
+    return [(min(ends), max(ends)) for ends in ranges]
 
 
 def limited_joints(model: Model) -> list[tuple[str, int, int]]:
     """Name, coordinate and velocity of joints with one coordinate and limits of position or velocity."""
-    found = []
+    joints = []
     for joint, i, j in zip(model.joints, model.q_starts, model.v_starts, strict=True):
         if joint.mimic is None and joint.kind.nq == joint.kind.nv == 1:
             limits = (model.lower[i], model.upper[i], model.velocity_limit[j])
             if any(numpy.isfinite(x) for x in limits):
-                found.append((joint.name, i, j))
-    return found
+                joints.append((joint.name, i, j))
+    return joints

@@ -36,17 +36,17 @@ def compute_reaction(
     s = Situation.of(control, control.places, q, v, reference)
     cones = (3,) * (control.cone_rows // 3)
     shape = ProgrammeShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace
-    found = solve_programme_inline(shape, data_of(s, control.tasks), solve)
+    result = solve_programme_inline(shape, data_of(s, control.tasks), solve)
     U, u0 = s.torque
-    torque = U @ found.x + u0
+    torque = U @ result.x + u0
     lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
     # Not all of a state and a reference need be a part of the programme.
-    good = (found.status < 2.5) & np.isfinite(np.sum(torque) + np.sum(q) + np.sum(v) + np.sum(reference))
+    good = (result.status < 2.5) & np.isfinite(np.sum(torque) + np.sum(q) + np.sum(v) + np.sum(reference))
     torque = np.clip(np.where(good, torque, 0.0), lower, upper)
-    status = np.where(good, found.status, float(QPStatus.NOT_FINITE))
-    x, push = np.where(good, found.x, 0.0), np.where(good, found.multipliers, 0.0)
-    primal, dual = (np.where(good, error, numpy.inf) for error in (found.primal, found.dual))
-    return ReactionArrays(torque, x[control.nv :], x[: control.nv], push, primal, dual, found.iterations, status)
+    status = np.where(good, result.status, float(QPStatus.NOT_FINITE))
+    x, push = np.where(good, result.x, 0.0), np.where(good, result.multipliers, 0.0)
+    primal, dual = (np.where(good, error, numpy.inf) for error in (result.primal, result.dual))
+    return ReactionArrays(torque, x[control.nv :], x[: control.nv], push, primal, dual, result.iterations, status)
 
 
 @kernel(

@@ -104,14 +104,14 @@ class Reaction(Outcome):
             return describe_worst(self.status, "states")
         if self.status == QPStatus.NOT_FINITE:
             return f"{QPStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
-        said, errors = self.solution.describe(), self.task_errors
-        asked = {
+        text, errors = self.solution.describe(), self.task_errors
+        targets = {
             task.name: float(np.abs(errors[task.name]).max(initial=0.0))
             for task in self.control.tasks
             if not isinstance(task, Nominal)
         }
-        most = max(asked, key=lambda name: asked[name], default=None)
-        return said if most is None else f"{said} Of all tasks, {most!r} misses most, by {asked[most]:.3g}."
+        most = max(targets, key=lambda name: targets[name], default=None)
+        return text if most is None else f"{text} Of all tasks, {most!r} misses most, by {targets[most]:.3g}."
 
 
 def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
@@ -128,8 +128,8 @@ def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
     for name, rows in control.force_slices.items():
         unknowns += [f"f {name} {k}" for k in range(rows.stop - rows.start)]
     shape = shape_of(control)
-    given = dict(zip(Data._fields, data, strict=True))
-    return QP(**given, cones=shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=shape)
+    arrays = dict(zip(Data._fields, data, strict=True))
+    return QP(**arrays, cones=shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=shape)
 
 
 def reaction_of(control: ControlData, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:
@@ -137,21 +137,21 @@ def reaction_of(control: ControlData, q: Any, v: Any, reference: Any, start: Rea
     q, v, reference = _check_state(control, q, v, reference)
     if start is not None:
         expect("start", start, Reaction, "the reaction of a moment before")
-    given = {} if start is None else {"start": start.x, "push": start.multipliers}
-    found: Any = react(control, q, v, reference, **given)
+    start_inputs = {} if start is None else {"start": start.x, "push": start.multipliers}
+    result: Any = react(control, q, v, reference, **start_inputs)
     return Reaction(
         control,
         q,
         v,
         reference,
-        found.torque,
-        found.force,
-        found.acceleration,
-        found.multipliers,
-        found.primal,
-        found.dual,
-        np.asarray(found.iterations).astype(int),
-        np.asarray(found.status).astype(int),
+        result.torque,
+        result.force,
+        result.acceleration,
+        result.multipliers,
+        result.primal,
+        result.dual,
+        np.asarray(result.iterations).astype(int),
+        np.asarray(result.status).astype(int),
     )
 
 
@@ -197,12 +197,12 @@ def policy_of(control: ControlData, reference: Any) -> Kernel[..., Any]:
 
 def _check_state(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[Array, Array, Array]:
     sizes = {"q": control.nq, "v": control.nv, "reference": control.references}
-    found = []
+    arrays = []
     for (name, size), value in zip(sizes.items(), (q, v, reference), strict=True):
-        found.append(array_of_shape(name, value, (..., size)))
+        arrays.append(array_of_shape(name, value, (..., size)))
     try:
-        np.broadcast_shapes(*(x.shape[:-1] for x in found))
+        np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
     except ValueError:
-        shapes = ", ".join(f"{name} {x.shape[:-1]}" for name, x in zip(sizes, found, strict=True))
+        shapes = ", ".join(f"{name} {x.shape[:-1]}" for name, x in zip(sizes, arrays, strict=True))
         raise ReactiveError(f"the batch axes do not fit: {shapes}.", code="batch-mismatch") from None
-    return found[0], found[1], found[2]
+    return arrays[0], arrays[1], arrays[2]

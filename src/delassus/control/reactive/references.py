@@ -17,16 +17,16 @@ from delassus.control.reactive.task import Task
 
 def rest_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any) -> dict[str, Any]:
     """All parts of a reference by name, with values that keep the robot at rest in a configuration q (nq,)."""
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for task in tasks:
         for field, value in task.rest(control.plain, q, control.sizes).items():
-            found[f"{task.name}.{field}"] = value
-        found[f"{task.name}.weight"] = np.ones(1)
+            parts[f"{task.name}.{field}"] = value
+        parts[f"{task.name}.weight"] = np.ones(1)
     for support in control.supports:
-        found[f"{support.frame}.active"] = np.ones(1)
+        parts[f"{support.frame}.active"] = np.ones(1)
     if control.moves:
-        found["time"] = np.zeros(1)
-    return found
+        parts["time"] = np.zeros(1)
+    return parts
 
 
 def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, changed: Mapping[str, Any]) -> Any:
@@ -46,13 +46,13 @@ def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, chang
         return np.concatenate(traced) if traced else np.zeros(0)
     values = {}
     for name, value in rest.items():
-        given = numpy.asarray(changed.get(name, value), float)
-        given = given[..., None] if given.ndim == 0 else given
-        if given.shape[-1] not in (1, len(value)):
+        part = numpy.asarray(changed.get(name, value), float)
+        part = part[..., None] if part.ndim == 0 else part
+        if part.shape[-1] not in (1, len(value)):
             raise ReactiveError(
-                f"{name} has shape {given.shape}; its last axis has {len(value)} numbers.", code="wrong-shape"
+                f"{name} has shape {part.shape}; its last axis has {len(value)} numbers.", code="wrong-shape"
             )
-        values[name] = given
+        values[name] = part
     batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
     whole = [numpy.broadcast_to(x, (*batch, len(rest[name]))) for name, x in values.items()]
     return numpy.concatenate(whole, -1) if whole else numpy.zeros(0)

@@ -47,18 +47,20 @@ class Situation(NamedTuple):
         """In a state."""
         model, mechanism = control.model, control.actuated.mechanism
         c = rnea(model, q, v, np.zeros(model.nv)) - passive_forces(model, q, v)
-        J, held = [np.zeros((0, model.nv))], [np.zeros(0)]
+        J, targets = [np.zeros((0, model.nv))], [np.zeros(0)]
         for support in control.supports:
-            own, still = support.motion(model, q, v)
+            rows, still = support.motion(model, q, v)
             active = np.where(reference[places[f"{support.frame}.active"]][0] > 0.5, 1.0, 0.0)
-            J.append(active * own)
-            held.append(active * still)
+            J.append(active * rows)
+            targets.append(active * still)
         if mechanism.m:
             time = reference[places["time"]][0] if control.moves else None
             J.append(constraint_jacobian(mechanism, q, time=time))
-            held.append(-constraint_bias(mechanism, q, v, time=time))
+            targets.append(-constraint_bias(mechanism, q, v, time=time))
         gives = numpy.concatenate([numpy.zeros(control.nf - mechanism.m), compliance_of(mechanism)])
-        return cls(control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(held), gives, reference, places)
+        return cls(
+            control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(targets), gives, reference, places
+        )
 
     def reference_part(self, name: str) -> Any:
         """A part of the reference by its name."""

@@ -38,16 +38,16 @@ class SupportedRobot(OfModel):
     @property
     def plain(self) -> Model:
         """The robot, with numbers in place of parameters."""
-        found: Model = self.actuated.mechanism.plain.model
-        return found
+        model: Model = self.actuated.mechanism.plain.model
+        return model
 
     # --- sizes ----------------------------------------------------------------------------------------------------
 
     @property
     def nu(self) -> int:
         """Number of actuators."""
-        found: int = self.actuated.nu
-        return found
+        count: int = self.actuated.nu
+        return count
 
     @cached_property
     def velocity_names(self) -> tuple[str, ...]:
@@ -61,19 +61,19 @@ class SupportedRobot(OfModel):
     @property
     def force_slices(self) -> Mapping[str, slice]:
         """Where the forces of supports, and of constraints, are in f."""
-        found, at = {}, 0
+        slices, at = {}, 0
         for support in self.supports:
-            found[support.frame] = slice(at, at + support.rows)
+            slices[support.frame] = slice(at, at + support.rows)
             at += support.rows
         for name, rows in self.actuated.mechanism.slices.items():
-            found[name] = slice(at + rows.start, at + rows.stop)
-        return MappingProxyType(found)
+            slices[name] = slice(at + rows.start, at + rows.stop)
+        return MappingProxyType(slices)
 
     @property
     def nf(self) -> int:
         """Number of forces."""
-        found: int = sum(support.rows for support in self.supports) + self.actuated.m
-        return found
+        count: int = sum(support.rows for support in self.supports) + self.actuated.m
+        return count
 
     @property
     def n(self) -> int:

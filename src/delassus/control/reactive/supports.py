@@ -86,12 +86,12 @@ class Support:
             )
 
     def _numbers(self, what: str, count: int, means: str) -> tuple[float, ...]:
-        found = array_of_shape(f"{what} of {self.frame!r}", getattr(self, what), (count,), means)
-        if not numpy.isfinite(found).all():
+        values = array_of_shape(f"{what} of {self.frame!r}", getattr(self, what), (count,), means)
+        if not numpy.isfinite(values).all():
             raise ReactiveError(
                 f"{what} of {self.frame!r} is {getattr(self, what)!r}; it must be finite.", code="not-finite"
             )
-        return tuple(found.tolist())
+        return tuple(values.tolist())
 
     @property
     def rows(self) -> int:
@@ -113,13 +113,13 @@ class Support:
 
     def bounds(self, cone: str) -> list[tuple[str, list[float], float, float]]:
         """Rows on the force: a name, numbers (rows,), a lower and an upper bound."""
-        found: list[tuple[str, list[float], float, float]] = []
+        rows: list[tuple[str, list[float], float, float]] = []
 
         def add(name: str, at: int, limit: float) -> None:
             for sign, mark in ((1.0, "+"), (-1.0, "-")):
                 row = [0.0] * self.rows
                 row[at], row[2] = sign, -limit
-                found.append((f"{self.frame} {mark}{name}", row, -math.inf, 0.0))
+                rows.append((f"{self.frame} {mark}{name}", row, -math.inf, 0.0))
 
         if cone != "second order":
             share = CONES[cone] * self.friction
@@ -133,8 +133,8 @@ class Support:
             add("torsion", 5, torsional)
         row = [0.0] * self.rows
         row[2] = 1.0
-        found.append((f"{self.frame} normal", row, self.least, self.most))
-        return found
+        rows.append((f"{self.frame} normal", row, self.least, self.most))
+        return rows
 
     def cone(self) -> list[list[float]]:
         """The rows (3, rows) of t1, t2 and friction times n."""

@@ -109,13 +109,15 @@ class Follow(Task):
     def terms(self, s: Situation) -> list[Term]:
         """A row for each of the quantity's."""
         model, (velocity, acceleration) = s.control.model, self._rates
-        quantity, own, target = self.quantity(model), self.numbers(model), self.target(s)
+        quantity, indices, target = self.quantity(model), self.numbers(model), self.target(s)
         J = quantity.jacobian(model, s.q)
-        wanted = s.reference_part(f"{self.name}.{acceleration}")[own]
-        wanted = wanted + float(self.damping or 0.0) * (s.reference_part(f"{self.name}.{velocity}")[own] - J @ s.v)
+        acceleration_target = s.reference_part(f"{self.name}.{acceleration}")[indices]
+        acceleration_target = acceleration_target + float(self.damping or 0.0) * (
+            s.reference_part(f"{self.name}.{velocity}")[indices] - J @ s.v
+        )
         if target is not None:
-            wanted = wanted - self.stiffness * quantity.error(model, s.q, target)
-        return [Term(J, None, wanted - quantity.bias(model, s.q, s.v), self.weight)]
+            acceleration_target = acceleration_target - self.stiffness * quantity.error(model, s.q, target)
+        return [Term(J, None, acceleration_target - quantity.bias(model, s.q, s.v), self.weight)]
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
         """One, for all rows."""
@@ -125,27 +127,27 @@ class Follow(Task):
 def frozen_weight(name: str, weight: Any) -> Weights:
     """A weight that can be hashed: a number, a tuple of them, or rows of a symmetric matrix; none is negative."""
     try:
-        found = numpy.asarray(weight, float)
+        array = numpy.asarray(weight, float)
     except (TypeError, ValueError, OverflowError):
-        found = numpy.array(numpy.nan)
-    if found.ndim > 2 or not numpy.isfinite(found).all():
+        array = numpy.array(numpy.nan)
+    if array.ndim > 2 or not numpy.isfinite(array).all():
         raise ReactiveError(
             f"the weight of {name!r} is {weight!r}; it must be a finite number, some, or a matrix.", code="not-a-number"
         )
-    if found.ndim == 2:
-        if found.shape[0] != found.shape[1] or not numpy.allclose(found, found.T):
+    if array.ndim == 2:
+        if array.shape[0] != array.shape[1] or not numpy.allclose(array, array.T):
             raise ReactiveError(
-                f"the weight of {name!r} has shape {found.shape}; a matrix is symmetric.", code="not-symmetric"
+                f"the weight of {name!r} has shape {array.shape}; a matrix is symmetric.", code="not-symmetric"
             )
-        least = float(numpy.linalg.eigvalsh(found).min())
-        if least < -1e-12 * numpy.abs(found).max():
+        least = float(numpy.linalg.eigvalsh(array).min())
+        if least < -1e-12 * numpy.abs(array).max():
             raise ReactiveError(
                 f"the weight of {name!r} has the eigenvalue {least:.3g}; none is negative.", code="not-semidefinite"
             )
-        return tuple(map(tuple, found.tolist()))
-    if (found < 0.0).any():
+        return tuple(map(tuple, array.tolist()))
+    if (array < 0.0).any():
         raise ReactiveError(f"the weight of {name!r} is {weight!r}; it must be not negative.", code="out-of-range")
-    return float(found) if found.ndim == 0 else tuple(found.tolist())
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
 def _number(value: Any) -> float:

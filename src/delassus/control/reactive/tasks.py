@@ -42,14 +42,14 @@ class FollowPosture(Follow):
 
     def quantity(self, model: Model) -> PostureTask:
         """Its joints, by name."""
-        found = [
+        parts = [
             joint.name for joint in PostureTask(self.joints).selected_joints(model) if not isinstance(joint.kind, Free)
         ]
-        if not found:
+        if not parts:
             raise UnknownName(
                 "joint", ", ".join(self.joints), [joint.name for joint in model.joints], code="unknown-joint"
             )
-        return PostureTask(tuple(found))
+        return PostureTask(tuple(parts))
 
     def numbers(self, model: Model) -> list[int]:
         """The velocities that it is about."""
@@ -195,8 +195,10 @@ class FollowForce(Task):
 
     def terms(self, s: Situation) -> list[Term]:
         """A row for each of the support's."""
-        own = s.control.force_slices[self.support]
-        return [Term(None, np.array(numpy.eye(s.control.nf)[own]), s.reference_part(f"{self.name}.force"), self.weight)]
+        rows = s.control.force_slices[self.support]
+        return [
+            Term(None, np.array(numpy.eye(s.control.nf)[rows]), s.reference_part(f"{self.name}.force"), self.weight)
+        ]
 
 
 @dataclass(frozen=True)
@@ -247,9 +249,9 @@ class Nominal(Task):
 
     def terms(self, s: Situation) -> list[Term]:
         """Up to three of them."""
-        control, found = s.control, []
+        control, terms = s.control, []
         if numpy.any(self.acceleration):
-            found.append(
+            terms.append(
                 Term(
                     np.array(numpy.eye(control.nv)),
                     None,
@@ -258,14 +260,14 @@ class Nominal(Task):
                 )
             )
         if numpy.any(self.force) and control.nf:
-            found.append(
+            terms.append(
                 Term(None, np.array(numpy.eye(control.nf)), s.reference_part(f"{self.name}.force"), self.force)
             )
         if numpy.any(self.torque) and control.nu:
             U, u0 = s.torque
             target = s.reference_part(f"{self.name}.torque") - u0
-            found.append(Term(U[:, : control.nv], U[:, control.nv :], target, self.torque))
-        return found
+            terms.append(Term(U[:, : control.nv], U[:, control.nv :], target, self.torque))
+        return terms
 
 
 def _name_of(frame: Any) -> str:

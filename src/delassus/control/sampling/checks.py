@@ -81,18 +81,18 @@ def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
                 code="missing-argument",
             )
         return NOISE * half
-    given = real_array("noise", noise)
+    deviation = real_array("noise", noise)
     try:
-        found = np.broadcast_to(given, (sim.nu,)).copy()
+        deviations = np.broadcast_to(deviation, (sim.nu,)).copy()
     except ValueError:
         raise SamplingError(
             f"noise is {noise!r}; it must be one number or {sim.nu} of them.", code="wrong-shape"
         ) from None
-    if not (np.all(np.isfinite(found)) and np.all(found >= 0.0) and np.any(found > 0.0)):
+    if not (np.all(np.isfinite(deviations)) and np.all(deviations >= 0.0) and np.any(deviations > 0.0)):
         raise SamplingError(
             f"noise is {noise!r}; standard deviations are finite, and one at least is positive.", code="out-of-range"
         )
-    return found
+    return deviations
 
 
 def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[..., Any] | None:
@@ -103,16 +103,16 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
 
     def call_checked(*state: Any) -> Any:
         try:
-            found = cost(sim.model, *state)
+            value = cost(sim.model, *state)
         except (TypeError, ValueError, OverflowError) as error:
             raise SamplingError(
                 f"{cost.name} cannot be used as the {what}, a kernel {forms} -> (): {error}", code="function-failed"
             ) from error
-        if np.shape(found) != ():
+        if np.shape(value) != ():
             raise SamplingError(
-                f"{cost.name} gives an array of shape {np.shape(found)}; the {what} is one number.", code="wrong-shape"
+                f"{cost.name} gives an array of shape {np.shape(value)}; the {what} is one number.", code="wrong-shape"
             )
-        return found
+        return value
 
     return call_checked
 

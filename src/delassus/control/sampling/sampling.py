@@ -105,10 +105,11 @@ class Sampling(Frozen):
             )
         if not sim.nu:
             raise SamplingError("the simulation has no controls: there is nothing to plan.", code="nothing-to-do")
-        for what, given in (("cost", cost), ("final cost", final)):
-            if not callable(given) and not (given is None and what != "cost"):
+        for what, function in (("cost", cost), ("final cost", final)):
+            if not callable(function) and not (function is None and what != "cost"):
                 raise SamplingError(
-                    f"the {what} is {given!r}; it must be a kernel, or a function of NumPy arrays.", code="wrong-type"
+                    f"the {what} is {function!r}; it must be a kernel, or a function of NumPy arrays.",
+                    code="wrong-type",
                 )
         self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
@@ -159,7 +160,7 @@ class Sampling(Frozen):
         self._check(state)
         later = max(state.time - plan.time, 0.0) / self.sim.period
         before = shift_matrix(self.spline, self.knots, self.horizon, later) @ plan.knots if later else plan.knots
-        kept, least, first, failed = before, np.nan, np.nan, 0
+        best, least, first, failed = before, np.nan, np.nan, 0
         widest = np.broadcast_to(self.noise, before.shape)
         drawn = SamplingDistribution(before, widest)
         for k in range(self.iterations):
@@ -167,29 +168,29 @@ class Sampling(Frozen):
             costs = self.costs(state, self.controls(samples))
             first = costs[0] if k == 0 else first
             failed += int(np.sum(~np.isfinite(costs)))
-            kept, least = _cheaper(kept, least, samples[0], costs[0])
+            best, least = _cheaper(best, least, samples[0], costs[0])
             if not np.any(np.isfinite(costs)):
                 break
             drawn = self._update_distribution(samples, costs, drawn, widest)
         else:  # a mean is no sample: what it costs is not known yet
-            kept, least = _cheaper(kept, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
+            best, least = _cheaper(best, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
         status = PlanStatus.IMPROVED if not least >= first else PlanStatus.KEPT
         status = PlanStatus.NO_COST if not np.isfinite(least) else status
-        return Plan(kept, self.controls(kept), float(least), status, state.time, failed, plan.count + 1, plan.seed)
+        return Plan(best, self.controls(best), float(least), status, state.time, failed, plan.count + 1, plan.seed)
 
     def controls(self, knots: Array) -> Array:
         """The controls (…, horizon, nu) of knots (…, knots, nu), within the limits."""
         x = array_of_shape("knots", knots, (..., self.knots, self.sim.nu))
-        found: Array = np.clip(self._matrix @ x, self.lower, self.upper)
-        return found
+        controls: Array = np.clip(self._matrix @ x, self.lower, self.upper)
+        return controls
 
     def _samples(self, drawn: SamplingDistribution, seed: tuple[int, ...]) -> Array:
         """(samples, knots, nu), the first of which is the mean itself."""
         noise = np.random.default_rng(seed).standard_normal((self.samples, *drawn.mean.shape))
         noise *= (self.narrowest ** np.linspace(0.0, 1.0, self.samples))[:, None, None]
         noise[0] = 0.0
-        found: Array = np.clip(drawn.mean + drawn.noise * noise, self.lower, self.upper)
-        return found
+        samples: Array = np.clip(drawn.mean + drawn.noise * noise, self.lower, self.upper)
+        return samples
 
     def _update_distribution(
         self, samples: Array, costs: Array, drawn: SamplingDistribution, widest: Array
@@ -240,8 +241,8 @@ class Sampling(Frozen):
     def _call_kernel(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
         sim = self.sim
         inputs = structures(sim.ground.inputs)
-        found: tuple[Any, ...] = self._kernel(ahead, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance)
-        return found
+        results: tuple[Any, ...] = self._kernel(ahead, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance)
+        return results
 
     def _check_plan(self, plan: Any) -> None:
         expect("the plan", plan, Plan, "planner.start(seed=0)")

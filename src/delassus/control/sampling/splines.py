@@ -40,15 +40,15 @@ def _matrix(spline: str, knots: int, at: Array) -> Array:
     """(times, knots) for times that count knots."""
     unit = np.eye(knots)
     at = np.clip(at, 0.0, knots - 1.0) if spline != "hold" else np.clip(np.floor(at + 1e-9), 0.0, knots - 1.0)
-    left = np.minimum(at.astype(int), max(knots - 2, 0))
-    right = np.minimum(left + 1, knots - 1)
-    s = (at - left)[:, None]
+    lower_knot = np.minimum(at.astype(int), max(knots - 2, 0))
+    right = np.minimum(lower_knot + 1, knots - 1)
+    s = (at - lower_knot)[:, None]
     if spline != "cubic" or knots < 3:
-        return (1.0 - s) * unit[left] + s * unit[right]
+        return (1.0 - s) * unit[lower_knot] + s * unit[right]
     slope = np.gradient(unit, axis=0)
     return (
-        (1.0 + 2.0 * s) * (1.0 - s) ** 2 * unit[left]
-        + s * (1.0 - s) ** 2 * slope[left]
+        (1.0 + 2.0 * s) * (1.0 - s) ** 2 * unit[lower_knot]
+        + s * (1.0 - s) ** 2 * slope[lower_knot]
         + s**2 * (3.0 - 2.0 * s) * unit[right]
         + s**2 * (s - 1.0) * slope[right]
     )

@@ -49,25 +49,25 @@ def replay(log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
     if sim is None or run is None:
         raise NotRecorded("The log has no simulation, which a replay needs: load it with its simulation.")
     periods = [run.periods(t) for t in log.time]
-    k = max((k for k, made in enumerate(periods) if made <= period), default=None)
+    k = max((k for k, past in enumerate(periods) if past <= period), default=None)
     if k is None:
         raise NotRecorded("The log begins after that period.")
     state, batch = log[(k, *at)], log.q.shape[1:-1]
     number = int(np.ravel_multi_index(at, batch)) if batch else 0
-    own = item_simulation(sim, number, batch)
+    alone = item_simulation(sim, number, batch)
     if record is None:
         if periods[k] < period:
             raise NotRecorded(
                 "The states in between were not recorded: run with every=1, or with "
                 'record="replay", to see the step in which the failure began.'
             )
-        return Replay(own, state, None, None)
+        return Replay(alone, state, None, None)
     if record.control is None and record.policy is None:
         raise NotRecorded("The controls were compiled into the step, and files do not contain them.")
-    for made in range(periods[k], period):
-        state = _restarted(record, made, number, state)
-        state = take_period(Replay(own, state, *_inputs(record, made, at, batch)), record.policy)
-    return Replay(own, _restarted(record, period, number, state), *_inputs(record, period, at, batch))
+    for past in range(periods[k], period):
+        state = _restarted(record, past, number, state)
+        state = take_period(Replay(alone, state, *_inputs(record, past, at, batch)), record.policy)
+    return Replay(alone, _restarted(record, period, number, state), *_inputs(record, period, at, batch))
 
 
 def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) -> Trajectory:
@@ -79,13 +79,13 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
     for k in range(first, last):
         state = take_period(Replay(sim, states[-1], *_inputs(record, k, at, batch)), record.policy)
         states.append(_restarted(record, k + 1, number, state))
-    kept: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         name: np.stack([getattr(one, name) for one in states]) for name in ("q", "v", "status", "residual")
     }
     impulse, contact = (np.stack([getattr(one, name) for one in states]) for name in ("impulse", "contact"))
     return Trajectory(
         run.begin + sim.period * np.arange(first, last + 1.0),
-        **kept,
+        **arrays,
         mechanism=sim.mechanism,
         contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.scene.contact_rows),
         simulation=sim,
@@ -115,10 +115,10 @@ def item_simulation(sim: Any, number: int, batch: tuple[int, ...]) -> Any:
         x = getattr(ground, name)
         if np.ndim(x) > (name == "normal"):
             object.__setattr__(ground, name, np.asarray(x)[0])
-    own: Setup = copy(sim)
-    own.__dict__.pop("_alone", None)
-    own.__dict__["ground"] = ground
-    return own
+    alone: Setup = copy(sim)
+    alone.__dict__.pop("_alone", None)
+    alone.__dict__["ground"] = ground
+    return alone
 
 
 def _inputs(record: ReplayRecord, k: int, at: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, Push | None]:

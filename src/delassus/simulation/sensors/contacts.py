@@ -29,9 +29,9 @@ def touch(now: Readout, sensor: Sensor) -> Any:
     return np.stack([np.sum(np.abs(signs) * normal)])
 
 
-def _tallied(now: Readout, sensor: Sensor, which: int) -> Any:
+def _tallied(now: Readout, sensor: Sensor, index: int) -> Any:
     """One of the values that the step accumulates for a tracked shape."""
-    return now.tally[TALLIES * now.scene.tracked.index(sensor.target) + which][None]
+    return now.tally[TALLIES * now.scene.tracked.index(sensor.target) + index][None]
 
 
 @register_sensor("touchmean", "tracked", 1)
@@ -107,20 +107,20 @@ def _slot_forces(now: Readout, signs: numpy.ndarray[Any, Any], points: bool = Fa
     scene, rows = now.scene, now.scene.contact_rows
     if not scene.slots or not signs.any():
         return []
-    own = np.take(signs, now.contact)
+    slot_signs = np.take(signs, now.contact)
     is_level = scene.field is None and not signs[scene.ground_candidates :].any()
     forces = [now.force[rows * k : rows * k + 3] for k in range(scene.slots)]
     if is_level and not points:
         axes = contact_axes(now.ground.normal)
-        return [(axes @ force, own[k], None) for k, force in enumerate(forces)]
+        return [(axes @ force, slot_signs[k], None) for k, force in enumerate(forces)]
     kinematics = compute_kinematics(scene, now.q)
     moving = link_movement(scene, kinematics, now.v, now.time_step)
-    found, slots = find_candidates(scene, kinematics, now.ground, moving), []
+    candidates, slots = find_candidates(scene, kinematics, now.ground, moving), []
     for k, force in enumerate(forces):
-        here = np.where(found.number == now.contact[k], 1.0, 0.0)
+        here = np.where(candidates.number == now.contact[k], 1.0, 0.0)
         is_near = np.sum(here) > 0.0
-        normal = now.ground.normal if is_level else np.where(is_near, here @ found.normal, now.ground.normal)
-        slots.append((contact_axes(normal) @ force, np.where(is_near, own[k], 0.0), here @ found.point))
+        normal = now.ground.normal if is_level else np.where(is_near, here @ candidates.normal, now.ground.normal)
+        slots.append((contact_axes(normal) @ force, np.where(is_near, slot_signs[k], 0.0), here @ candidates.point))
     return slots
 
 

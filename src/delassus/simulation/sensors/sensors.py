@@ -214,11 +214,11 @@ class Sensors:
             raise SimulationError(
                 f"the control has shape {u.shape}; it must broadcast to {(*q.shape[:-1], nu)}.", code="batch-mismatch"
             )
-        given = {PARAMETERS: parameters} if sim.nparameters else {}
+        parametric = {PARAMETERS: parameters} if sim.nparameters else {}
         impulse, contact = (pad_empty(x) for x in contacts)
         ground = sim.ground.shape
         values = read_sensors(
-            self._panel, q, v, a, impulse, contact, pad_empty(u), time, sim.time_step, ground=ground, **given
+            self._panel, q, v, a, impulse, contact, pad_empty(u), time, sim.time_step, ground=ground, **parametric
         )
         ends = numpy.cumsum([size_of(sim.scene, one) for one in self.sensors])[:-1]
         return dict(zip(self.names, numpy.split(numpy.asarray(values), ends, -1), strict=True))
@@ -243,56 +243,57 @@ def _air_time(touch: Array, durations: Array) -> Array:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def _expanded(sim: Setup, given: Any) -> list[Sensor]:
+def _expanded(sim: Setup, sensor_or_name: Any) -> list[Sensor]:
     """The sensors that match a name or a pattern."""
-    if isinstance(given, Sensor):
-        sensor = given
-    elif isinstance(given, str):
-        kind, _, target = given.partition(":")
-        own = {one.name: _of_file(one) for one in sim.model.sensors}
-        sensor = own.get(given, Sensor(kind, target))
+    if isinstance(sensor_or_name, Sensor):
+        sensor = sensor_or_name
+    elif isinstance(sensor_or_name, str):
+        kind, _, target = sensor_or_name.partition(":")
+        of_file = {one.name: _of_file(one) for one in sim.model.sensors}
+        sensor = of_file.get(sensor_or_name, Sensor(kind, target))
     else:
         raise SimulationError(
-            f'a sensor is {short(repr(given))}; it must be a name such as "gyro:trunk", or a Sensor.', code="wrong-type"
+            f'a sensor is {short(repr(sensor_or_name))}; it must be a name such as "gyro:trunk", or a Sensor.',
+            code="wrong-type",
         )
     if sensor.kind not in KINDS:
         raise UnknownName("kind of sensor", sensor.kind, list(KINDS), code="unknown-sensor")
     on = KINDS[sensor.kind].on
     if sensor.kind == AIR_TIME and not sim.scene.tracked:
         on = "shape"
-    known = _targets(sim, on)
+    targets = _targets(sim, on)
     if sensor.kind == "heightscan" and not _are_points(sensor.points):
         raise SimulationError(
             f"the points of a height scan are {short(repr(sensor.points))}; they must be a sequence of (x, y) [m].",
             code="wrong-shape",
         )
     if any(sign in sensor.target for sign in "*?["):
-        found = [name for name in known if fnmatchcase(name, sensor.target)]
+        names = [name for name in targets if fnmatchcase(name, sensor.target)]
     else:
-        found = [sensor.target] if _is_target(sim, on, sensor.target, known) else []
-    if not found and on == "tracked":
+        names = [sensor.target] if _is_target(sim, on, sensor.target, targets) else []
+    if not names and on == "tracked":
         raise SimulationError(
             f"{sensor.kind!r} needs a tracked shape, and {short(repr(sensor.target))} is not tracked "
-            f"(tracked: {', '.join(known) or 'none'}). Set Simulation(…, tracked={short(repr(sensor.target))}).",
+            f"(tracked: {', '.join(targets) or 'none'}). Set Simulation(…, tracked={short(repr(sensor.target))}).",
             code="unknown-sensor",
         )
-    if not found:
-        raise UnknownName(f"{on} for {sensor.kind!r} named", sensor.target, known, code="unknown-sensor")
+    if not names:
+        raise UnknownName(f"{on} for {sensor.kind!r} named", sensor.target, targets, code="unknown-sensor")
     if sensor.reference:
         sim.model.frame(sensor.reference)
-    return [replace(sensor, target=name) for name in found]
+    return [replace(sensor, target=name) for name in names]
 
 
 def _of_file(one: FileSensor) -> Sensor:
     """A sensor of the model's file."""
-    own = Sensor(one.kind, one.target, (), one.name, one.reference, one.numbers, one.cutoff)
-    return replace(own, name="") if own.name == replace(own, name="").label else own
+    sensor = Sensor(one.kind, one.target, (), one.name, one.reference, one.numbers, one.cutoff)
+    return replace(sensor, name="") if sensor.name == replace(sensor, name="").label else sensor
 
 
-def _is_target(sim: Setup, on: str, target: str, known: list[str]) -> bool:
+def _is_target(sim: Setup, on: str, target: str, targets: list[str]) -> bool:
     if not on:
         return not target
-    return is_contact_target(sim.scene, target) if on == "shape" else target in known
+    return is_contact_target(sim.scene, target) if on == "shape" else target in targets
 
 
 def _are_points(points: Any) -> bool:
