@@ -82,6 +82,20 @@ def test_the_nearest_pairs_have_the_contacts():
     assert (gap < 0.0).sum() > 40
 
 
+@pytest.mark.parametrize("kinds", [("mesh", "mesh"), ("cylinder", "mesh"), ("sphere", "cylinder")], ids=" on ".join)
+def test_searches_that_end_beyond_the_reach_lose_no_contact(kinds):
+    straight, looped = scenes(kinds)
+    q = np.stack([poses(4, 0.25, seed) for seed in range(64)])
+    gap = candidate_geometry(straight, q)[0]
+    chosen = contact_candidates(looped, q, np.zeros(24), 1e-3).astype(int)
+    for state, row in zip(gap, chosen, strict=True):
+        touching = np.flatnonzero(state < 0.0)
+        assert len(touching) > 6 or set(touching) <= set(row)
+    assert (gap < 0.0).any(1).sum() > 20
+    alone = [contact_candidates(looped, state, np.zeros(24), 1e-3) for state in q]
+    np.testing.assert_array_equal(chosen, np.array(alone))
+
+
 @pytest.mark.parametrize("kind", sorted(SIZES))
 def test_bounding_capsules_contain_their_shapes(kind):
     _, shapes = bodies([kind] * 4)

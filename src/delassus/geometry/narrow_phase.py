@@ -18,12 +18,9 @@ from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.geometry.broad_phase import PairTables, WorldShapes, pair_bounds
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
-from delassus.geometry.hulls.tables import Hull, as_hull
+from delassus.geometry.hulls.tables import Hull, TableRow, as_hull
 from delassus.geometry.nearest import nearest
-from delassus.geometry.shapes.registry import Placed
-
-ABSENT: Final = 1e3
-"""The gap [m] of pairs that were left out."""
+from delassus.geometry.shapes.registry import ABSENT, Placed
 
 _UP: Final = numpy.array([0.0, 0.0, 1.0])
 
@@ -53,7 +50,7 @@ class _Near(NamedTuple):
 
 def class_places(tables: PairTables, number: int, one: PairClass, placed: WorldShapes) -> Places:
     """Where the nearest pairs of a class, the one of this number, touch."""
-    narrow = _narrow_phase(tables.shapes, one, placed)
+    narrow = _narrow_phase(tables.shapes, one, placed, _pair_bodies(tables, number, one))
     bounds, pairs = pair_bounds(tables, number, one, placed).reshape(-1), tables.blocks[number].reshape(-1)
     first = _shape_numbers(tables.shapes, one)[0]
     count, points = one.slots, one.points
@@ -108,8 +105,21 @@ def _flat(near: _Near, points: int) -> Places:
     )
 
 
-def _narrow_phase(shapes: Sequence[Shape], one: PairClass, placed: WorldShapes) -> Callable[[Any], tuple[Any, ...]]:
-    """A function of the number of a pair: gaps (points,), points and normals (points, 3)."""
+def _pair_bodies(tables: PairTables, number: int, one: PairClass) -> NDArray[numpy.float64]:
+    """Of all pairs (n,) of a class, the one of this number, the pairs of their bodies."""
+    blocks, result = tables.blocks[number], numpy.zeros(len(one.pairs))
+    for row, bodies in zip(blocks, tables.block_bodies[number], strict=True):
+        result[row[row >= 0]] = bodies
+    return result
+
+
+def _narrow_phase(
+    shapes: Sequence[Shape], one: PairClass, placed: WorldShapes, bodies_of: NDArray[numpy.float64] | None = None
+) -> Callable[[Any], tuple[Any, ...]]:
+    """A function of the number of a pair: gaps (points,), points and normals (points, 3).
+
+    With the pairs of bodies of all pairs (n,), shapes that are not near may have absent touches.
+    """
     numbers = _shape_numbers(shapes, one)
     sizes = [_size_table(shapes, frozenset(column)) for column in zip(*one.pairs, strict=True)]
 
@@ -120,8 +130,13 @@ def _narrow_phase(shapes: Sequence[Shape], one: PairClass, placed: WorldShapes) 
         bodies = [body(np.take(column, pair), size) for column, size in zip(numbers, sizes, strict=True)]
         touches = []
         for collision in one.collisions:
-            swapped = collision.shape != one.pairs[0][0]
-            touches += collision.pair.touches(*(reversed(bodies) if swapped else bodies))
+            first, second = reversed(bodies) if collision.shape != one.pairs[0][0] else bodies
+            entry = collision.pair
+            if bodies_of is None or entry.touches_within is None:
+                touches += entry.touches(first, second)
+            else:
+                reach = np.take(placed.reach, np.take(bodies_of, pair))
+                touches += entry.touches_within(first, second, reach)
         gap, point, normal = (np.stack([np.array(touch[k]) for touch in touches]) for k in range(3))
         return gap, point, normal
 
@@ -141,8 +156,8 @@ def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[An
         table = _pad([numpy.array(shape.size) if shape in used else None for shape in shapes])
         return lambda k: np.take(table, k, axis=0)
     hulls = [as_hull(shape.size) if shape in used else None for shape in shapes]
-    tables = [_pad([hull and hull[part] for hull in hulls]) for part in range(3)]
-    return lambda k: Hull(*(np.take(table, k, axis=0) for table in tables))
+    vertices, normals, quads = (_pad([hull and hull[part] for hull in hulls]) for part in range(3))
+    return lambda k: Hull(np.take(vertices, k, axis=0), TableRow(normals, k), TableRow(quads, k))
 
 
 def _pad(arrays: Sequence[Any]) -> NDArray[numpy.float64]:

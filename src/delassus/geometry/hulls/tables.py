@@ -19,11 +19,29 @@ _FACE_HEIGHT: Final = 2e-3
 """Of the extent: how far corners of a face may be off its plane."""
 
 
+class TableRow(NamedTuple):
+    """A row of a constant table (rows, n, …), by its traced number: only what is used of it is read."""
+
+    table: Any
+    row: Any
+
+    def __len__(self) -> int:
+        return int(self.table.shape[1])
+
+    def whole(self) -> Any:
+        """All of it (n, …)."""
+        return np.take(self.table, self.row, axis=0)
+
+    def element(self, k: Any) -> Any:
+        """Its element of a traced number (…)."""
+        return np.take(self.table.reshape(-1, *self.table.shape[2:]), self.row * float(len(self)) + k, axis=0)
+
+
 class Hull(NamedTuple):
     """A convex hull: its vertices (n, 3) [m]; of its faces the normals (f, 3) and four corners (f, 4, 3) each.
 
-    Arrays are constant or traced. `normals` and `quads` are None if the faces are not known; rows may be repeated, as
-    where hulls of several sizes share a table.
+    Arrays are constant or traced. `normals` and `quads` are None if the faces are not known, and rows of tables where
+    several hulls share them; faces may be repeated, as where these have different numbers of faces.
     """
 
     vertices: Any
@@ -61,6 +79,9 @@ class Hull(NamedTuple):
         if self.normals is None:
             return self._supports_of_tilts(direction), direction, np.array(0.0)
 
+        if isinstance(self.normals, TableRow):
+            return self._face_of_table(direction)
+
         def visit(best: tuple[Any, ...], face: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
             normal, quad, number = face
             cosine = normal @ direction
@@ -73,6 +94,19 @@ class Hull(NamedTuple):
         none = (np.array(-2.0), np.zeros(3), np.zeros((4, 3)), np.array(0.0))
         (_, normal, quad, number), _ = scan(visit, none, (self.normals, self.quads, numbers))
         return quad, normal, number
+
+    def _face_of_table(self, direction: Any) -> tuple[Any, Any, Any]:
+        """As `face`, with the corners of that face alone."""
+
+        def visit(best: tuple[Any, Any], face: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
+            normal, number = face
+            cosine = normal @ direction
+            better = cosine > best[0]
+            return (np.where(better, cosine, best[0]), np.where(better, number, best[1])), None
+
+        numbers = numpy.arange(float(len(self.normals)))
+        (_, number), _ = scan(visit, (np.array(-2.0), np.array(0.0)), (self.normals.whole(), numbers))
+        return self.quads.element(number), self.normals.element(number), number
 
     def _supports_of_tilts(self, direction: Any) -> Any:
         size = np.abs(direction)

@@ -6,14 +6,15 @@ ellipsoids touch with one point, capsules with two, all others with up to four.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.geometry.pairs.patches import patch_touches
 from delassus.geometry.pairs.registry import pair
-from delassus.geometry.pairs.separation import Body, separation
+from delassus.geometry.pairs.separation import Body, Separation, separation
 from delassus.geometry.shapes.distances import norm
-from delassus.geometry.shapes.registry import SHAPES, Placed, ShapeKind, Touch
+from delassus.geometry.shapes.registry import ABSENT, SHAPES, Placed, ShapeKind, Touch
 
 _POINTS: Final = {"sphere": 1, "ellipsoid": 1, "capsule": 2, "cylinder": 4, "box": 4, "mesh": 4}
 
@@ -40,28 +41,49 @@ def convex_body(kind: ShapeKind, body: Placed) -> Body:
     return Body(lambda n: kind.core_support(body, n), kind.core(body))
 
 
-def convex_touches(kinds: tuple[ShapeKind, ShapeKind], one: Placed, other: Placed, points: int) -> list[Touch]:
-    """Where two convex shapes touch: one point, or a patch of up to two or four."""
+def convex_touches(
+    kinds: tuple[ShapeKind, ShapeKind], one: Placed, other: Placed, points: int, reach: Any = None
+) -> list[Touch]:
+    """Where two convex shapes touch: one point, or a patch of up to two or four.
+
+    Shapes that are `reach` [m] or more apart have absent touches; None for touches however far they are.
+    """
     first, second = (convex_body(kind, body) for kind, body in zip(kinds, (one, other), strict=True))
-    deepest = separation(first, second)
-    rounding = first.core.rounding, second.core.rounding
-    touches = [Touch(*deepest)]
-    if points > 1:
-        n = deepest.normal
-        touches = patch_touches(deepest, kinds[0].facet(one, -n), kinds[1].facet(other, n), points)
-    absent = np.abs(deepest.gap) + 4.0 * (norm(first.core.extents) + norm(second.core.extents) + sum(rounding))
-    rounded = []
-    for touch in touches:
-        gap = np.minimum(touch.gap - sum(rounding), absent)
-        rounded.append(touch._replace(gap=gap, point=touch.point - rounding[0] * touch.normal))
-    return rounded
+    roundings = first.core.rounding, second.core.rounding
+    end = None if reach is None else reach + sum(roundings)
+    deepest = separation(first, second, end)
+    size = norm(first.core.extents) + norm(second.core.extents) + sum(roundings)
+
+    def touch_at(deepest: Separation) -> list[Touch]:
+        touches = [Touch(*deepest)]
+        if points > 1:
+            n = deepest.normal
+            touches = patch_touches(deepest, kinds[0].facet(one, -n), kinds[1].facet(other, n), points)
+        absent = np.abs(deepest.gap) + 4.0 * size
+        rounded = []
+        for touch in touches:
+            gap = np.minimum(touch.gap - sum(roundings), absent)
+            rounded.append(touch._replace(gap=gap, point=touch.point - roundings[0] * touch.normal))
+        return rounded
+
+    if end is None:
+        return touch_at(deepest)
+    none = Touch(np.array(ABSENT), deepest.point, deepest.normal, np.array(0.0))
+
+    def near(deepest: Separation) -> tuple[Any, ...]:
+        return tuple(Touch(*(np.array(x) for x in touch)) for touch in touch_at(deepest))
+
+    return list(cond(deepest.gap < end, near, (none,) * points, deepest))
 
 
 def _enter(one: str, other: str) -> None:
     """Register two shapes."""
     kinds, points = (SHAPES[one], SHAPES[other]), min(_POINTS[one], _POINTS[other])
 
-    @pair(one, other, points=points)
+    def touches_within(first: Placed, second: Placed, reach: Any) -> list[Touch]:
+        return convex_touches(kinds, first, second, points, reach)
+
+    @pair(one, other, points=points, touches_within=touches_within)
     def touches(first: Placed, second: Placed) -> list[Touch]:
         return convex_touches(kinds, first, second, points)
 

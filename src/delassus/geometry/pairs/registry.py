@@ -18,24 +18,34 @@ from typing import Any, Final, TypeAlias, TypeVar
 from delassus.geometry.shapes.registry import SHAPES, Placed, Touch
 
 PairFunction: TypeAlias = Callable[[Placed, Placed], list[Touch]]
+ReachFunction: TypeAlias = Callable[[Placed, Placed, Any], list[Touch]]
 F = TypeVar("F", bound=PairFunction)
 
 
 @dataclass(frozen=True)
 class PairEntry:
     """How two kinds of shapes touch: the function, its number of points by the size of the first shape, and whether it
-    counts in both directions."""
+    counts in both directions. `touches_within` a reach [m] is quicker where shapes are farther apart than that, whose
+    touches are absent then."""
 
     touches: PairFunction
     points: Callable[[Any], int]
     mutual: bool = False
+    touches_within: ReachFunction | None = None
 
 
 PAIRS: Final[dict[tuple[str, str], tuple[PairEntry, ...]]] = {}
 """The entries of all pairs, by the names of both shapes in one order."""
 
 
-def pair(one: str, other: str, *, points: int | Callable[[Any], int], mutual: bool = False) -> Callable[[F], F]:
+def pair(
+    one: str,
+    other: str,
+    *,
+    points: int | Callable[[Any], int],
+    mutual: bool = False,
+    touches_within: ReachFunction | None = None,
+) -> Callable[[F], F]:
     """Enter a function of two placed shapes in the table; `points` may depend on the size of the first shape."""
     for name in (one, other):
         if name not in SHAPES:
@@ -45,7 +55,7 @@ def pair(one: str, other: str, *, points: int | Callable[[Any], int], mutual: bo
 
     def register(function: F) -> F:
         count = points if callable(points) else lambda size: points
-        PAIRS[one, other] = (*PAIRS.get((one, other), ()), PairEntry(function, count, mutual))
+        PAIRS[one, other] = (*PAIRS.get((one, other), ()), PairEntry(function, count, mutual, touches_within))
         return function
 
     return register

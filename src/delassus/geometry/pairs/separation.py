@@ -20,7 +20,8 @@ exact as rounding is beside ε, however small the gap.
 A body that is deep in another one has several maxima. The deep ones are searched by rays from the origin: with x = T u
 along a fixed direction u, T decreases until W + x is apart by ε, and n is normal to the part of W that the ray leaves
 through. The parts that are nearest to the origin are those that most rays meet. The best eight of them are refined, and
-directions around the best one.
+directions around the best one. Points w of W rule out most rays: since s(n) ≤ n · w, no normal within the angle δ of u
+is better than s if u · w + δ |w| ≤ s.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import map as map_stacks
+from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.geometry.pairs.simplex import nearest_weights
 from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.registry import Core
@@ -74,8 +77,16 @@ _SAME: Final = 0.999
 """The cosine of the angle between normals that are one."""
 
 
-_STARTS: Final = 1 + _RAYS + _REFINED + _NEARBY
-"""Of one search at most."""
+_STARTS: Final = _RAYS + _REFINED + _NEARBY
+"""Of one search at most, after the first."""
+
+_SPACING: Final = 0.35
+"""δ [rad], twice the largest angle between any direction and the nearest ray: those beside narrow parts of W count."""
+
+_AROUND: Final = 8
+"""Directions around the first normal, at each of the angles [rad] to it, whose points of W rule out rays."""
+
+_PROBE_ANGLES: Final = (0.3, 0.8, 1.5)
 
 
 class Body(NamedTuple):
@@ -91,6 +102,14 @@ class Separation(NamedTuple):
     gap: Any
     point: Any
     normal: Any
+
+
+class _Limits(NamedTuple):
+    """Of a search [m]: ε, the distance that does not matter, and the gap that ends the search, None if none does."""
+
+    standoff: Any
+    small: Any
+    reach: Any
 
 
 class _Search(NamedTuple):
@@ -115,8 +134,11 @@ class _Starts(NamedTuple):
     normals: Any
 
 
-def separation(one: Body, other: Body) -> Separation:
+def separation(one: Body, other: Body, reach: Any = None) -> Separation:
     """The signed distance of two convex bodies, the point of the first and the normal.
+
+    From `reach` [m] on, the distance may be any lower bound that is no less than `reach`: the search ends with the
+    first one, after one to three support points where bodies are well apart. None for the distance itself.
 
     Cost: some 600 operations a support point. Bodies that are apart or touch need 5 to 15 of them, curved ones 20 to
     60; those that are deep in each other a thousand.
@@ -131,39 +153,79 @@ def separation(one: Body, other: Body) -> Separation:
         point = one.support(-n)
         return point, point - other.support(n)
 
+    limits = _Limits(standoff, small, reach)
+    nearest = _ascend(first, np.array(False), support, limits)
+    is_deep = nearest.gap < -_SHALLOW * standoff
+    return cond(is_deep, lambda best: _search_deep(best, support, limits), nearest, nearest)
+
+
+def _search_deep(first: Separation, support: Callable[[Any], tuple[Any, Any]], limits: _Limits) -> Separation:
+    """The best of the maxima that rays lead to, of those that some points of W leave possible, and of the first one."""
+    probes = map_stacks(lambda way: support(_turn(way, first.normal))[1], _probes())
+
+    def is_possible(n: Any, gap: Any) -> Any:
+        """Whether a normal within the rays' spacing of n may have a larger gap: s(n) ≤ n · w for all points w of W."""
+
+        def visit(least: Any, w: Any) -> tuple[Any, None]:
+            return np.minimum(least, n @ w + _SPACING * norm(w)), None
+
+        return scan(visit, np.array(numpy.inf), probes)[0] > gap
+
     def is_open(starts: _Starts) -> Any:
-        deep = starts.best.gap < -_SHALLOW * standoff
-        return (starts.number < 0.5) | (deep & (starts.number < _STARTS - 0.5))
+        return (starts.best.gap < -_SHALLOW * limits.standoff) & (starts.number < _STARTS - 0.5)
 
     def start(last: _Starts) -> _Starts:
-        is_ray = (last.number > 0.5) & (last.number < _RAYS + 0.5)
-        is_refined = last.number > _RAYS + 0.5
-        is_nearby = last.number > _RAYS + _REFINED + 0.5
-        n = np.where(is_ray, np.take(_directions(), last.number - 1.0, axis=0), first)
-        n = np.where(is_refined, np.take(last.normals, last.number - _RAYS - 1.0, axis=0), n)
-        arm = np.take(_directions(), 31.0 * (last.number - _RAYS - _REFINED), axis=0)
+        is_ray = last.number < _RAYS - 0.5
+        is_nearby = last.number > _RAYS + _REFINED - 0.5
+        refined = last.number - _RAYS
+        ray = np.take(_directions(), last.number, axis=0)
+        arm = np.take(_directions(), 31.0 * (refined - _REFINED + 1.0), axis=0)
+        n = np.where(is_ray, ray, np.take(last.normals, refined, axis=0))
         n = np.where(is_nearby, last.best.normal + _TILT * arm, n)
-        new = _ascend(n / norm(n), is_ray, support, standoff, small)
-        best = _choose(new.gap > last.best.gap, new, last.best)
-        gaps, normals = _insert(last.gaps, last.normals, np.where(is_ray, new.gap, -1e300), new.normal)
-        return _Starts(last.number + 1.0, best, gaps, normals)
+        is_known = is_nearby | (np.take(last.gaps, refined) > -1e299)
+        wanted = cond(is_ray, lambda ray: is_possible(ray, last.best.gap), is_known, ray)
 
-    none = Separation(np.array(-1e300), one.core.center, first)
-    begin = _Starts(np.array(0.0), none, np.full(_REFINED, -1e300), np.stack([first] * _REFINED))
+        def climb(n: Any, last: _Starts) -> _Starts:
+            new = _ascend(n / norm(n), is_ray, support, limits._replace(reach=None))
+            best = _choose(new.gap > last.best.gap, new, last.best)
+            gaps, normals = _insert(last.gaps, last.normals, np.where(is_ray, new.gap, -1e300), new.normal)
+            return _Starts(last.number, best, gaps, normals)
+
+        following = cond(wanted, climb, last, n, last)
+        return following._replace(number=last.number + 1.0)
+
+    begin = _Starts(np.array(0.0), first, np.full(_REFINED, -1e300), np.stack([first.normal] * _REFINED))
     return while_loop(is_open, start, begin, _STARTS).best
 
 
-def _ascend(
-    start: Any, is_ray: Any, support: Callable[[Any], tuple[Any, Any]], standoff: Any, small: Any
-) -> Separation:
+def _probes() -> Any:
+    """(n, 3) directions around the third axis, in which points of W are taken."""
+    turns = 2.0 * math.pi * (numpy.arange(_AROUND) + 0.25) / _AROUND
+    ways = [(math.sin(a) * math.cos(t), math.sin(a) * math.sin(t), math.cos(a)) for a in _PROBE_ANGLES for t in turns]
+    return numpy.array(ways)
+
+
+def _turn(way: Any, n: Any) -> Any:
+    """A direction (3,) in axes of which a unit vector (3,) is the third one."""
+    sign = np.where(n[2] < 0.0, -1.0, 1.0)
+    a = -1.0 / (sign + n[2])
+    b = n[0] * n[1] * a
+    t1 = np.stack([1.0 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]])
+    t2 = np.stack([b, sign + n[1] * n[1] * a, -n[1]])
+    return way[0] * t1 + way[1] * t2 + way[2] * n
+
+
+def _ascend(start: Any, is_ray: Any, support: Callable[[Any], tuple[Any, Any]], limits: _Limits) -> Separation:
     """The local maximum of s(n) that is reached from a unit vector (3,), or n where a ray along it leaves W."""
+    standoff, small, reach = limits
     point, w = support(start)
     s = start @ w
     least_gap = _APART * small
     shift = start * np.where(s > least_gap, 0.0, standoff - s)
     truth = np.array(True)
     best = Separation(s, point, start)
-    begin = _Search(truth, np.stack([w] * 3), np.stack([point] * 3), shift, w + shift, point, ~truth, best)
+    active = truth if reach is None else s < reach
+    begin = _Search(active, np.stack([w] * 3), np.stack([point] * 3), shift, w + shift, point, ~truth, best)
 
     def refine(last: _Search) -> _Search:
         length = norm(last.nearest)
@@ -186,7 +248,8 @@ def _ascend(
         witness = sum(weights[k] * points[k] for k in range(4))
         stalled = ~is_nearest & (nearest @ nearest >= (1.0 - 1e-15) * (length * length))
         corners, points = _drop_lightest(weights, corners), _drop_lightest(weights, points)
-        return _Search(~done, corners, points, shift, nearest, witness, stalled, best)
+        active = ~done if reach is None else ~done & (best.gap < reach)
+        return _Search(active, corners, points, shift, nearest, witness, stalled, best)
 
     return while_loop(lambda last: last.active, refine, begin, _SUPPORTS).best
 

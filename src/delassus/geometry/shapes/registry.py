@@ -27,6 +27,10 @@ from delassus.geometry.surfaces import Surface
 Array = NDArray[numpy.float64]
 
 
+ABSENT: Final = 1e3
+"""The gap [m] of touches that were not computed."""
+
+
 class Touch(NamedTuple):
     """A gap [m], the point (3,) [m] of the body and the normal (3,) of what it touches, in the world.
 

@@ -19,9 +19,10 @@ from delassus.geometry.broad_phase import Movement, pair_tables, place_shapes
 from delassus.geometry.candidates import Shape, touches
 from delassus.geometry.collisions import collision_touches, collisions_of
 from delassus.geometry.fields import HeightField
-from delassus.geometry.narrow_phase import ABSENT, all_places, class_places
+from delassus.geometry.narrow_phase import all_places, class_places
 from delassus.geometry.nearest import nearest
 from delassus.geometry.pairs.capsules import capsule_ends
+from delassus.geometry.shapes.registry import ABSENT
 from delassus.geometry.surfaces import Surface, plane_surface
 from delassus.model.links import Links
 from delassus.model.parts import WORLD
