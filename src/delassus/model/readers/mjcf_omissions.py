@@ -53,8 +53,17 @@ def unsupported(
         ),
         (
             "of these actuators only the affine part is kept",
-            [f"{a.name} ({a.kind})" for a in actuators if not CARRIED.issuperset(a.kind.split())],
+            [
+                f"{a.name} ({a.kind})"
+                for a in actuators
+                if a.drives != "body" and not CARRIED.issuperset(a.kind.split())
+            ],
             "Simulations refuse them: give actuators= without them.",
+        ),
+        (
+            "actuators that stick bodies to what they touch (adhesion) have no force",
+            [a.name for a in actuators if a.drives == "body"],
+            "Press by a Push, or by an actuator of a site.",
         ),
         (
             "gravity compensation by actuators counts as a passive force, not within their limits",

@@ -14,6 +14,9 @@ from delassus.step.actuators.force_law import LAWS
 
 _DRIVES: Final = ("joint", "joint-in-parent", "tendon", "site", "slider-crank")
 
+ADHESION: Final = "body"
+"""What an actuator drives that would press a body onto what it touches: it keeps its control, and has no force."""
+
 
 class ActuatorError(BadArgument):
     """An actuator that cannot be simulated."""
@@ -30,6 +33,8 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: 
                 code="wrong-type",
             )
         known = is_simple(actuator) if only_affine else is_known(actuator)
+        if actuator.drives == ADHESION and not only_affine:
+            continue
         if not known or actuator.drives not in _DRIVES:
             what = f"on a {actuator.drives}" if known else f"of the kind {' '.join(sorted(_parts(actuator)))!r}"
             kinds = ", ".join(("affine", *(() if only_affine else sorted({*ACTIVATIONS, *LAWS} - {"affine"}))))

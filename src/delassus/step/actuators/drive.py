@@ -28,10 +28,13 @@ def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
     return [
         k
         for k, one in enumerate(actuators)
-        if not (one.drives == "site" and not one.reference)
-        and one.force_range
-        and has_nonzero((*one.gain[1:], *one.bias[1:]))
+        if _has_length(one) and one.force_range and has_nonzero((*one.gain[1:], *one.bias[1:]))
     ]
+
+
+def _has_length(actuator: Actuator) -> bool:
+    """Whether what an actuator drives has a length: not a site by itself, nor a body, whose adhesion is left out."""
+    return actuator.drives != "body" and not (actuator.drives == "site" and not actuator.reference)
 
 
 def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any, h: Any, modes: Any = None) -> Forces:
@@ -62,7 +65,9 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             control = np.clip(control, *actuator.control_range)
             clipped = clipped + np.where(control != u[k], 1.0, 0.0)
         line = transmission(model, actuator, q, v)
-        if actuator.drives == "site" and not actuator.reference:
+        if actuator.drives == "body":
+            continue
+        if not _has_length(actuator):
             pull = law.force(actuator, control, 0.0, line.rate)
             within = np.clip(pull, *actuator.force_range) if actuator.force_range else pull
             clipped = clipped + np.where(within != pull, 1.0, 0.0)

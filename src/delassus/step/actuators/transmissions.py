@@ -4,6 +4,7 @@
     tendon          gear times the length of the tendon
     site            a wrench in the site's axes, without a length
     site, reference the place of the site in the axes of the reference, and its rotation vector there
+    body            adhesion, which has no force here: neither length nor moment arms
     slider-crank    l = a·d - √((a·d)² + rod² - d·d), d from the slider to the crank pin, a the slider's axis
 
 as MuJoCo has them. O(n) for each.
@@ -49,6 +50,8 @@ def transmission(model: Model, actuator: Actuator, q: Any, v: Any) -> Transmissi
     """The transmission of an actuator at q, with its rate at v."""
     gear = actuator.force_gear[0]
     constant = False
+    if actuator.drives == "body":
+        return Transmission(np.array(0.0), np.array(0.0), numpy.zeros(model.nv), [], True)
     if actuator.drives == "tendon":
         tendon = tendon_named(model, actuator.target)
         assert tendon is not None

@@ -59,7 +59,7 @@ def reason_against(scene: Scene) -> str | None:
         return "there are named contact points"
     if model.tendons:
         return "there are tendons"
-    driven = [driving_terms(model, actuator) for actuator in scene.actuators if actuator.drives != "site"]
+    driven = [driving_terms(model, actuator) for actuator in scene.actuators if actuator.drives not in ("site", "body")]
     if any(len(terms) != 1 for terms in driven):
         return "actuators pull tendons"
     names = [driving_terms(model, scene.actuators[k])[0][0] for k in limited_servos(scene.actuators)]
