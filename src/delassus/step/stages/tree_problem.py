@@ -129,7 +129,7 @@ def tree_solver(
     M = system.inertia + np.diag(added)
     rhs = system.inertia @ system.free_velocity + system.forces.added * system.free_velocity - servos.impulse
     rho = np.stack([M[k, k] + (servos.laws[k].B if k in servos.laws else 0.0) for k in range(nv)])
-    laws = JointLaws(_laws(scene, state, system, servos, time_step), rho)
+    laws = JointLaws(_laws(scene, state, servos, time_step), rho)
     factors = shape_of(scene.layout, *parameters.coefficients)
     factors = factors[: scene.contact_end]
     center = reach.center if reach is not None else kinematics.poses[0][1]
@@ -230,7 +230,7 @@ def _servos_of(scene: Scene, system: StepSystem, v: Any, time_step: Any) -> _Ser
     return _Servos(laws, diagonal, impulse)
 
 
-def _laws(scene: Scene, state: StepState, system: StepSystem, servos: _Servos, time_step: Any) -> tuple[JointLaw, ...]:
+def _laws(scene: Scene, state: StepState, servos: _Servos, time_step: Any) -> tuple[JointLaw, ...]:
     """The law of each velocity; the reduced contact set has no joint limits."""
     friction = {j: bound * time_step for j, bound in zip(scene.friction_dofs, scene.friction_bounds, strict=True)}
     limits: dict[int, tuple[Any, Any]] = {}
