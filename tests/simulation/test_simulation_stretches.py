@@ -63,10 +63,10 @@ def test_a_controller_that_fails_numerically_freezes_where_it_does():
 
 
 def test_ctrl_c_in_a_run_gives_what_was_simulated(monkeypatch):
-    from delassus.simulation.stretch import Stretch
+    from delassus.simulation.chunked_run import ChunkedRun
 
     sim, log = thrown(300)
-    go, calls = Stretch.go, []
+    go, calls = ChunkedRun.go, []
 
     def interrupted(self, k, periods):
         calls.append(k)
@@ -74,7 +74,7 @@ def test_ctrl_c_in_a_run_gives_what_was_simulated(monkeypatch):
             raise KeyboardInterrupt
         return go(self, k, periods)
 
-    monkeypatch.setattr(Stretch, "go", interrupted)
+    monkeypatch.setattr(ChunkedRun, "go", interrupted)
     part = sim.run(*START, steps=300)
     assert 1 < len(part.time) < 301
     np.testing.assert_array_equal(part.q, log.q[: len(part.time)])
