@@ -55,8 +55,8 @@ def free_response(
 ) -> tuple[Any, Response]:
     """The velocity (nv,) after a step h from v (nv,) without impulses of rows, and the response to these.
 
-    `straight` in the axes of its beginning (see `manifold_step`). Free bodies among the parts have their velocity products in
-    their flight, not here.
+    `straight` in the axes of its beginning (see `manifold_step`). The velocity products of free bodies among the parts
+    belong to their flight and are not included.
     """
     check_inertias(motions.model)
     motions = motions_without_flight(motions, parts)

@@ -1,7 +1,8 @@
 """All rows of a step: contacts, bilateral constraints, joint limits, joint friction.
 
-Contacts of one body share its six motions (see `body_motions`): with J (motions, nv) that of the motions, the rows of all
-sources are P J, and their Delassus matrix is P S Pᵀ with S = J M̂⁻¹ Jᵀ. Other rows are motions of their own.
+All contacts of a body are functions of its six velocities (see `body_motions`). With J (motions, nv) the Jacobian of
+these velocities, the Jacobian of all rows is P J, and their Delassus matrix is P S Pᵀ with S = J M̂⁻¹ Jᵀ. Each row that
+belongs to no such body is a motion of its own.
 """
 
 from __future__ import annotations
