@@ -11,7 +11,7 @@ from scipy.optimize import lsq_linear
 import delassus as dl
 from delassus.control.qp.measures import errors_of, nearest_in_cone
 from delassus.control.qp.solve import solve_qp
-from qps import contradicting, feasible
+from quadratic_programs import contradicting, feasible
 from refusals import refuses
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -259,9 +259,9 @@ def test_a_sentence_says_how_many_of_a_batch_failed(answers):
     assert "1 of 3" in answers.describe()
 
 
-def test_no_qps_are_told_to_be_none():
+def test_describe_names_an_empty_batch():
     answer = dl.QP(np.eye(2), np.zeros((0, 2))).solve("proxsuite")
-    assert answer.describe() == "There are no qps."
+    assert answer.describe() == "There are no QPs."
 
 
 def test_a_start_from_another_qp_is_refused():

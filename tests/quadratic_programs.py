@@ -1,4 +1,4 @@
-"""Random quadratic qps, with answers that are known to exist, and with what makes them hard."""
+"""Random quadratic programs, with solutions that are known to exist, and with what makes them hard."""
 
 import numpy as np
 
