@@ -250,7 +250,6 @@ TWO_BALLS = "<body><joint/><geom name='a' size='.1'/><body><joint/><geom name='b
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
-        (("<option density='2'/>",), "the medium is left out: density 2 kg/m³, viscosity 0 Pa·s."),
         ((CORD.format("armature='1'"),), "inertia of tendons is left out \\(1\\): cord."),
         ((CORD.format("stiffness='1 2'"),), "of tendons that are not linear are taken as linear \\(1\\): cord."),
         (("<actuator><general name='u' joint='hinge' dyntype='user'/></actuator>",), "the affine part is kept .*: u"),

@@ -207,6 +207,56 @@ class FileSensor:
     cutoff: float = 0.0
 
 
+# --- the medium -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ImmersedShape:
+    """A shape on which a medium acts: a box of the inertia of a body, or an ellipsoid.
+
+    Attributes:
+        joint: The joint that carries it.
+        placement: Of its center and axes, in the joint's frame.
+        lengths: Sides of a box, half-axes of an ellipsoid (3,) [m].
+        coefficients: Of an ellipsoid, empty for a box: blunt drag, slender drag, angular drag, Kutta lift, Magnus lift.
+        added_mass: Of an ellipsoid: volume of the medium that it accelerates along each axis (3,) [m³].
+        added_inertia: Likewise about each axis (3,) [m⁵].
+    """
+
+    joint: int
+    placement: Placement
+    lengths: tuple[float, ...]
+    coefficients: tuple[float, ...] = ()
+    added_mass: tuple[float, ...] = (0.0, 0.0, 0.0)
+    added_inertia: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Medium:
+    """A gas or a liquid around a robot.
+
+    Attributes:
+        density: [kg/m³].
+        viscosity: [Pa·s].
+        wind: Its velocity (3,) in the world [m/s].
+        shapes: What it acts on.
+    """
+
+    density: float = 0.0
+    viscosity: float = 0.0
+    wind: tuple[float, ...] = (0.0, 0.0, 0.0)
+    shapes: tuple[ImmersedShape, ...] = ()
+
+    @property
+    def is_felt(self) -> bool:
+        """Whether it acts on anything."""
+        return bool(self.shapes) and (self.density > 0.0 or self.viscosity > 0.0)
+
+
+NO_MEDIUM: Final = Medium()
+"""The medium of models without one."""
+
+
 # --- how soft rows are ------------------------------------------------------------------------------------------------
 
 

@@ -138,11 +138,6 @@ def unsupported(
         )
     if npairs := int(np.count_nonzero(getattr(m, "pair_adhesion", np.zeros(0)))):
         sentences.append(f"adhesion of listed pairs is left out: {npairs} pairs. Press by a Push, or by an actuator.")
-    if m.opt.density or m.opt.viscosity:
-        sentences.append(
-            f"the medium is left out: density {m.opt.density:g} kg/m³, viscosity {m.opt.viscosity:g} Pa·s. "
-            "Add its forces to the controls."
-        )
     return sentences
 
 
