@@ -21,7 +21,7 @@ from delassus.model.model import Model
 from delassus.model.parts import WORLD, Geometry
 from delassus.model.placement import Placement
 from delassus.simulation.checks import SimulationError
-from delassus.simulation.scenery import ground_plane
+from delassus.simulation.world_shapes import ground_plane
 from delassus.step.sources.contact import Contact
 
 _RADIUS: Final = 1e-9
