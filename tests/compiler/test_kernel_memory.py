@@ -239,21 +239,21 @@ def test_models_are_not_kept_alive_beyond_the_bound(limit):
 # What is held.
 
 
-def test_a_ufunc_that_is_held_outlives_its_kernel():
-    scaled, _ = scaling()
-    ufunc = scaled.specialize(Gain(2.0))
-    del scaled
+def ufunc_without_kernel():
+    """The ufunc of a kernel that has been let go of."""
+    ufunc = scaling()[0].specialize(Gain(2.0))
     dl.clear_kernels()
     gc.collect()
+    return ufunc
+
+
+def test_a_ufunc_that_is_held_outlives_its_kernel():
+    ufunc = ufunc_without_kernel()
     np.testing.assert_array_equal(ufunc(np.tile(X, (50, 1))), np.tile(2.0 * X, (50, 1)))
 
 
 def test_a_ufunc_that_is_held_keeps_its_name_and_documentation():
-    scaled, _ = scaling()
-    ufunc = scaled.specialize(Gain(2.0))
-    del scaled
-    dl.clear_kernels()
-    gc.collect()
+    ufunc = ufunc_without_kernel()
     _ = [scaling()[0](Gain(float(k)), X) for k in range(10)]
     assert (ufunc.__name__, ufunc.signature, ufunc.types) == ("scaled", "(3)->(3)", ["d->d"])
     assert "Scaled numbers." in ufunc.__doc__

@@ -74,7 +74,7 @@ def test_least_squares_of_another_norm_are_optimal_in_it_alone():
     found = solved(TWICE, proximal=(1e-6,) * 3 + (4e-6,) * 3)
     np.testing.assert_allclose(found.residual[:3] / -found.residual[3:], 0.25, rtol=1e-6)
     assert found.is_optimal(1e-8)
-    other = found._replace().with_inputs(asked=found.asked._replace(proximal=None))
+    other = found._replace().with_inputs(asked=found.asked._replace(rows=found.asked.rows._replace(proximal=None)))
     assert not other.is_optimal(1e-8)
 
 

@@ -357,7 +357,7 @@ def test_limits_that_cannot_be_met_name_the_rows_they_break():
     names = [*(f"{k}" for k in range(18)), *control.row_names]
     qp = dataclasses.replace(qp, names=tuple(names))
     x = np.concatenate([found.acceleration, found.force])
-    answer = dl.QPSolution(qp, x, found.multipliers, *map(np.asarray, (0.0, 0.0)), *map(np.int64, (1, 1)))
+    answer = dl.QPSolution(found.multipliers, *map(np.asarray, (0.0, 0.0)), *map(np.int64, (1, 1)), qp, x)
     assert any("normal" in name for name in answer.violated_rows())
     assert "Broken:" in answer.describe()
 

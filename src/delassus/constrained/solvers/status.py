@@ -12,8 +12,9 @@ from delassus.common.outcomes import Outcome, name_of_row, summary, worst_of
 from delassus.common.provenance import Provenance
 from delassus.common.types import Bools
 from delassus.constrained.rows.counts import as_integer
+from delassus.constrained.rows.inputs import NO_INPUTS, ConstraintInputs
 from delassus.constrained.rows.wrench import constraint_wrench
-from delassus.constrained.solvers.optimality import ROWS, optimality
+from delassus.constrained.solvers.optimality import optimality
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import Sentences
 
@@ -50,13 +51,7 @@ class SolverArguments(NamedTuple):
     q: Any
     v: Any
     tau: Any
-    mask: Any = None
-    force: Any = None
-    acceleration: Any = None
-    time: Any = None
-    proximal: Any = None
-    position_gain: Any = None
-    velocity_gain: Any = None
+    rows: ConstraintInputs = NO_INPUTS
     tolerance: Any = None
     rank: Any = None
     parameters: Any = None
@@ -64,11 +59,9 @@ class SolverArguments(NamedTuple):
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> SolverArguments:
         """From what was given, arrays as they are now: those of a simulation change in place."""
-        return cls(**{name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()})
-
-    def select(self, *names: str) -> dict[str, Any]:
-        """The arguments of these names that were given."""
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        copies = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()}
+        rows = {name: copies.pop(name) for name in ConstraintInputs._fields if name in copies}
+        return cls(**copies, rows=ConstraintInputs(**rows))
 
 
 class _Arrays(NamedTuple):
@@ -126,9 +119,9 @@ class Solution(Provenance, Outcome, _Arrays):
         asked = self.asked
         if not self.mechanism.m:
             return self.status == Status.CONVERGED
-        given = asked.select(*ROWS.inputs, "parameters")
         arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
-        found = optimality(self.mechanism, *arrays, tolerance=tolerance, **given) > 0.5
+        rows = asked.rows._replace(force=None)  # what was started from does not count
+        found = optimality(self.mechanism, *arrays, rows=rows, tolerance=tolerance, parameters=asked.parameters) > 0.5
         return bool(found) if np.ndim(found) == 0 else found
 
     def force_in(self, constraint: str, axes: str = "world") -> NDArray[np.float64]:
@@ -138,9 +131,9 @@ class Solution(Provenance, Outcome, _Arrays):
         constraint on joints has no frame; its forces are `forces[name]`.
         """
         asked = self.asked
-        given = asked.select("time", "parameters")
+        inputs = {"time": asked.rows.time, "parameters": asked.parameters}
         found: NDArray[np.float64] = constraint_wrench(
-            self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **given
+            self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **inputs
         )
         return found
 

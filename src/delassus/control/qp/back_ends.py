@@ -52,13 +52,13 @@ def solve_by(
 
     shape = qp.shape
     return QPSolution(
-        qp,
-        stacked([a[0] for a in answers], shape.n),
-        stacked([a[1] for a in answers], shape.multipliers),
-        stacked([a[4] for a in answers]),
-        stacked([a[5] for a in answers]),
-        stacked([a[2] for a in answers]),
-        stacked([int(a[3]) for a in answers]),
+        multipliers=stacked([a[1] for a in answers], shape.multipliers),
+        primal=stacked([a[4] for a in answers]),
+        dual=stacked([a[5] for a in answers]),
+        iterations=stacked([a[2] for a in answers]),
+        status=stacked([int(a[3]) for a in answers]),
+        qp=qp,
+        x=stacked([a[0] for a in answers], shape.n),
     )
 
 
@@ -75,7 +75,8 @@ def _in_lanes(qp: QPData, start: QPSolution | None, tolerance: float, iterations
         start_inputs.pop("push", None)
     result = solve_qp(qp.shape, *qp.arrays, tolerance=tolerance, iterations=float(iterations), **start_inputs)
     x, multipliers, primal, dual, count, status = result
-    return QPSolution(qp, x, multipliers, primal, dual, np.asarray(count).astype(int), np.asarray(status).astype(int))
+    ended = np.asarray(count).astype(int), np.asarray(status).astype(int)
+    return QPSolution(multipliers, primal, dual, *ended, qp, x)
 
 
 def _solve_one(

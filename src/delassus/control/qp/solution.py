@@ -22,28 +22,20 @@ BROKEN: Final = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class QPSolution(Outcome):
-    """The answer to a program, or to each of a batch.
+class QPOutcome(Outcome):
+    """How a program was solved, or each of a batch.
 
     Attributes:
-        program: The program.
-        x: (…, n).
         multipliers: (…, equalities + rows + cone rows): H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
         primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from
             pushing inwards, at a bound alone.
         dual: (…) the largest element of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
-        iterations: (…) how many were made.
+        iterations: (…) number of Newton steps.
         status: (…) numbers of `QPStatus`.
-
-    >>> solution = dl.control.QP(np.eye(2), [-1.0, 0.0]).solve()
-    >>> solution.x.round(6)
-    array([1., 0.])
     """
 
     status_type: ClassVar = QPStatus
 
-    qp: QPData
-    x: Array
     multipliers: Array
     primal: Array
     dual: Array
@@ -54,6 +46,23 @@ class QPSolution(Outcome):
     def residual(self) -> Array:
         """(…) the larger of `primal` and `dual`."""
         return np.maximum(self.primal, self.dual)
+
+
+@dataclass(frozen=True, eq=False)
+class QPSolution(QPOutcome):
+    """The answer to a program, or to each of a batch; see also `QPOutcome`.
+
+    Attributes:
+        qp: The program.
+        x: (…, n).
+
+    >>> solution = dl.control.QP(np.eye(2), [-1.0, 0.0]).solve()
+    >>> solution.x.round(6)
+    array([1., 0.])
+    """
+
+    qp: QPData
+    x: Array
 
     @property
     def row_violation(self) -> Array:
@@ -109,8 +118,8 @@ class QPSolution(Outcome):
 
     def item(self, *index: int) -> QPSolution:
         """The answer to one program of a batch."""
-        numbers = (self.x, self.multipliers, self.primal, self.dual, self.iterations, self.status)
-        return QPSolution(self.qp.item(*index), *(x[index] for x in numbers))
+        names = ("multipliers", "primal", "dual", "iterations", "status", "x")
+        return QPSolution(**{name: getattr(self, name)[index] for name in names}, qp=self.qp.item(*index))
 
 
 def _check_tolerance(tolerance: Any) -> float:

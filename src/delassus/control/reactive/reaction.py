@@ -5,18 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
 from delassus.common.checks import array_of_shape, real_array
-from delassus.common.outcomes import Outcome
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.qp.quadratic_program import QP
 from delassus.control.qp.scaled import Data
-from delassus.control.qp.solution import QPSolution
+from delassus.control.qp.solution import QPOutcome, QPSolution
 from delassus.control.qp.status import QPStatus, describe_worst
 from delassus.control.reactive.build import build_qp, task_errors
 from delassus.control.reactive.data import ControlData
@@ -30,8 +29,8 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Reaction(Outcome):
-    """Torques of a controller for a state or a batch, with residual and status.
+class Reaction(QPOutcome):
+    """Torques of a controller for a state or a batch, with residual and status of its program: see `QPOutcome`.
 
     Attributes:
         control: The controller.
@@ -39,14 +38,7 @@ class Reaction(Outcome):
         torque: (…, nu) forces of the actuators [N·m, N], finite and within their limits whatever happened.
         force: (…, nf) of supports and constraints [N, N·m].
         acceleration: (…, nv) [rad/s², m/s²].
-        multipliers: (…, multipliers) of the program's rows.
-        primal: (…) the largest error of rows, in their own units.
-        dual: (…) the largest element of the program's gradient.
-        iterations: (…) Newton steps made.
-        status: (…) numbers of `QPStatus`.
     """
-
-    status_type: ClassVar = QPStatus
 
     control: ControlData
     q: Array
@@ -55,21 +47,11 @@ class Reaction(Outcome):
     torque: Array
     force: Array
     acceleration: Array
-    multipliers: Array
-    primal: Array
-    dual: Array
-    iterations: NDArray[np.int64]
-    status: NDArray[np.int64]
 
     @property
     def x(self) -> Array:
         """(…, n) accelerations and forces."""
         return np.concatenate([self.acceleration, self.force], -1)
-
-    @property
-    def residual(self) -> Array:
-        """(…) the larger of `primal` and `dual`."""
-        return np.maximum(self.primal, self.dual)
 
     @property
     def forces(self) -> Mapping[str, Array]:
@@ -88,15 +70,8 @@ class Reaction(Outcome):
     @property
     def solution(self) -> QPSolution:
         """The answer to the program: which rows are at their bounds, which are broken."""
-        return QPSolution(
-            qp_of(self.control, self.q, self.v, self.reference),
-            self.x,
-            self.multipliers,
-            self.primal,
-            self.dual,
-            self.iterations,
-            self.status,
-        )
+        qp = qp_of(self.control, self.q, self.v, self.reference)
+        return QPSolution(self.multipliers, self.primal, self.dual, self.iterations, self.status, qp, self.x)
 
     def describe(self) -> str:
         """How it ended, in a sentence or two; of a single state with the task that is missed most."""
@@ -140,18 +115,18 @@ def reaction_of(control: ControlData, q: Any, v: Any, reference: Any, start: Rea
     start_inputs = {} if start is None else {"start": start.x, "push": start.multipliers}
     result: Any = react(control, q, v, reference, **start_inputs)
     return Reaction(
-        control,
-        q,
-        v,
-        reference,
-        result.torque,
-        result.force,
-        result.acceleration,
         result.multipliers,
         result.primal,
         result.dual,
         np.asarray(result.iterations).astype(int),
         np.asarray(result.status).astype(int),
+        control=control,
+        q=q,
+        v=v,
+        reference=reference,
+        torque=result.torque,
+        force=result.force,
+        acceleration=result.acceleration,
     )
 
 
