@@ -147,6 +147,13 @@ def test_a_solution_is_frozen():
             setattr(found, name, None)
 
 
+def test_inputs_of_rows_are_found_by_their_old_names():
+    mask = np.ones(TWICE.m)
+    found = solved(TWICE, mask=mask)
+    with pytest.warns(DeprecationWarning, match=r"use rows\.mask"):
+        np.testing.assert_array_equal(found.asked.mask, mask)
+
+
 def test_a_solution_can_be_pickled():
     found = solved(TIED)
     again = pickle.loads(pickle.dumps(found))

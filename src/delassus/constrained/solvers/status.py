@@ -16,7 +16,7 @@ from delassus.constrained.rows.inputs import NO_INPUTS, ConstraintInputs
 from delassus.constrained.rows.wrench import constraint_wrench
 from delassus.constrained.solvers.optimality import optimality
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import Sentences
+from delassus.errors import Sentences, warn
 
 
 class Status(Sentences):
@@ -62,6 +62,12 @@ class SolverArguments(NamedTuple):
         copies = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()}
         rows = {name: copies.pop(name) for name in ConstraintInputs._fields if name in copies}
         return cls(**copies, rows=ConstraintInputs(**rows))
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ConstraintInputs._fields:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+        warn(f"SolverArguments.{name} was renamed: use rows.{name}.", DeprecationWarning)
+        return getattr(self.rows, name)
 
 
 class _Arrays(NamedTuple):
