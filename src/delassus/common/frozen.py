@@ -1,4 +1,4 @@
-"""Objects and arrays that stay as they were checked."""
+"""Immutable objects and arrays."""
 
 from __future__ import annotations
 

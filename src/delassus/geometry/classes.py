@@ -1,4 +1,4 @@
-"""Pairs of shapes of the same two kinds, whose narrow phase is one function: a class.
+"""Classes of pairs: pairs of shapes of the same two types, which share one narrow-phase function.
 
 Straight-line code for each of some hundred pairs would not compile. The pairs of a class are looked through by loops
 with shapes as data (see `broad_phase` and `narrow_phase`); a few pairs stay straight-line code, which constants make

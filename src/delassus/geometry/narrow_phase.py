@@ -1,4 +1,4 @@
-"""The narrow phase of classes of pairs: a loop over the nearest pairs, with shapes gathered by their numbers.
+"""The narrow phase: a loop over the nearest pairs of a class, whose shapes are gathered by index.
 
 The nearest pairs are those with the smallest bounds of the broad phase, in the order of its blocks. A pair that is not
 near is left out, and so is a class if all of its pairs are.

@@ -1,4 +1,4 @@
-"""The k smallest of n numbers, by their places, without sorting all of them.
+"""Indices of the k smallest of n values, without a full sort.
 
 A sorting network takes n (log₂ n)²/4 comparisons, whatever is used of its result. Here the numbers are cut into groups
 of about √n. Each group knows its smallest number; k times, the smallest of these is taken out, and its group, gathered

@@ -1,4 +1,4 @@
-"""How places on links move: the rows of contacts as a Jacobian, where the link may be known at run time alone.
+"""Jacobians of points on links, also for links whose index is known at run time only.
 
 Velocities are taken about one point c of the robot, so that nothing is lost far from the world's origin: the motion of
 a joint's direction e is (lin, ang) there, and a point at c + r on a link moves by the sum of lin + ang × r over those e

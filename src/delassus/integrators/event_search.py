@@ -1,4 +1,4 @@
-"""The search for an event inside a step: a zero that is enclosed by shorter and shorter steps from the same start.
+"""Event location inside a step: bisection by repeated shorter steps from the same start.
 
 Regula falsi with the weights of Illinois, on what the events' functions are at the end of real steps; every third trial
 is a bisection. Of several functions that change sign the first zero is looked for.

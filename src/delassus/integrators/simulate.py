@@ -1,4 +1,4 @@
-"""`simulate_motion`: a motion of a robot under forces, by any integrator, at the times that are asked for."""
+"""`simulate_motion`: the motion of a robot under forces, by any integrator, at given output times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of robots, frozen data that is compared by content: of plain numbers, with parameters, and traced.
+"""Models of robots: frozen data, compared by content. Their values may be constants, parameters or traced.
 
 `Model` makes a `ParametricModel` of itself, which makes a `TracedModel` while a kernel is traced: each knows the next.
 """

@@ -1,4 +1,4 @@
-"""Why an item of a simulation was flagged: its run made again up to the step in question, in sentences and drawn."""
+"""Explains a flag of a simulation: repeats the run up to the flagged step, and describes and draws it."""
 
 from __future__ import annotations
 

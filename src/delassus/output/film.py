@@ -1,4 +1,4 @@
-"""Films of trajectories: one file for any browser, offline, with shapes, ground and contact forces.
+"""Films of trajectories: self-contained HTML with shapes, ground and contact forces.
 
 The page draws with WebGL by code of its own, in the folder `page`; numbers are in it as base64 of float32.
 """

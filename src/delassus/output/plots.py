@@ -1,4 +1,4 @@
-"""Drawings of trajectories over time, with matplotlib."""
+"""Plots of trajectories over time, with matplotlib."""
 
 from __future__ import annotations
 

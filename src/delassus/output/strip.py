@@ -1,4 +1,4 @@
-"""Strips of drawings: a robot at several times, side by side, with the ground and contact forces; with matplotlib.
+"""Strips of drawings: a robot at several times side by side, with ground and contact forces; with matplotlib.
 
 Shapes are seen from afar, without perspective. All of them are convex, so the outline of one is the hull of its points
 on the paper; boxes and hulls of meshes show their faces. What is nearer is painted later.

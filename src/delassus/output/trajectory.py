@@ -1,4 +1,4 @@
-"""`Trajectory`: motions as they were simulated, states at some times, of one item or a batch, and what follows."""
+"""`Trajectory`: recorded states of one robot or a batch, and quantities computed from them."""
 
 from __future__ import annotations
 

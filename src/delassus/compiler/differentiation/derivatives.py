@@ -1,4 +1,4 @@
-"""Derivatives of functions of arrays, exact, of any order, inside kernels and outside.
+"""Exact derivatives of functions of arrays, of any order, inside and outside of kernels.
 
     value, tangent = jvp(f, (x, y), (dx, dy))      forward: the derivative along one direction
     value, pullback = vjp(f, x, y)                 backward: gx, gy = pullback(g), the gradient of g · f

@@ -1,4 +1,4 @@
-"""Arithmetic of words: integers of 32 bits, modulo 2³², which a program holds as floats.
+"""Arithmetic of words: 32-bit integers modulo 2³², which a program stores as floats.
 
 Back ends convert them to integers and back, which is exact in double precision; single precision has no place for 32
 bits, and refuses.

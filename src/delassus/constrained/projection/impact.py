@@ -1,4 +1,4 @@
-"""Impacts: jumps of velocity when constraints become active.
+"""Impacts: velocity jumps when constraints become active.
 
 During an impact, configurations stay and finite forces do nothing; the impulses Λ of the constraints alone count:
 

@@ -1,4 +1,4 @@
-"""Options of the solvers, checked: numbers of iterations that are compiled one after the other."""
+"""Checked options of the solvers, such as unrolled numbers of iterations."""
 
 from __future__ import annotations
 

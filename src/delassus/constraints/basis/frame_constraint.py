@@ -1,4 +1,4 @@
-"""What constraints on a frame of the robot, or between two, share: where the frames are, and how one sees the other."""
+"""The base of constraints on a frame, or between two frames: their relative pose and motion."""
 
 from __future__ import annotations
 

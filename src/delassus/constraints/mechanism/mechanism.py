@@ -1,4 +1,4 @@
-"""A mechanism: a robot and what holds it."""
+"""`Mechanism`: a robot and its constraints."""
 
 from __future__ import annotations
 

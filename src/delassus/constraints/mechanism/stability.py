@@ -1,4 +1,4 @@
-"""Which Baumgarte gains a time step allows."""
+"""Bounds on Baumgarte gains for a time step."""
 
 from delassus.constraints.basis.constraint import Constraint, ConstraintError
 from delassus.model.model import Model

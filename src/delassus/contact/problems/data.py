@@ -1,4 +1,4 @@
-"""The numbers of a contact problem: checked, looked at, taken apart, and saved."""
+"""The data of a contact problem: checks, access to single problems, files."""
 
 from __future__ import annotations
 

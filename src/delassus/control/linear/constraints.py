@@ -1,4 +1,4 @@
-"""The constraints of a robot whose dynamics are made linear: how they are met in a state, and how they change."""
+"""Constraints of a robot at a linearization point: their residuals and derivatives."""
 
 from __future__ import annotations
 

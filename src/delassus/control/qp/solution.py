@@ -1,4 +1,4 @@
-"""Solutions of programs, and their description: residuals, active rows, violated rows."""
+"""Solutions of quadratic programs: residuals, active and violated rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of a reactive controller, checked: a robot, its supports and its tasks."""
+"""The data of a reactive controller: a robot, its supports and its tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A robot on its supports, with its limits: the part of a controller's programs that does not depend on tasks."""
+"""A robot with supports and limits: the part of a controller's QP that does not depend on tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supports: frames that stand on something, which pushes them with friction: points, and soles that turn as well."""
+"""Supports: frames in contact with friction, as points or as flat soles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks: what a robot is to do, each as squares of errors of accelerations, forces or torques, linear in x = (a, f).
+"""The base of tasks: squared errors of accelerations, forces or torques that are linear in x = (a, f).
 
 A task names what it follows (positions, velocities, …): these are parts of the controller's reference, numbers at run
 time, and so is a weight that its own is multiplied with. A position is followed by an acceleration

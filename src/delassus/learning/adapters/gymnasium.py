@@ -1,4 +1,4 @@
-"""Tasks as environments of gymnasium: a `VectorEnv` of many robots, and an `Env` of one. Needs the extra `gym`.
+"""Tasks as gymnasium environments: a `VectorEnv` of many robots and an `Env` of one. Needs the extra `gym`.
 
 Rewards, terminations and observations are those of the task. An episode that ends begins anew in one of gymnasium's
 three ways: in the step after (NEXT_STEP), in the same one, with the last observation in `info["final_obs"]`

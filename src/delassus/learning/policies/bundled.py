@@ -1,4 +1,4 @@
-"""The policies that come with this package, by the names of their tasks."""
+"""The bundled policies, by the names of their tasks."""
 
 from __future__ import annotations
 

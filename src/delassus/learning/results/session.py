@@ -1,4 +1,4 @@
-"""A session of learning with its files: checkpoint, policy, a page of curves and a film."""
+"""A training session with its files: checkpoint, policy, learning curves and film."""
 
 from __future__ import annotations
 

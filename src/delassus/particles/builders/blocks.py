@@ -1,4 +1,4 @@
-"""Soft blocks of rubber, and rubber for meshes of tetrahedra."""
+"""Soft blocks of rubber, and rubber on tetrahedral meshes."""
 
 from __future__ import annotations
 

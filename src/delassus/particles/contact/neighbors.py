@@ -1,4 +1,4 @@
-"""Pairs of bodies that may touch, by balls around them."""
+"""Pairs of bodies that may touch, by bounding spheres."""
 
 from __future__ import annotations
 

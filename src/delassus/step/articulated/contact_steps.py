@@ -1,4 +1,4 @@
-"""Contacts in Newton's method: the projection of Alart and Curnier, and its slopes eliminated for each contact.
+"""Contacts in Newton's method: the projection of Alart and Curnier, with its derivatives eliminated per contact.
 
 A contact obeys λ = P(z), z = λ - R⁻¹ σ, with the velocity σ = J v + b and any R > 0 (k + 1,), a number for each row
 [1/kg]: the normal part of z onto the half-line, then the k tangents onto the ball of radius μ λ_n, nearest in the

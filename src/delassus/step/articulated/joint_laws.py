@@ -1,4 +1,4 @@
-"""Laws of single joints as monotone functions: dry friction, limits and servos that saturate.
+"""Laws of single joints as monotone functions: friction, limits, saturating servos.
 
 The impulse p of all laws of a joint at its velocity v obeys
 

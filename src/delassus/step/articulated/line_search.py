@@ -1,4 +1,4 @@
-"""How far a Newton step on impulses goes, and the proximal ε that holds impulses near what they are.
+"""The line search of a Newton step, and the proximal parameter ε.
 
 `articulated.newton` and `bodies.newton` halve a step until its merit falls, and let ε grow where steps are short.
 """

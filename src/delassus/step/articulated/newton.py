@@ -1,4 +1,4 @@
-"""Newton's method on the velocities of joints and the impulses of contacts together.
+"""Newton's method on joint velocities and contact impulses together.
 
 Unknown are x (nv,), which says velocity and impulse of each joint (see `joint_laws`), and impulses λ of contacts:
 

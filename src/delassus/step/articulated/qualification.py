@@ -1,4 +1,4 @@
-"""Which scenes can be solved inside the articulated-body recursion, and the inertia that their contacts feel."""
+"""Scenes that can be solved inside the articulated-body recursion, and the effective inertia of their contacts."""
 
 from __future__ import annotations
 

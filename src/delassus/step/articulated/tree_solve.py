@@ -1,4 +1,4 @@
-"""The articulated-body recursion with bodies on stiff, unsymmetric supports and joints that are locked.
+"""The articulated-body recursion with stiff, unsymmetric supports of bodies and with locked joints.
 
 Solves, by one pass towards the root and one back,
 

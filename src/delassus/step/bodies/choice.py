@@ -1,4 +1,4 @@
-"""Which scenes are stepped by loops over bodies, pairs and contacts."""
+"""Selects the scenes that are stepped by loops over bodies, pairs and contacts."""
 
 from __future__ import annotations
 

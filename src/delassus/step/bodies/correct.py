@@ -1,4 +1,4 @@
-"""Penetrations of many bodies corrected in a step, without any velocity: as `stages.correction` does, by sweeps."""
+"""Position correction for many bodies, by sweeps; velocities are unchanged (see `stages.correction`)."""
 
 from __future__ import annotations
 

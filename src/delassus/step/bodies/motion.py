@@ -1,4 +1,4 @@
-"""Poses and velocities of free bodies: in the world about their centres of mass while impulses act, and their flight.
+"""Poses and velocities of free bodies about their centers of mass, and their free flight.
 
 In the world a kick is Δv = f/m, Δω = I⁻¹ (r × f), whatever the axes of the body's joint are. The world itself is the
 body after all others, which no impulse moves.

@@ -1,4 +1,4 @@
-"""The contact problem of many bodies by Newton's method, for states that sweeps leave unsolved.
+"""Newton's method for the contact problem of many bodies, for states that the sweeps do not solve.
 
 Sweeps carry a push from contact to contact. Through a stack whose masses grow upwards a thousandfold it takes them
 thousands of passes to tell the lightest box what lies on it. Newton's method asks all contacts at once. With the map of

@@ -1,4 +1,4 @@
-"""How the points of rolling bodies on the ground move over a step, beyond J v: see `stages.rolling`.
+"""Displacements of ground contact points of rolling bodies over a step, beyond J v (see `stages.rolling`).
 
 Balls whose centre is that of their mass, with equal moments of inertia, roll without it: their lowest point stays below
 their centre.

@@ -1,4 +1,4 @@
-"""The contact problem of many bodies, by sweeps over their contacts that conjugate directions accelerate.
+"""Gauss–Seidel sweeps for the contact problem of many bodies, accelerated by conjugate directions.
 
 A sweep of projected Gauss–Seidel solves one contact after the other as if all others stood still (`coulomb_move`), on
 the velocities of the bodies, in O(contacts). Sweeps alone converge like Gauss–Seidel, in a number of them that grows

@@ -1,4 +1,4 @@
-"""The arguments of a step of the compliant scheme, checked, as arrays for all rows."""
+"""Checked arguments of a compliant step, as arrays over all rows."""
 
 from __future__ import annotations
 

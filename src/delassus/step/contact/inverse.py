@@ -1,4 +1,4 @@
-"""Which forces of contacts explain a motion, and which torques are left for the motors."""
+"""`contact_inverse_dynamics`: contact forces that explain a motion, and the torques that the motors must add."""
 
 from __future__ import annotations
 

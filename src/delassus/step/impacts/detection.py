@@ -1,4 +1,4 @@
-"""Which contacts are impacts, and their rebound speed.
+"""Detects which contacts are impacts, and computes their rebound velocities.
 
 A contact that the free step would lead into the ground strikes if it approaches faster than gravity makes it in two
 steps: slower ones come to rest, as contacts whose gap may close. To put -gap/h into the row of a contact that bounces

@@ -1,4 +1,4 @@
-"""Restitution that adds no energy: its fraction is reduced until the energy does not grow.
+"""Restitution that adds no energy: reduces the coefficient until the energy does not grow.
 
 Newton's law says how fast contacts separate, whatever friction does meanwhile, and with friction the two together may
 ask for more energy than there was (T. Kane, D. Levinson, 1985). The impulses λ₀ of the plastic impact never do, and

@@ -1,4 +1,4 @@
-"""`reflections`: velocities of a robot after an impact of several contacts at once (see `reflection_rounds`)."""
+"""`reflections`: velocities after a simultaneous impact of several contacts (see `reflection_rounds`)."""
 
 from __future__ import annotations
 

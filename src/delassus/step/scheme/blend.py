@@ -1,4 +1,4 @@
-"""The blends of a step of time: α for forces, β for positions.
+"""The implicitness of a time step: α for forces, β for positions.
 
 M (v⁺ - v) = h ((1-α) f + α f⁺),      q⁺ = q ⊕ h ((1-β) v + β v⁺).
 """

@@ -1,4 +1,4 @@
-"""The parts of a scene that move on their own: trees of bodies, together with those that closed loops tie them to."""
+"""Independent parts of a scene: trees of bodies, joined if loops couple them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Velocities of articulated robots put back on the momentum and the kinetic energy that a step's forces allow.
+"""Corrects velocities of articulated robots to the momentum and kinetic energy that the forces of a step imply.
 
 A step solves M (v⁺ - v) = f with M and the velocity products of its beginning, f all impulses of the step. The robot
 then arrives at q⁺, where M is another one, so energy and momentum of v⁺ are off, by more the faster it moves. What they

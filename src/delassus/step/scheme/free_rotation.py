@@ -1,4 +1,4 @@
-"""The torque-free rotation of a rigid body over a time h, with exactly its angular momentum and kinetic energy.
+"""The torque-free rotation of a rigid body over a time h, which conserves angular momentum and kinetic energy exactly.
 
 With the angular momentum L in principal axes a, b, c and the inverse moments i of inertia, T = ½ Σ i L² splits into
 

@@ -1,4 +1,4 @@
-"""Steps on the manifold that keep the momentum of a body which flies and spins.
+"""Integration of velocities on the manifold that conserves the momentum of a free body.
 
 Velocities of free and planar joints are in the axes of the moving body. In a step they are held in the axes of its
 beginning, v⁺ = v + h a, so a is the acceleration there, v̇ + ω × v; the origin goes straight on, p + h R v⁺; and at the

@@ -1,4 +1,4 @@
-"""Energy and momentum of all articulated parts after a step: what its impulses allow each of them, and restore it.
+"""Restores energy and momentum of all articulated parts after a step.
 
 See `energy` for the equations. Free bodies have theirs in their flight, and parts that constraints move in time have
 none to keep.

@@ -1,4 +1,4 @@
-"""The flight of a free rigid body over a step of time, exact in momentum and energy.
+"""Free flight of a rigid body over a time step, exact in momentum and energy.
 
 Forces and impulses act at once, as the step begins (a kick, v' = v + M⁻¹ (h f + Jᵀ λ)); then the body flies freely: its
 center of mass goes straight on, and it turns as `free_rotation` says. So there are no gyroscopic forces in the kick.

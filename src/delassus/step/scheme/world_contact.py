@@ -1,4 +1,4 @@
-"""Which parts of a scene the world pushes or pulls: their momentum is not kept."""
+"""Parts of a scene that exchange impulses with the world, so that their momentum is not conserved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Contact`: where a robot may touch something, with how much friction."""
+"""`Contact`: a contact of a robot frame with the world or another frame, and its friction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 4 of a step: the system that its impulses solve.
+"""Stage 4 of a step: assembles the system of its impulses.
 
 With M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos, and (h d + h² k) r rᵀ for those of a
 tendon with moment arms r:

@@ -1,4 +1,4 @@
-"""Contacts of one body share its six motions, however many they are.
+"""Contacts of one body as functions of its six velocities.
 
 Four corners of a foot have twelve rows, and move as the foot does: their rows are P times its six. So the Delassus
 matrix is P S Pᵀ, S = V M̂⁻¹ Vᵀ that of the motions V, which has half as many rows, and is as regular as G is singular.

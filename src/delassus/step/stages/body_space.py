@@ -1,4 +1,4 @@
-"""The contact problem of a step in the units of its contacts, with the operations that its solver uses.
+"""The contact problem of a step in body space, scaled, with the operations that its solver uses.
 
 Where contacts share the motions of their bodies, σ = P S Pᵀ λ + g, and all that is asked goes through the motions: an
 iteration of Newton's method, (B + D P S Pᵀ) Δλ = r with B = I - D + ρ D made of a small block a contact, is

@@ -1,4 +1,4 @@
-"""Stage 7 of a step: loops closed at its end, energy and momentum of articulated robots restored.
+"""Stage 7 of a step: closes loops, and restores energy and momentum of articulated robots.
 
 A step leaves errors of second order in its length, e of positions, and J v of velocities. The factors of the step's
 beginning, G and M̂, remove them in a few iterations, each of which leaves a fraction h ω of the error:

@@ -1,4 +1,4 @@
-"""Stage 2 of a step: from all candidates for contact to the few that are solved for, those with the smallest gaps.
+"""Stage 2 of a step: detects contacts, and selects those with the smallest gaps.
 
 With as many slots as candidates, each candidate has its own, in order. With fewer, the nearest are chosen and stay in
 the order of their numbers, so that a slot seldom changes its candidate.

@@ -1,4 +1,4 @@
-"""Correction of positions in a step, without changing velocities.
+"""Position correction in a step, without a change of velocities.
 
     W δ = Jᵀ μ,      J δ ≥ d  ⊥  μ ≥ 0  for contacts and limits,      J δ = d  for constraints
 

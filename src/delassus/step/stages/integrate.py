@@ -1,4 +1,4 @@
-"""Stage 6 of a step: from impulses to the configuration and the velocity at its end.
+"""Stage 6 of a step: the configuration and velocity at its end.
 
     v⁺ = v_f + M̂⁻¹ Jᵀ λ
     q⁺ = q ⊕ (h v⁺ + δ)                            δ corrects penetrations, without any velocity

@@ -1,4 +1,4 @@
-"""The kernels of a simulation: a control period, its contact problem, and where a robot may touch."""
+"""The kernels of a simulation: a control period, its contact problem, its contact geometry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world that most steps are made in: the contacts that a robot stands on, and no joint limits.
+"""The reduced contact set: the contacts of the home posture, without joint limits.
 
 Its rows are few and its Jacobian is sparse, since it is known which body each contact is on. A step in which something
 that was left out would be passed is made again in the whole scene, so the choice made here is one of speed alone.

@@ -1,4 +1,4 @@
-"""How contact points of rolling bodies move over a step, beyond J v.
+"""Displacements of contact points of rolling bodies over a step, beyond J v.
 
 A body that flies with v for h touches at r from its origin as the step begins, and at r⁺ as it ends, where another
 point of a disk's rim is the lowest, and its spin may have another axis. Lasting contacts are held to the mean velocity

@@ -1,4 +1,4 @@
-"""The contact problem of a step, by Newton's method from the impulses of the step before.
+"""Solves the contact problem of a step by Newton's method, warm-started with the previous impulses.
 
 Most steps change little: after a few sweeps of Gauss–Seidel, λ = P(λ - σ) is solved in one or two iterations. A robot
 on flat feet has more contact points than motions, so impulses are not unique and G is singular: each iteration adds ρ

@@ -1,4 +1,4 @@
-"""Arrays bound to a kernel once: a call without arguments, for control loops.
+"""Binds arrays to a kernel: the result is called without arguments, for control loops.
 
 A bound kernel is a C function object of Python whose code is generated here: it finds the addresses, calls the
 machine code and returns None. It costs what Python needs to call a function without arguments.
