@@ -26,7 +26,7 @@ from delassus.errors import BadArgument
 from delassus.model.converters.mujoco import a_from_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
 from delassus.model.model import Model
 from delassus.model.readers.mjcf_names import read_names, text_at
-from delassus.simulation.scenery import ground_plane
+from delassus.simulation.scenery import ground_shape
 from delassus.simulation.simulation import Simulation
 from delassus.step.actuators.actuator_forces import actuator_forces
 
@@ -225,7 +225,7 @@ def _our_contacts(sim: Simulation, q: Array) -> dict[frozenset[str], tuple[str, 
     if not sim.scene.candidates:
         return {}
     gap, _, normal, *_ = sim.contacts(q)
-    plane = ground_plane(sim.model)
+    plane = ground_shape(sim.model)
     floor = plane.name if plane else "ground"
     found: dict[frozenset[str], tuple[str, Array]] = {}
     for k in sorted(np.flatnonzero(gap < _TOUCHING), key=lambda k: -gap[k]):

@@ -40,7 +40,7 @@ from delassus.simulation.options import ContactSelection, Recording, StepSolver
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
-from delassus.simulation.scenery import choose_ground, ground_plane, warn_of_scenery
+from delassus.simulation.scenery import choose_ground, ground_shape, warn_of_scenery
 from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution, refuse_single_precision
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import (
@@ -171,9 +171,9 @@ class Simulation(Inspection):
         )
         if how.law == "mujoco":
             refuse_restitution(ground)
-            scene = soften(scene, ground_plane(model))
+            scene = soften(scene, ground_shape(model))
         elif file_ground:
-            warn_of_softness(scene, ground_plane(model), time_step)
+            warn_of_softness(scene, ground_shape(model), time_step)
         slots = count_slots(model, meeting)
         scene = choose_step(scene, how.method, slots + MORE_SLOTS if scene.is_soft else slots)
         if self.dtype == np.float32:
