@@ -26,8 +26,8 @@ from delassus.errors import BadArgument
 from delassus.model.converters.mujoco import a_from_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
 from delassus.model.model import Model
 from delassus.model.readers.mjcf_names import read_names, text_at
-from delassus.simulation.scenery import ground_shape
 from delassus.simulation.simulation import Simulation
+from delassus.simulation.world_shapes import ground_shape
 from delassus.step.actuators.actuator_forces import actuator_forces
 
 Array = NDArray[np.float64]

@@ -6,7 +6,7 @@ import pytest
 
 import delassus as dl
 from delassus.contact.solvers.solve import velocity_and_residual
-from delassus.step.marks import Mark, describe_marks
+from delassus.step.flags import Mark, describe_marks
 
 BAR = """
 <mujoco><worldbody><body name="bar" pos="0 0 1"><freejoint/>

@@ -23,7 +23,7 @@ from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
 from delassus.errors import BadArgument, expect
 from delassus.model.checks import check_inertia, check_medium, check_numbers, check_parts, check_placements
-from delassus.model.of_model import Description, OfModel
+from delassus.model.description import Description, HasModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.parametric import PLAIN, TRACED, default_parameters, substitute_parameters, with_nonzero_inertia
 from delassus.model.parts import (
@@ -272,7 +272,7 @@ def sample_of(model: Model) -> Model:
 
 
 @dataclass(frozen=True)
-class ParametricModel(OfModel, Parametric):
+class ParametricModel(HasModel, Parametric):
     """A model, and the `names` of those of its constants that are parameters; frozen and compared by content.
 
     >>> dl.load("pendulum").parametric("gravity").nparameters

@@ -24,7 +24,7 @@ from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Model
 from delassus.model.parts import Geometry
 from delassus.model.readers.documents.meshes import MeshError
-from delassus.output.choices import item_numbers, real
+from delassus.output.arguments import item_numbers, real
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.geometry.shapes.registry import SHAPES
-from delassus.output.choices import item_number, moments, real
+from delassus.output.arguments import item_number, moments, real
 from delassus.output.errors import TrajectoryError
 from delassus.output.film import joint_depths, visible_shapes, world_forces
 from delassus.output.plots import check_axes, pyplot

@@ -16,8 +16,8 @@ from delassus.learning.environment.draws import Draws
 from delassus.learning.environment.task import LearningTask, Moment
 from delassus.learning.errors import LearningError
 from delassus.simulation.sensors.readout import Readout
-from delassus.step.of_scene import OfScene
 from delassus.step.scene import Scene
+from delassus.step.scene_sizes import HasScene
 from delassus.step.stages.kernels import GROUND
 from delassus.step.stages.types import GroundShape
 
@@ -29,7 +29,7 @@ _BEGIN_PLACE: Final = 1000.0
 
 
 @dataclass(frozen=True)
-class Episode(OfScene):
+class Episode(HasScene):
     """A task in a scene, and the sizes of what its functions give: what its kernels are compiled for."""
 
     scene: Scene

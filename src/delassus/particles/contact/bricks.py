@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.batched import box_pairs, distances_from
-from delassus.particles.contact.neighbours import near_pairs
+from delassus.particles.contact.neighbors import near_pairs
 from delassus.particles.description.bodies import Bricks, rotations
 
 Array = NDArray[np.float64]

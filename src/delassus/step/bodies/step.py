@@ -26,8 +26,8 @@ from delassus.step.bodies.rolling import rolling_velocity
 from delassus.step.bodies.rows import ContactRows, SweepRows, contact_rows, push_all, read, read_all
 from delassus.step.bodies.solve import solve_bodies
 from delassus.step.bodies.tables import Tables, tables_of
+from delassus.step.impacts.detection import SLOW, fall_speed, rebound_at_start
 from delassus.step.impacts.dissipation import solve_without_gain
-from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
 from delassus.step.points.slot_friction import contact_coefficients
 from delassus.step.scene import Scene
 from delassus.step.scheme.free_rotation import SUBSTEPS

@@ -3,7 +3,7 @@
 StepState, StepSetup (Forces, RowInputs, ConeInputs, StepOptions)
   → kinematics   RowKinematics  links, rows J, their velocities, gaps
   → forces       Forces         springs, dampers, servos, tendons, forces that turn: the push, and what is added to M
-  → assemble     RowSystem      how velocities answer, G = J W⁻¹ Jᵀ, R and b, what strikes
+  → assemble     RowSystem      how velocities answer, G = J W⁻¹ Jᵀ, R and b, which contacts are impacts
   → solve        RowSolution    impulses of all rows, with restitution that adds no energy
   → integrate    q⁺, v⁺         positions corrected, energy and momentum kept
 """
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.step.actuators.forces import Forces
-from delassus.step.impacts.strikes import Strikes
+from delassus.step.impacts.detection import ImpactPoints
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.response import Response
@@ -129,7 +129,7 @@ class RowValues(NamedTuple):
         compliance: (m,) the diagonal of R.
         bias: (m,) b.
         plastic_bias: (m,) b without restitution.
-        strikes: Which contacts strike; None where none has restitution.
+        impact_points: Which contacts are impacts; None where no contact has restitution.
         coupling: (m, m) what R has besides its diagonal; None where rows yield to their own forces alone.
         yields: Whether some R is there; known when a kernel is compiled.
     """
@@ -137,7 +137,7 @@ class RowValues(NamedTuple):
     compliance: Any
     bias: Any
     plastic_bias: Any
-    strikes: Strikes | None
+    impact_points: ImpactPoints | None
     coupling: Any = None
     yields: bool = True
 
@@ -180,7 +180,7 @@ class RowSolution(NamedTuple):
 class Reflections(NamedTuple):
     """An impact of several contacts: which strike, the jump of velocities (nv,), the impulses (m,), and its status."""
 
-    strikes: Strikes
+    impact_points: ImpactPoints
     change: Any
     impulse: Any
     status: Any
@@ -239,8 +239,9 @@ class VelocityStep(NamedTuple):
     restitution_fraction: Any
 
     @property
-    def strikes(self) -> Strikes | None:
-        """Which contacts strike; None where none has restitution."""
+    def impact_points(self) -> ImpactPoints | None:
+        """Which contacts are impacts; None where none has restitution."""
         if self.system is None:
             return None
-        return self.system.values.strikes if self.system.reflections is None else self.system.reflections.strikes
+        source = self.system.values if self.system.reflections is None else self.system.reflections
+        return source.impact_points

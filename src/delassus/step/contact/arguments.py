@@ -27,7 +27,7 @@ from delassus.dynamics.kinematics.manifold import parts
 from delassus.step.contact.options import ProblemOptions
 from delassus.step.laws.inputs import ContactInputs, ContactPlanes
 from delassus.step.laws.law import Law, Relaxed
-from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
+from delassus.step.points.parameters import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import Contact
 

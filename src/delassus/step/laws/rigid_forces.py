@@ -35,8 +35,8 @@ from delassus.contact.solvers.progress import Budget, initial_best
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
+from delassus.step.laws.finite_flags import flag_not_finite
 from delassus.step.laws.inputs import CONES, NOTHING, SOLVER, ContactInputs, surroundings
-from delassus.step.laws.marks import flag_not_finite
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.points.geometry import gaps
 from delassus.step.points.response import responding

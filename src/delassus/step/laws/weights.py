@@ -27,7 +27,7 @@ from delassus.constraints.kinds.unilateral import UnilateralRow
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree
-from delassus.geometry.reach import Reach
+from delassus.geometry.point_jacobians import PointJacobians
 from delassus.model.links import links_of
 from delassus.model.model import Model, TracedModel
 from delassus.model.parts import WORLD, Impedance
@@ -45,7 +45,7 @@ class InverseMass:
         self.above = ancestors(model)
         self.U, self.D = factor_tree(self.above, mass_matrix(model, q))
         self.poses = world_poses(self.tree, q)
-        self.reach = Reach.of(self.tree, model.nv, self.poses)
+        self.reach = PointJacobians.of(self.tree, model.nv, self.poses)
         self._bodies: dict[tuple[int, Any], Any] = {}
 
     def entries(self, J: Any) -> Any:

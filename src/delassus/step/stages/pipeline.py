@@ -24,10 +24,10 @@ from delassus.step.actuators.drive import drive, limited_servos
 from delassus.step.actuators.external import push_frames
 from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_modes
 from delassus.step.articulated.qualification import ARTICULATED
+from delassus.step.flags import Mark
 from delassus.step.impacts.dissipation import solve_without_gain
-from delassus.step.marks import Mark
 from delassus.step.points.slot_friction import contact_coefficients
-from delassus.step.points.tally import begin_tally, end_tally, update_tally
+from delassus.step.points.statistics import begin_tally, end_tally, update_tally
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components, turning_dofs
 from delassus.step.scheme.free_rotation import SUBSTEPS
@@ -314,7 +314,7 @@ Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
 
 
 class _Period(NamedTuple):
-    """The result of a control period so far, how many of its steps are done, and its tally (`points.tally`)."""
+    """The result of a control period so far, how many of its steps are done, and its tally (`points.statistics`)."""
 
     result: StepResult
     done: Any

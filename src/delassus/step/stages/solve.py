@@ -23,8 +23,8 @@ from delassus.contact.solvers.progress import Best, Budget, initial_best
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.linalg.ldl import ldl_regularized
 from delassus.linalg.schur import ReducedSystem, eliminate_rows
-from delassus.step.stages.carried import Carried
-from delassus.step.stages.sharing import Sharing
+from delassus.step.stages.body_motions import BodyMotions
+from delassus.step.stages.body_space import BodySpaceProblem
 from delassus.step.stages.types import SolverLimits
 
 QUICKLY: Final = 4.0
@@ -92,7 +92,7 @@ def _limit(problem: Scaled, scale: Any) -> Any:
 
 def solve_impulses(
     layout: Layout,
-    sharing: Sharing | None,
+    sharing: BodyMotions | None,
     S: Any,
     g: Any,
     numbers: dict[str, Any],
@@ -123,12 +123,12 @@ def solve_impulses(
     inner = sharing and sharing._replace(P=sharing.P[others][:, moving])
     own = np.stack([S[k, k] for k in moving] if inner is None else [p @ S[moving][:, moving] @ p for p in inner.P])
     if not loops:
-        return _solved(Carried.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits, method)
+        return _solved(BodySpaceProblem.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits, method)
     first = [k + shift for k in loops]
     rest = _without_loops(S[first + moving][:, first + moving], g[loops])
     cones = Layout(tuple(cone for cone in layout.cones if not isinstance(cone, Free)))
     asked = g[others] + (rest.shift if inner is None else inner.P @ rest.shift)
-    problem = Carried.of(cones, inner, rest.S, own, asked, numbers)
+    problem = BodySpaceProblem.of(cones, inner, rest.S, own, asked, numbers)
     found = _solved(problem, numbers, start[others], scale, limits, method)
     impulse = np.zeros(layout.m)
     impulse[others] = found.impulse
@@ -146,7 +146,7 @@ def _without_loops(S: Any, g: Any) -> ReducedSystem:
 
 
 def _solved(
-    problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: SolverLimits, method: str
+    problem: BodySpaceProblem, numbers: dict[str, Any], start: Any, scale: Any, limits: SolverLimits, method: str
 ) -> Solved:
     """Solve a problem without loops."""
     layout = problem.layout
