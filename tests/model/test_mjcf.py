@@ -244,9 +244,6 @@ def test_keyframes_are_postures():
     np.testing.assert_array_equal(dl.load(text).posture("home"), [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0])
 
 
-TWO_BALLS = "<body><joint/><geom name='a' size='.1'/><body><joint/><geom name='b' size='.1'/></body></body>"
-
-
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [

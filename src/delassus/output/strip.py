@@ -197,9 +197,9 @@ def _heights(ground: Any, x: Array, y: Array) -> Array:
     if ground.heights is None:
         (a, b, c), height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
         return (height - a * x - b * y) / (c if abs(c) > 1e-3 else math.inf)
-    rows, columns = ground.heights.shape
-    i = np.clip(np.round((x - ground.origin[0]) / ground.spacing), 0, rows - 1).astype(int)
-    j = np.clip(np.round((y - ground.origin[1]) / ground.spacing), 0, columns - 1).astype(int)
+    (rows, columns), spacing = ground.heights.shape, ground.field.spacing
+    i = np.clip(np.round((x - ground.origin[0]) / spacing[0]), 0, rows - 1).astype(int)
+    j = np.clip(np.round((y - ground.origin[1]) / spacing[1]), 0, columns - 1).astype(int)
     heights: Array = ground.heights[i, j]
     return heights
 

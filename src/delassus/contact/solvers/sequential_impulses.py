@@ -58,7 +58,7 @@ def sequential_impulses(
     moved = v + MinvJt @ impulse
     sigma = J @ moved if rows.compliance is None else J @ moved + rows.compliance * impulse
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(moved)) & np.isfinite(np.sum(sigma))
-    for x in (*rows.cones, start):
+    for x in (*rows.rigid, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
     return moved, impulse, sigma, best.count, np.where(finite, status, float(Status.NOT_FINITE))

@@ -42,7 +42,7 @@ class VelocitySpaceProblem(HasRows):
             for i in rows:
                 for j in rows if rows in layout.friction else (i,):
                     blocks[i, j] = np.sum(J[i] * towards[:, j])
-        scaled, compliance = Scaled.of(layout, convex, blocks, J @ v, *parameters), parameters.compliance
+        scaled, compliance = Scaled.of(layout, convex, blocks, J @ v, parameters), parameters.compliance
         factors, order = shape_of(layout, *parameters.coefficients), list(layout.order)
         share = factors[order] / scaled.root
         J_, B = J[order] * share[:, None], towards[:, order] * share[None, :]

@@ -115,7 +115,7 @@ def assemble_bodies(scene: Scene, state: StepState, inputs: StepInputs) -> BodyS
         # A slot without a contact does not move: nothing pushes it.
         bias = np.where(within, rolls + np.stack([0.0, 0.0, closing]), np.stack([0.0, 0.0, scale]))
         candidate = np.take(slots.candidate, k)
-        friction = contact_coefficients(scene, candidate, (ground.friction, 0.0, 0.0))["friction"]
+        friction = contact_coefficients(scene, candidate, (ground.friction, 0.0, 0.0)).friction
         return k + 1.0, (SweepRows(row, bias, friction), rebound, 0.5 * (before + after))
 
     _, (contacts, rebound, middle) = scan_first(count, contact, np.array(0.0), rows)

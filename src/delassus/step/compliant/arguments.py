@@ -70,7 +70,7 @@ class CompliantArguments(NamedTuple):
             numbers_in_range(name, 1.0 if x is None else x, _BLENDS)
             for name, x in (("alpha", scheme.alpha), ("beta", scheme.beta))
         )
-        contact = contact_parameters(scene, given, options.contact)
+        contact = contact_parameters(given, options.contact)
         planes = ContactPlanes(*plane_arrays(scene, *options.planes))
         springs, elastic, coupled = elastic_numbers(
             scene, elements.compliance, elements.damping, contact.compliance, batch

@@ -121,12 +121,14 @@ def solve_with_restitution(scene: Scene, system: RowSystem, solve: Any) -> tuple
 def solve_contact_law(scene: Scene, system: RowSystem, g: Any, setup: StepSetup) -> RowSolution:
     """Impulses that obey a contact law, for the original rows: g = J v_f + b (m,)."""
     cones, options = setup.cones, setup.options
-    given = cones.coefficients | {"compliance": system.values.compliance if system.values.yields else None}
-    given |= {"tolerance": cones.tolerance, "iterations": cones.iterations, "method": options.method}
+    layout, G, method = scene.layout, system.G, options.method
+    rows = cones.rows._replace(compliance=system.values.compliance if system.values.yields else None)
     if options.law == "lcp":
-        found = solve_pyramids(scene.layout, system.G, g, **given, faces=options.faces, pyramid=options.pyramid)
+        solver = cones.solver._replace(start=None)  # pivots start from nothing
+        faces, pyramid = options.faces, options.pyramid
+        found = solve_pyramids(layout, G, g, rows=rows, solver=solver, method=method, faces=faces, pyramid=pyramid)
     else:
-        found = solve_contacts(scene.layout, system.G, g, **given, start=cones.start, law=options.law)
+        found = solve_contacts(layout, G, g, rows=rows, solver=cones.solver, method=method, law=options.law)
     impulse, _, residual, count, status = found
     return RowSolution(impulse, residual, count, status)
 

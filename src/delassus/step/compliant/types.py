@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
+from delassus.contact.cones.parameters import RowParameters
+from delassus.contact.solvers.options import SolverInputs
 from delassus.step.actuators.forces import Forces
 from delassus.step.impacts.detection import ImpactPoints
 from delassus.step.scheme.blend import Blend
@@ -99,16 +101,15 @@ class ConeInputs(NamedTuple):
     iterations: Any = None
 
     @property
-    def coefficients(self) -> dict[str, Any]:
-        """Friction and bounds by the names that solvers have for them."""
+    def rows(self) -> RowParameters:
+        """Friction and bounds, as contact solvers take them."""
         lower = None if self.bounds is None else -self.bounds
-        rubbing = {"friction": self.friction, "torsional": self.torsional, "rolling": self.rolling}
-        return rubbing | {"lower": lower, "upper": self.bounds}
+        return RowParameters(self.friction, self.torsional, self.rolling, lower, self.bounds)
 
     @property
-    def limits(self) -> dict[str, Any]:
-        """Where a solve begins and ends, by the names that solvers have for it."""
-        return {"start": self.start, "tolerance": self.tolerance, "iterations": self.iterations}
+    def solver(self) -> SolverInputs:
+        """Where a solve begins and ends, as contact solvers take it."""
+        return SolverInputs(self.start, self.tolerance, self.iterations)
 
     @property
     def frictionless(self) -> ConeInputs:

@@ -87,6 +87,6 @@ def reflections(
     if not scene.points:
         raise ContactProblemError("contacts is empty: nothing strikes.", code="nothing-to-do")
     check_integer("rounds", rounds, 1, MOST)
-    own = contact_parameters(scene, given, ContactParameters(restitution=restitution)).restitution
+    own = contact_parameters(given, ContactParameters(restitution=restitution)).restitution
     on = None if touching is None else real_array("touching", touching)
     return reflections_kernel(scene, q, v, rounds=float(rounds), restitution=own, touching=on)

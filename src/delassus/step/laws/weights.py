@@ -124,16 +124,6 @@ def row_weights(scene: Scene) -> Array:
     return numpy.asarray(weights, float)
 
 
-def inverse_weights(model: Model) -> tuple[Array, Array]:
-    """Of each link, for forces and for moments (links, 2), and of each velocity (nv,); zero if there is no body."""
-    with plainly():
-        inverse = InverseMass(model)
-        bodies = numpy.zeros((len(inverse.tree.links), 2))
-        for j in range(len(model.joints)):
-            bodies[inverse.tree.bodies[j][0]] = inverse.placed(j)
-        return bodies, numpy.asarray(inverse.joints(), float)
-
-
 def rest(model: Model) -> Array:
     """The pose that a model was written down in: MuJoCo's qpos0, or the neutral one."""
     known = {posture.name for posture in model.postures}

@@ -58,7 +58,7 @@ def _scene(
     return scene
 
 
-def contact_parameters(scene: Scene, contacts: tuple[Contact, ...], given: ContactParameters) -> ContactParameters:
+def contact_parameters(contacts: tuple[Contact, ...], given: ContactParameters) -> ContactParameters:
     """Arrays with last axes (points,) or fewer, from the arguments or the contacts; None for those without effect."""
     found = _contact_parameters(contacts)
     for name, value in zip(given._fields, given, strict=True):

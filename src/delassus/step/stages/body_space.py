@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.solvers.newton import Proximal
 from delassus.contact.systems.metric import proximal_slopes
 from delassus.contact.systems.protocol import NEWTON, SWEEP, TRACED, Update
@@ -54,10 +55,10 @@ class BodySpaceProblem(HasRows):
 
     @classmethod
     def of(
-        cls, layout: Layout, sharing: BodyMotions | None, S: Any, response: Any, g: Any, numbers: dict[str, Any]
+        cls, layout: Layout, sharing: BodyMotions | None, S: Any, response: Any, g: Any, parameters: RowParameters
     ) -> BodySpaceProblem:
         """Create a problem from the rows of a step; `response` (m,) is the diagonal of G."""
-        rows, acts = Scaled.by_response(layout, False, response, g, **numbers)
+        rows, acts = Scaled.by_response(layout, False, response, g, parameters)
         order = list(layout.order)
         if sharing is None:
             G = S[order][:, order] * (acts[:, None] * acts[None, :])
