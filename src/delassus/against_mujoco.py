@@ -1,4 +1,4 @@
-"""A file simulated here and in MuJoCo: where the motions part, and which ingredient differs.
+"""Simulates a file here and in MuJoCo, finds when the trajectories separate, and names the option that explains it.
 
 Motions of two engines part after a contact for many reasons. So each ingredient of the equation of motion is compared
 at the same states, those of MuJoCo's rollout: mass matrix, bias, passive and actuator forces, contacts, equality
@@ -27,7 +27,7 @@ from delassus.model.converters.mujoco import a_from_mujoco, q_from_mujoco, q_to_
 from delassus.model.model import Model
 from delassus.model.readers.mjcf_names import read_names, text_at
 from delassus.simulation.simulation import Simulation
-from delassus.simulation.world_shapes import ground_plane
+from delassus.simulation.world_shapes import ground_shape
 from delassus.step.actuators.actuator_forces import actuator_forces
 
 Array = NDArray[np.float64]
@@ -225,7 +225,7 @@ def _our_contacts(sim: Simulation, q: Array) -> dict[frozenset[str], tuple[str, 
     if not sim.scene.candidates:
         return {}
     gap, _, normal, *_ = sim.contacts(q)
-    plane = ground_plane(sim.model)
+    plane = ground_shape(sim.model)
     floor = plane.name if plane else "ground"
     found: dict[frozenset[str], tuple[str, Array]] = {}
     for k in sorted(np.flatnonzero(gap < _TOUCHING), key=lambda k: -gap[k]):

@@ -1,12 +1,12 @@
-"""The broad phase of classes of pairs: lower bounds of gaps, by capsules around bodies, then by bounds of shapes.
+"""The broad phase of classes of pairs: lower bounds of gaps, from capsules around bodies, then from bounds of shapes.
 
     bodies      gaps of the capsules around all shapes of two bodies, once for all classes
-    shapes      gaps of the capsules and of the boxes around two shapes, the larger one, in blocks of pairs of the same
-                two bodies; blocks of bodies that do not come near in the step are left out
+    shapes      the larger of the gaps of the capsules and of the boxes around two shapes, in blocks of pairs of the
+                same two bodies; blocks of bodies that stay apart during the step are skipped
 
-Bodies approach by no more than h (|v| + |ω| r) in a step of time h, with their relative motion (v, ω) about the center
-of either of them, and its radius r. Bounds by the speeds of all joints between two bodies are several times that: a
-quadruped with quick legs looked at fifty pairs of shapes in eight states, where five are near.
+In a step of time h, two bodies with the relative motion (v, ω) about the center of one of them, of radius r, approach
+by at most h (|v| + |ω| r). A bound from the joint speeds between them is several times as large: for a quadruped with
+fast legs, it passes fifty pairs of shapes in a vector of eight states, of which five are near.
 
 Cost: 100 operations for each pair of bodies, 170 for each pair of shapes of near bodies.
 """
@@ -51,8 +51,8 @@ BLOCK: Final = 6
 
 
 class Movement(NamedTuple):
-    """How links move in a step of time [s]: motions (links + 1, 6) about a center (3,), the world's last; None if they
-    stand still. They may approach by a margin [m] besides."""
+    """The motion of links in a step of time [s]: twists (links + 1, 6) about a center (3,), the world's last; None if
+    they are at rest. `margin` [m] is an additional approach distance."""
 
     twists: Any
     center: Any
@@ -81,12 +81,12 @@ class PairTables:
     """Constants of classes of pairs, known when a kernel is traced.
 
     Attributes:
-        shapes: All shapes, once.
-        bodies: Of each body its joint, and the capsule around its shapes in that joint's axes. Shapes that are fixed to
-            the world are bodies of their own.
-        body_pairs: (n, 2) numbers of bodies whose shapes make pairs.
-        blocks: Of each class, numbers of its pairs in blocks (blocks, size), -1 where there is none.
-        block_bodies: Of each class, the pair of bodies (blocks,) of each block.
+        shapes: All shapes, without repetition.
+        bodies: The joint of each body, and the capsule around its shapes in that joint's axes. Each shape that is fixed
+            to the world is a body of its own.
+        body_pairs: (n, 2) indices of the pairs of bodies.
+        blocks: For each class, indices of its pairs in blocks (blocks, size); -1 is padding.
+        block_bodies: For each class, the pair of bodies (blocks,) of each block.
     """
 
     shapes: tuple[Shape, ...]
@@ -131,7 +131,8 @@ def _capsule_of(shapes: Sequence[Shape]) -> BoundingCapsule:
 
 
 def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Movement | None = None) -> WorldShapes:
-    """Shapes where links with some rotations and origins carry them, and what is near in a step; None for no motion."""
+    """Poses of shapes for given link poses, and the pairs of bodies that are near during the step; None for links at
+    rest."""
     R_links = np.stack([*(R for R, _ in world), numpy.eye(3)])
     p_links = np.stack([*(p for _, p in world), numpy.zeros(3)])
 
@@ -182,8 +183,10 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
 
 
 def pair_bounds(tables: PairTables, number: int, one: PairClass, placed: WorldShapes) -> Any:
-    """Bounds (blocks, size) of the gaps of the pairs of a class, the one of this number, less the gap below which they
-    are near: 5e29 m where bodies are not near, and more where there is no pair."""
+    """Lower bounds (blocks, size) of the gaps of all pairs of a class, minus the gap below which they are near.
+
+    Pairs of bodies that are not near have the bound 5e29 m; padding has a larger one.
+    """
     blocks, boxed = tables.blocks[number], _are_boxed(one)
     halves = numpy.stack([bounding_box(shape).half for shape in tables.shapes])
     index = {shape: float(k) for k, shape in enumerate(tables.shapes)}
@@ -210,7 +213,8 @@ def pair_bounds(tables: PairTables, number: int, one: PairClass, placed: WorldSh
 
 
 def _are_boxed(one: PairClass) -> bool:
-    """Whether boxes around the shapes of a class say more than capsules: these are what balls and capsules are."""
+    """Whether bounding boxes of a class are tighter than capsules; spheres and capsules are their own bounding
+    capsules."""
     return any(shape.kind.name not in ("sphere", "capsule") for shape in one.pairs[0])
 
 
@@ -219,6 +223,6 @@ def _ends(capsules: Sequence[BoundingCapsule]) -> tuple[Array, Array]:
 
 
 def _capsule_gap(center: Any, half: Any, i: Any, j: Any, radius: Any) -> Any:
-    """The gap of two capsules by their numbers, whose radii have a sum."""
+    """The gap of two capsules given by index; `radius` is the sum of their radii."""
     (p1, d1), (p2, d2) = ([np.take(x, k, axis=0) for x in (center, half)] for k in (i, j))
     return segment_distance(p1, d1, p2, d2) - radius

@@ -86,13 +86,19 @@ def is_world(joint: int, placement: Placement) -> bool:
     return joint == WORLD and placement == HERE
 
 
+HEIGHT_FIELD: Final = "height field"
+"""The shape of a `Geometry` with heights."""
+
+
 @dataclass(frozen=True)
 class Geometry:
     """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
-    or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale), `mesh` is the
+    or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale, the lengths of a
+    height field along x and y), `mesh` is the
     file of a mesh, `vertices` (n, 3) [m] are those of its hull where there is no file, `role` is "visual" or
     "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
-    empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
+    empty if the file says nothing. `heights` (rows, columns) [m] are those of a height field, with rows along x.
+    `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
     friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
     if the bits of `contype` of one and of `conaffinity` of the other meet (see `geometry.filters`): by default a shape
     touches the ground, and no other shape unless a simulation is told to. In MuJoCo's law of contact, `solref` and
@@ -120,6 +126,7 @@ class Geometry:
     solmix: float = 1.0
     center: tuple[float, ...] = ()
     vertices: tuple[tuple[float, ...], ...] = ()
+    heights: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)

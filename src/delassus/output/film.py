@@ -1,4 +1,4 @@
-"""Films of trajectories: one file for any browser, offline, with shapes, ground and contact forces.
+"""Films of trajectories: self-contained HTML with shapes, ground and contact forces.
 
 The page draws with WebGL by code of its own, in the folder `page`; numbers are in it as base64 of float32.
 """
@@ -68,7 +68,7 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
     """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
     if log.mechanism is None:
         raise TrajectoryError(
-            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model.",
+            "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
             code="not-recorded",
         )
     sim, model = log.simulation, log.mechanism.model
@@ -162,7 +162,7 @@ def _shape(geometry: Geometry, triangles: Any) -> dict[str, Any]:
 def _ground(ground: Any) -> dict[str, Any]:
     if ground.heights is not None:
         rows, columns = ground.heights.shape
-        shape = {"rows": rows, "columns": columns, "spacing": float(ground.spacing), "origin": list(ground.origin)}
+        shape = {"rows": rows, "columns": columns, "spacing": list(ground.field.spacing), "origin": list(ground.origin)}
         return {**shape, "heights": packed(ground.heights)}
     normal, height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
     return {"axes": np.asarray(contact_axes(normal)).reshape(-1).tolist(), "height": float(height)}

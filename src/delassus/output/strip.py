@@ -1,4 +1,4 @@
-"""Strips of drawings: a robot at several times, side by side, with the ground and contact forces; with matplotlib.
+"""Strips of drawings: a robot at several times side by side, with ground and contact forces; with matplotlib.
 
 Shapes are seen from afar, without perspective. All of them are convex, so the outline of one is the hull of its points
 on the paper; boxes and hulls of meshes show their faces. What is nearer is painted later.
@@ -64,7 +64,7 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     """The axes of drawings of one item, side by side; see `Trajectory.draw`."""
     if log.mechanism is None:
         raise TrajectoryError(
-            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model.",
+            "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
             code="not-recorded",
         )
     sim, model = log.simulation, log.mechanism.model
@@ -197,9 +197,9 @@ def _heights(ground: Any, x: Array, y: Array) -> Array:
     if ground.heights is None:
         (a, b, c), height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
         return (height - a * x - b * y) / (c if abs(c) > 1e-3 else math.inf)
-    rows, columns = ground.heights.shape
-    i = np.clip(np.round((x - ground.origin[0]) / ground.spacing), 0, rows - 1).astype(int)
-    j = np.clip(np.round((y - ground.origin[1]) / ground.spacing), 0, columns - 1).astype(int)
+    (rows, columns), spacing = ground.heights.shape, ground.field.spacing
+    i = np.clip(np.round((x - ground.origin[0]) / spacing[0]), 0, rows - 1).astype(int)
+    j = np.clip(np.round((y - ground.origin[1]) / spacing[1]), 0, columns - 1).astype(int)
     heights: Array = ground.heights[i, j]
     return heights
 

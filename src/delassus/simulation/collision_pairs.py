@@ -4,8 +4,8 @@ Pairs of shapes may touch if the user names them or the model's file allows it.
 
 Coefficients of `Ground` apply to all contacts. Others come from the model's file by MuJoCo's rule: of two shapes, the
 one with the larger priority decides; between equal priorities, the larger coefficients and the larger `condim` count. A
-plane of the file stands for the ground. A `<pair>` of the file has its own coefficients. A contact of condim 1 has no
-friction, even if `Ground` has a coefficient.
+plane or height field of the file stands for the ground. A `<pair>` of the file has its own coefficients. A contact of
+condim 1 has no friction, even if `Ground` has a coefficient.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from delassus.geometry.collisions import Collision, collisions_of
 from delassus.geometry.filters import touching_pairs
 from delassus.model.joints import Free
 from delassus.model.model import Model
-from delassus.model.parts import WORLD, ContactPair, Geometry
+from delassus.model.parts import HEIGHT_FIELD, WORLD, ContactPair, Geometry
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 from delassus.simulation.options import ContactSelection
 from delassus.simulation.shapes import colliding, shape_of
-from delassus.simulation.world_shapes import ground_plane
+from delassus.simulation.world_shapes import ground_shapes
 from delassus.step.scene import CONTACTS
 
 MOST_PAIRS: Final = 30_000
@@ -95,13 +95,20 @@ def _pairs_of_file(
 ) -> dict[frozenset[Geometry], tuple[Shape, Shape]]:
     """Pairs that the model's file lets touch: of the world with moving bodies and, if `moving`, of moving bodies.
 
-    Omits the ground (`ground_plane`). Warns of pairs for which there is no contact function.
+    Omits the ground (`ground_shapes`). Warns of pairs for which there is no contact function.
     """
     shapes: dict[Geometry, Shape] = {}
     pairs, absent = {}, Counter[tuple[str, str]]()
-    floor = ground_plane(model)
+    floors = ground_shapes(model)
     for one, two in touching_pairs(model):
-        if floor in (one, two) or one.shape == two.shape == "plane" or not (moving or WORLD in (one.joint, two.joint)):
+        if (
+            HEIGHT_FIELD in (one.shape, two.shape)
+            or one.shape == two.shape == "plane"
+            or one in floors
+            or two in floors
+        ):
+            continue
+        if not (moving or WORLD in (one.joint, two.joint)):
             continue
         for g in (one, two):
             shapes[g] = shapes.get(g) or shape_of(g, hull_error=hull_error)
@@ -145,9 +152,7 @@ class Friction(NamedTuple):
 
 def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], collision_pairs: CollisionPairs) -> Friction:
     """The friction of all candidates, in their order."""
-    plane = ground_plane(model)
-    floor = () if plane is None else (plane,)
-    pairs = [(shape.count, (shape.geometry, *floor)) for shape in shapes]
+    pairs = [(shape.count, (shape.geometry, *ground_shapes(model)[:1])) for shape in shapes]
     pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in collision_pairs.collisions]
     pairs += [(one.points, (a.geometry, b.geometry)) for one in collision_pairs.classes for a, b in one.pairs]
     listed = {frozenset((p.first, p.second)): _pair_coefficients(p) for p in model.contact_rules.pairs}

@@ -52,7 +52,7 @@ from delassus.simulation.runner import Runner
 from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution, refuse_single_precision
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
-from delassus.simulation.world_shapes import choose_ground, ground_plane, warn_of_untouchable_shapes
+from delassus.simulation.world_shapes import choose_ground, ground_shape, warn_of_untouchable_shapes
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.bodies.kernels import period_kernel
@@ -171,9 +171,9 @@ class Simulation(Inspection):
         )
         if how.law == "mujoco":
             refuse_restitution(ground)
-            scene = soften(scene, ground_plane(model))
+            scene = soften(scene, ground_shape(model))
         elif file_ground:
-            warn_of_softness(scene, ground_plane(model), time_step)
+            warn_of_softness(scene, ground_shape(model), time_step)
         slots = count_slots(model, collision_pairs)
         scene = choose_step(scene, how.method, slots + MORE_SLOTS if scene.is_soft else slots)
         if self.dtype == np.float32:
