@@ -46,8 +46,12 @@ from delassus.model.placement import HERE
 
 Array = NDArray[numpy.float64]
 
-NEAR: Final = 0.01
+NEAR: Final = 1e-3
 """Pairs [m] that are farther apart than this, after twice the way by which they may approach, are not looked at."""
+
+CHANGE: Final = 1.0
+"""By how much velocities between bodies [m/s] may change in a step; impacts that change them by more than twice that
+may let shapes penetrate until the next step, which corrects it."""
 
 BLOCK: Final = 6
 """Pairs of the same two bodies in a block, at most."""
@@ -80,7 +84,7 @@ class WorldShapes(NamedTuple):
     body_excess: Any
     motions: Any
     origin: Any
-    margin: float
+    margin: Any
 
     def approach(self, capsule: tuple[Any, Any, Any], bodies: Any, sign: Any) -> Approach:
         """How a shape within a capsule, its center (3,), half axis (3,) and radius, may approach another one: those of
@@ -188,7 +192,9 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
     pairs = tables.body_pairs.astype(int)
     radii = numpy.array([c.radius for c in capsules])
     links = numpy.array([number(link) for link, _ in joints])[pairs]
-    margin = NEAR + 2.0 * (0.0 if moving is None else moving.margin)
+    still = moving is None or moving.twists is None
+    change = 0.0 if still else CHANGE * moving.time_step  # type: ignore[union-attr]
+    margin = NEAR + 2.0 * (change + (0.0 if moving is None else moving.margin))
 
     def body_excess(pair: Any, radius: Any, link: Any) -> tuple[Any, Any]:
         """The gap of two bodies less that below which they are near, by the smaller of their own extents."""
@@ -196,7 +202,7 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
         n, gap = _direction(segment_offset(*ends[0], *ends[1]))
         gap = gap - (radius[0] + radius[1])
         if moving is None or moving.twists is None:
-            return gap - margin, np.zeros(6)
+            return np.array(gap - margin), np.zeros(6)
         twist = np.take(moving.twists, link[0], axis=0) - np.take(moving.twists, link[1], axis=0)
         motion, reaches = 2.0 * moving.time_step * twist, []
         for k in range(2):
@@ -205,7 +211,6 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
         return gap - np.minimum(*reaches), motion
 
     excess, motions = map_stacks(body_excess, tables.body_pairs, radii[pairs], links)
-    still = moving is None or moving.twists is None
     origin = None if still else moving.center  # type: ignore[union-attr]
     return WorldShapes(R_shapes, p_shapes, centers, halves, boxes, excess, None if still else motions, origin, margin)
 
