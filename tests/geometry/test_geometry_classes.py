@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from delassus.geometry.approach import Approach
-from delassus.geometry.bounds import bounding_box, bounding_capsule, box_distance, segment_distance
+from delassus.geometry.bounds import bounding_box, bounding_capsule, box_distance, segment_offset
 from delassus.geometry.broad_phase import pair_bounds, pair_tables, place_shapes
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
@@ -106,7 +106,7 @@ def test_bounding_capsules_contain_their_shapes(kind):
     for shape in shapes:
         center, half, radius = bounding_capsule(shape)
         points = shape.kind.outline(shape.size)
-        away = [segment_distance(x, np.zeros(3), center, half) for x in points]
+        away = [np.linalg.norm(segment_offset(x, np.zeros(3), center, half)) for x in points]
         assert max(away) <= radius * (1.0 + 1e-12)
 
 
@@ -190,5 +190,5 @@ def test_segments_are_as_far_apart_as_their_nearest_points():
         p1, d1, p2, d2 = rng.normal(size=(4, 3))
         d2 = [d2, d1 * 0.7, np.zeros(3)][k % 3]
         sampled = np.linalg.norm((p1 + t[:, None] * d1)[:, None] - (p2 + t[:, None] * d2), axis=-1).min()
-        exact = segment_distance(p1, d1, p2, d2)
+        exact = np.linalg.norm(segment_offset(p1, d1, p2, d2))
         assert sampled - 0.02 <= exact <= sampled + 1e-12

@@ -1,12 +1,12 @@
-"""The broad phase of classes of pairs: lower bounds of gaps, by capsules around bodies, then by bounds of shapes.
+"""The broad phase of classes of pairs: lower bounds of gaps, from capsules around bodies, then from bounds of shapes.
 
     bodies      gaps of the capsules around all shapes of two bodies, once for all classes
-    shapes      gaps of the capsules and of the boxes around two shapes, the larger one, in blocks of pairs of the same
-                two bodies; blocks of bodies that do not come near in the step are left out
+    shapes      the larger of the gaps of the capsules and of the boxes around two shapes, in blocks of pairs of the
+                same two bodies; blocks of bodies that stay apart during the step are skipped
 
-Each bound is a gap along some direction. What bodies may approach along it in the step (see `approach`) is taken off,
-twice, since velocities change in a step. Bounds by the speeds of all joints between two bodies are many times that: a
-quadruped with quick legs looked at fifty pairs of shapes in eight states, where one is near.
+Each bound is a gap along some direction, less twice what the bodies may approach along it in the step (see `approach`):
+velocities change in a step. A bound from the joint speeds between them is many times as large: for a quadruped with
+fast legs, it passes fifty pairs of shapes in a vector of eight states, of which one is near.
 
 Cost: 170 operations for each pair of bodies, 290 for each pair of shapes of near bodies.
 """
@@ -58,8 +58,8 @@ BLOCK: Final = 6
 
 
 class Movement(NamedTuple):
-    """How links move in a step of time [s]: motions (links + 1, 6) about a center (3,), the world's last; None if they
-    stand still. They may approach by a margin [m] besides."""
+    """The motion of links in a step of time [s]: twists (links + 1, 6) about a center (3,), the world's last; None if
+    they are at rest. `margin` [m] is an additional approach distance."""
 
     twists: Any
     center: Any
@@ -101,14 +101,14 @@ class PairTables:
     """Constants of classes of pairs, known when a kernel is traced.
 
     Attributes:
-        shapes: All shapes, once.
-        bodies: Of each body its joint, and the capsule around its shapes in that joint's axes. Shapes that are fixed to
-            the world are bodies of their own.
-        body_pairs: (n, 2) numbers of bodies whose shapes make pairs.
-        blocks: Of each class, numbers of its pairs in blocks (blocks, size), -1 where there is none.
-        block_bodies: Of each class, the pair of bodies (blocks,) of each block.
-        pair_bodies: Of each class, the pair of bodies (pairs,) of each pair.
-        signs: Of each class, 1 for pairs (pairs,) whose shapes are in the order of that pair of bodies, else -1.
+        shapes: All shapes, without repetition.
+        bodies: The joint of each body, and the capsule around its shapes in that joint's axes. Each shape that is fixed
+            to the world is a body of its own.
+        body_pairs: (n, 2) indices of the pairs of bodies.
+        blocks: For each class, indices of its pairs in blocks (blocks, size); -1 is padding.
+        block_bodies: For each class, the pair of bodies (blocks,) of each block.
+        pair_bodies: For each class, the pair of bodies (pairs,) of each pair.
+        signs: For each class, 1 for pairs (pairs,) whose shapes are in the order of that pair of bodies, else -1.
     """
 
     shapes: tuple[Shape, ...]
@@ -161,7 +161,8 @@ def _capsule_of(shapes: Sequence[Shape]) -> BoundingCapsule:
 
 
 def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Movement | None = None) -> WorldShapes:
-    """Shapes where links with some rotations and origins carry them, and what is near in a step; None for no motion."""
+    """Poses of shapes for given link poses, and the pairs of bodies that are near during the step; None for links at
+    rest."""
     R_links = np.stack([*(R for R, _ in world), numpy.eye(3)])
     p_links = np.stack([*(p for _, p in world), numpy.zeros(3)])
 
@@ -216,8 +217,10 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
 
 
 def pair_bounds(tables: PairTables, number: int, one: PairClass, placed: WorldShapes) -> Any:
-    """Bounds (blocks, size) of the gaps of the pairs of a class, the one of this number, less the gap below which they
-    are near: 5e29 m where bodies are not near, and more where there is no pair."""
+    """Lower bounds (blocks, size) of the gaps of all pairs of a class, minus the gap below which they are near.
+
+    Pairs of bodies that are not near have the bound 5e29 m; padding has a larger one.
+    """
     blocks, boxed = tables.blocks[number], _are_boxed(one)
     halves = numpy.stack([bounding_box(shape).half for shape in tables.shapes])
     index = {shape: float(k) for k, shape in enumerate(tables.shapes)}
@@ -267,7 +270,8 @@ def _direction(offset: Any) -> tuple[Any, Any]:
 
 
 def _are_boxed(one: PairClass) -> bool:
-    """Whether boxes around the shapes of a class say more than capsules: these are what balls and capsules are."""
+    """Whether bounding boxes of a class are tighter than capsules; spheres and capsules are their own bounding
+    capsules."""
     return any(shape.kind.name not in ("sphere", "capsule") for shape in one.pairs[0])
 
 

@@ -1,7 +1,7 @@
-"""The narrow phase of classes of pairs: a loop over the nearest pairs, with shapes gathered by their numbers.
+"""The narrow phase: a loop over the nearest pairs of a class, whose shapes are gathered by index.
 
-The nearest pairs are those with the smallest bounds of the broad phase, in the order of its blocks. A pair that is not
-near is left out, and so is a class if all of its pairs are.
+The nearest pairs are those with the smallest broad-phase bounds. Pairs that are not near are skipped, and so is a class
+without near pairs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _UP: Final = numpy.array([0.0, 0.0, 1.0])
 
 
 class Places(NamedTuple):
-    """Places of pairs: gaps (n,) [m], points and normals (n, 3) in the world, and their numbers (n,) in the class.
+    """Contacts of pairs: gaps (n,) [m], points and normals (n, 3) in the world, and their indices (n,) in the class.
 
-    `crowded` if more pairs are near than were looked at.
+    `crowded` is true if more pairs are near than are examined.
     """
 
     gap: Any
@@ -41,7 +41,7 @@ class Places(NamedTuple):
 
 
 class _Near(NamedTuple):
-    """Of the pairs that are looked at: gaps (pairs, points), points and normals (pairs, points, 3), their numbers."""
+    """The examined pairs: gaps (pairs, points), points and normals (pairs, points, 3), and their indices."""
 
     gap: Any
     point: Any
@@ -51,7 +51,7 @@ class _Near(NamedTuple):
 
 
 def class_places(tables: PairTables, number: int, one: PairClass, placed: WorldShapes) -> Places:
-    """Where the nearest pairs of a class, the one of this number, touch."""
+    """Contacts of the nearest pairs of a class, given by its index."""
     narrow = _narrow_phase(tables, one, placed, number)
     bounds, pairs = pair_bounds(tables, number, one, placed).reshape(-1), tables.blocks[number].reshape(-1)
     first = _shape_numbers(tables.shapes, one)[0]
@@ -77,24 +77,25 @@ def class_places(tables: PairTables, number: int, one: PairClass, placed: WorldS
 
 
 def _near_first(places: Any, bounds: Any, n: int) -> Any:
-    """Places (k,) below n in ascending order, those with bounds below zero first.
+    """Indices (k,) below n, those with negative bounds first, each group in ascending order.
 
-    States that are computed together skip a pair of the loop only if none of them is near there: where near pairs came
-    at places of their own, eight states of a quadruped looked at as many pairs as all of them had together.
+    The states of a SIMD vector skip a pair only if it is near in none of them. With the near pairs at the same
+    positions of the loop, eight states of a quadruped examine no more pairs than the state with the most; without this
+    order, they examined as many as all eight together.
     """
     key = np.sort(np.where(bounds < 0.0, places, places + float(n)))
     return np.where(key < float(n), key, key - float(n))
 
 
 def all_places(tables: PairTables, one: PairClass, placed: WorldShapes) -> Places:
-    """Where all pairs of a class touch, however far they are."""
+    """Contacts of all pairs of a class, at any distance."""
     narrow, pairs = _narrow_phase(tables, one, placed), numpy.arange(float(len(one.pairs)))
     gap, point, normal = map_stacks(narrow, pairs)
     return _flat(_Near(gap, point, normal, pairs, np.array(False)), one.points)
 
 
 def _absent(centers: Any, points: int) -> tuple[Any, Any, Any]:
-    """Places of pairs that are left out: at centers (…, 3) of their shapes, where they move no faster than these."""
+    """Placeholders of skipped pairs, at the centers (…, 3) of their shapes."""
     shape = (*centers.shape[:-1], points)
     point = np.zeros((*shape, 3)) + centers[..., None, :]
     return np.full(shape, ABSENT), point, np.zeros((*shape, 3)) + _UP
@@ -110,9 +111,9 @@ def _flat(near: _Near, points: int) -> Places:
 def _narrow_phase(
     tables: PairTables, one: PairClass, placed: WorldShapes, number: int | None = None
 ) -> Callable[[Any], tuple[Any, ...]]:
-    """A function of the number of a pair: gaps (points,), points and normals (points, 3).
+    """A function that maps the index of a pair to gaps (points,), points and normals (points, 3).
 
-    With the number of the class, shapes that are not near may have absent touches.
+    Given the index of the class, shapes that are not near may be skipped.
     """
     shapes = tables.shapes
     numbers = _shape_numbers(shapes, one)
@@ -149,13 +150,13 @@ def _narrow_phase(
 
 
 def _shape_numbers(shapes: Sequence[Shape], one: PairClass) -> list[NDArray[numpy.float64]]:
-    """Of all pairs (n,) the numbers of their first shapes, and of their second ones."""
+    """Indices (n,) of the first and of the second shapes of all pairs."""
     index = {shape: float(k) for k, shape in enumerate(shapes)}
     return [numpy.array([index[pair[k]] for pair in one.pairs]) for k in range(2)]
 
 
 def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[Any], Any]:
-    """The size of a shape by its number, one of those that are used; hulls have as many rows as the largest one."""
+    """The size of a shape by its index; hulls are padded to as many rows as the largest one."""
     kind = next(iter(used)).kind
     if kind.name != "mesh":
         table = _pad([numpy.array(shape.size) if shape in used else None for shape in shapes])
@@ -166,7 +167,8 @@ def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[An
 
 
 def _pad(arrays: Sequence[Any]) -> NDArray[numpy.float64]:
-    """Arrays (n, …) as one, with the last row of each repeated, which changes no hull; zeros where there is none."""
+    """Stack arrays (n, …), padded with copies of their last row, which leave a hull unchanged; empty arrays become
+    zeros."""
     most = max(len(x) for x in arrays if x is not None)
     some = next(x for x in arrays if x is not None)
     table = numpy.zeros((len(arrays), most, *some.shape[1:]))

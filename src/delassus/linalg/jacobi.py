@@ -1,4 +1,4 @@
-"""Vectors made orthogonal to each other by rotations of pairs: singular values, compiled.
+"""Singular value decompositions by one-sided Jacobi rotations, compiled.
 
 One-sided Jacobi: every pair of vectors x, y is rotated in its plane, x' = c x - s y, y' = s x + c y, so that x'ᵀ y' =
 0, until no pair is left that is not orthogonal. The lengths of the vectors are then the singular values of the matrix

@@ -1,4 +1,4 @@
-"""Schur complements: free rows eliminated from a system, whatever the impulses of the other rows are.
+"""Schur complements: eliminates unconstrained rows from a system.
 
 With f the eliminated rows and c the others, S_ff λ_f + S_fc λ_c + g_f = 0 gives λ_f = -(X λ_c + x), and the others see
 

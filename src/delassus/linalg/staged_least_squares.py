@@ -1,4 +1,4 @@
-"""Least squares of any rank, in two stages, by orthogonal decompositions that are compiled.
+"""Lexicographic least squares of any rank in two stages, by compiled orthogonal decompositions.
 
     first  |K x - g|,   then, among all x that make it least,  |F x - t|,   then  |x|.
 

@@ -1,4 +1,4 @@
-"""What is asked of a trajectory, checked: items by their numbers, times, rates and angles."""
+"""Argument checks of trajectories: indices of environments, times, rates and angles."""
 
 from __future__ import annotations
 

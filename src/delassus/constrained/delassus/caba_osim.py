@@ -1,4 +1,4 @@
-"""The damped operational inertia (J M⁻¹ Jᵀ + E + C)⁻¹ by recursion over the tree, without a matrix to invert.
+"""The damped operational inertia (J M⁻¹ Jᵀ + E + C)⁻¹ by recursion over the tree, without inverting a matrix.
 
 With R = E + C and penalties ρ = R⁻¹ on the rows, the inverse is
 

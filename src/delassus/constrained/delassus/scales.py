@@ -1,4 +1,4 @@
-"""What numbers of a mechanism are compared with, so that nothing depends on units: known before any state.
+"""Reference scales of a mechanism that make tolerances independent of units, computed before any state is known.
 
 Rows of one constraint and one unit belong together: the linear ones, and the angular ones, each on its own. So nothing
 depends on the axes of a constraint's frame either. All numbers are of the neutral configuration and some others, in

@@ -1,4 +1,4 @@
-"""Multipliers that are eliminated where a loop is closed.
+"""Elimination of multipliers at the links where loops close.
 
 When the rows R of a link have met there, they read, with l what does not depend on forces and a the acceleration,
 

@@ -1,4 +1,4 @@
-"""A root of the inverse mass matrix along the tree, M⁻¹ = R Rᵀ: what J R, R⁻¹ and R are, without forming any of them.
+"""A square root of the inverse mass matrix along the tree, M⁻¹ = R Rᵀ; computes J R, R⁻¹ x and R x without forming R.
 
 The articulated-body recursion is a factorization of M: the accelerations ν = q̈ + Wᵀ X a_π that a joint has beyond what
 its link's inertia lets it have by itself, weighted by its articulated inertia D, make up the kinetic metric,

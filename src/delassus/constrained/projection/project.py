@@ -1,4 +1,4 @@
-"""Projection: configuration and velocity are moved back onto the constraints, to remove drift.
+"""Projection of configuration and velocity onto the constraints, which removes drift.
 
 Integration of accelerations lets the errors of position and velocity grow, and Baumgarte's gains only trade them for
 stiffness. A projection after each step removes them.

@@ -1,4 +1,4 @@
-"""Projection by one singular value decomposition, J = U Σ Vᵀ, as in textbooks.
+"""Projection by one singular value decomposition, J = U Σ Vᵀ.
 
 With the pseudo-inverse J⁺ and the columns N of V that J does not see, J and e those of a configuration q₀,
 

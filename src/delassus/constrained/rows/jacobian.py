@@ -1,4 +1,4 @@
-"""The Jacobian of all constraints of a mechanism, and what their accelerations are where the joints' are zero."""
+"""The Jacobian of all constraints of a mechanism, and their velocity products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joints that stay where they are, given by names or patterns."""
+"""Selection of joints that stay fixed, by names or patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constrained dynamics to a tolerance: iterates as often as a state needs, and says how it ended.
+"""Constrained dynamics to a tolerance: each state iterates as often as it needs, and returns a status.
 
 The iterations are a loop of compiled code (`tolerance_loop`): every state of a batch makes as many as it needs.
 

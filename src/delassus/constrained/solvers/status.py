@@ -1,4 +1,4 @@
-"""How a solve ended, and what it found."""
+"""Statuses of constrained solves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all constraints share: rows of K a = k on the accelerations of bodies or of joints, and their parameters.
+"""The base class of constraints: rows K a = k on accelerations of bodies or joints, and their parameters.
 
 Row r asks for an acceleration
 

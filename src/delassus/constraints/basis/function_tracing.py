@@ -1,4 +1,4 @@
-"""Functions that users write for constraints, followed once and kept as what they compute."""
+"""Traces functions that users write for constraints, and stores them as graphs."""
 
 from __future__ import annotations
 

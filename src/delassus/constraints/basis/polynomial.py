@@ -1,4 +1,4 @@
-"""What rows share by which one coordinate is a polynomial of another: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ."""
+"""The base of polynomial couplings of two coordinates: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ."""
 
 from __future__ import annotations
 

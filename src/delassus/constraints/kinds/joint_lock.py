@@ -1,4 +1,4 @@
-"""A joint that is held: a brake, a prescribed motion."""
+"""Locked or driven joints: a brake, or a prescribed motion."""
 
 from __future__ import annotations
 

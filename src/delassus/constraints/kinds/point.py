@@ -1,4 +1,4 @@
-"""A point of the robot held in the world or to another: a foot that does not slip, a ball joint that closes a loop."""
+"""A point fixed in the world or to another frame: a foot that does not slip, a ball joint that closes a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A frame of the robot held in the world or to another: a flat foot, a gripper on a handle, a rigid closure."""
+"""A frame fixed in the world or to another frame: a flat foot, a gripper on a handle, a rigid loop closure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A contact problem in the units of its contacts, with the operations that all solvers use.
+"""A contact problem scaled by the responses of its contacts, with the operations that all solvers use.
 
 Rows are put into the solvers' order and divided by √d, d the mean response tr(G_ii)/3 of a contact or the row's own
 G_ii: λ' = √d λ and σ' = σ/√d, so that every contact responds to its own impulse by about one. Masses of 10⁻³ and 10³ kg

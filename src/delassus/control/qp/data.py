@@ -1,4 +1,4 @@
-"""The numbers and names of a quadratic program, or of a batch of them, checked, and how well some x fits them."""
+"""The data of one or many quadratic programs: checks, names, residuals at a point."""
 
 from __future__ import annotations
 

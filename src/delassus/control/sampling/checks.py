@@ -1,4 +1,4 @@
-"""What predictive sampling is given, checked: limits, noise, costs."""
+"""Argument checks of predictive sampling: limits, noise, costs."""
 
 from __future__ import annotations
 

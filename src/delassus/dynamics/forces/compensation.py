@@ -1,4 +1,4 @@
-"""Gravity compensation: passive forces that carry the weight of a share of each body, as MJCF's `gravcomp`.
+"""Gravity compensation: passive forces that carry a fraction of the weight of each body, MJCF's `gravcomp`.
 
 A body with the compensated mass m at the point c feels -m g there: f = -Σ m J_cᵀ g. O(n d) for depth d.
 """

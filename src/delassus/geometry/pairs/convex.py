@@ -1,4 +1,4 @@
-"""Pairs of convex shapes that have no closed form, by their supports: all that are not in a file of their own.
+"""Contacts of convex shapes by their support functions, for pairs without a file of their own.
 
 Balls and capsules are points and segments with a rounding; gaps are those of the cores less both roundings. Balls and
 ellipsoids touch with one point, capsules with two, all others with up to four.

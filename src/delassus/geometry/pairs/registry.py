@@ -1,4 +1,4 @@
-"""The table of pairs of shapes that touch each other: one entry for each, registered beside its function.
+"""The table of pairs of shapes. Each registers itself next to its contact function.
 
     @pair("capsule", "capsule", points=1)
     def nearest_on_axes(one: Placed, other: Placed) -> list[Touch]: ...

@@ -1,4 +1,4 @@
-"""The system of a step, solved with its contacts."""
+"""Solves the system of a step together with its contacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Motions of large systems as they were simulated."""
+"""Trajectories of large systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of the force that all actuators of a joint have together, MJCF's `actuatorfrcrange`.
+"""Limits of the total actuator force of a joint, MJCF's `actuatorfrcrange`.
 
 A joint that one actuator drives alone has its limit in that actuator's own force range, since
 

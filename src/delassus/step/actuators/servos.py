@@ -1,4 +1,4 @@
-"""Motors and servos for models that have none."""
+"""Motors and servos for models without actuators."""
 
 from __future__ import annotations
 

@@ -1,16 +1,15 @@
-"""The contact problem of many bodies, by sweeps over their contacts that conjugate directions accelerate.
+"""Gauss–Seidel sweeps for the contact problem of many bodies, accelerated by conjugate directions.
 
-A sweep of projected Gauss–Seidel solves one contact after the other as if all others stood still (`coulomb_move`), on
-the velocities of the bodies, in O(contacts). Sweeps alone converge like Gauss–Seidel, in a number of them that grows
-with the square of a pile's height and with the ratio of its masses. With the change of a sweep as a gradient, as in
-Fletcher's and Reeves' method,
+A sweep of projected Gauss–Seidel solves one contact after the other with the others fixed (`coulomb_move`), on body
+velocities, in O(contacts). The number of plain sweeps grows with the square of a pile's height and with its mass ratio.
+With the change of a sweep as a gradient, the method of Fletcher and Reeves,
 
     λ⁺ = sweep(λ),   ∇ = λ - λ⁺,   β = |∇|²/|∇_last|²,   λ ← λ⁺ + β p,   p ← β p - ∇      (p ← -∇, λ ← λ⁺ if β > 1)
 
-it converges like conjugate gradients. Coulomb's law is not the minimum of anything: where sweeps go in circles, as
-with the few contacts of a body that hits the ground at a corner, ones of smaller steps and without directions take
-turns with them. Lengths are those of the metric of the contacts' own responses. λ + β p may leave
-the cones, and the next sweep brings it back. The residual that is told is that of all contacts at the end.
+converges like conjugate gradients. Norms are in the metric of the contacts' own responses. Coulomb's law is not the
+minimum of a function, so the iteration may cycle, as with the few contacts of a body that hits the ground at a corner.
+Therefore it alternates with damped sweeps without directions. λ + β p may leave the cones; the next sweep projects it.
+The returned residual is that of all contacts at the end.
 
 Reference: M. Silcowitz, S. Niebe, K. Erleben, A nonsmooth nonlinear conjugate gradient method for interactive contact
 force problems (2010).
@@ -27,11 +26,11 @@ from delassus.step.stages.solve import ITERATIONS, WANTED, Solved
 from delassus.step.stages.types import SolverLimits
 
 _WANTED: Final = 3.0
-"""The change of a velocity in a sweep, as a share of the tolerance, that ends it; residuals are smaller then."""
+"""Velocity change of a sweep that ends the iteration, as a fraction of the tolerance; residuals are then smaller."""
 
 
 _TURNS: Final = (150.0, 250.0)
-"""Sweeps with directions, and those until they start again: with steps of `_DAMPED` of their length."""
+"""Number of sweeps with directions, and of damped sweeps between them, whose step length is `_DAMPED`."""
 
 _DAMPED: Final = 0.5
 
@@ -52,15 +51,15 @@ class _Iterate(NamedTuple):
 def solve_bodies(
     count: Any, contacts: SweepRows, velocity: Any, start: Any, scale: Any, limits: SolverLimits
 ) -> tuple[Solved, Any]:
-    """Impulses (slots, 3) that obey Coulomb's law, and the velocities (bodies + 1, 6) with them.
+    """Impulses (slots, 3) that satisfy Coulomb's law, and the velocities (bodies + 1, 6) with them.
 
     Args:
-        count: How many contacts there are.
+        count: Number of contacts.
         contacts: Their rows.
-        velocity: (bodies + 1, 6) with the impulses to start from.
-        start: (slots, 3) these.
-        scale: Of velocities [m/s].
-        limits: When it ends.
+        velocity: (bodies + 1, 6) with the initial impulses.
+        start: (slots, 3) initial impulses.
+        scale: Scale of velocities [m/s].
+        limits: Termination criteria.
     """
     tolerance, most = limits.tolerance * scale, ITERATIONS * limits.iterations
 

@@ -1,4 +1,4 @@
-"""Stage 4 of a compliant step: the system that its impulses solve.
+"""Stage 4 of a compliant step: assembles the system of its impulses.
 
     W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary)
 

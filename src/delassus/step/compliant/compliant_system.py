@@ -1,4 +1,4 @@
-"""`compliant_system`: the system of a step as matrices, for inspection, and solvers for it by name."""
+"""`compliant_system`: the system of a step as matrices, and its solvers by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 1 of a compliant step: the links and rows of a robot in a state, and how well rows are known there."""
+"""Stage 1 of a compliant step: links and rows in a state, and the rounding errors of the rows."""
 
 from __future__ import annotations
 

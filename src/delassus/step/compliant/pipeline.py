@@ -1,4 +1,4 @@
-"""A step of the compliant scheme as stages: see `types`, and `stages.pipeline` for the same in a simulation.
+"""The stages of a compliant step: see `types`, and `stages.pipeline` for those of a simulation.
 
     kinematics → forces → assemble → solve → integrate → close loops
 

@@ -1,4 +1,4 @@
-"""R and b of the rows of a step, in both of its phases (see `scheme`)."""
+"""R and b of the rows in both phases of a step (see `scheme`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The impulses of the rows: (J W⁻¹ Jᵀ + R) λ + b + J v_f = 0, or complementary to it where rows push alone.
+"""Solves (J W⁻¹ Jᵀ + R) λ + b + J v_f = 0 for bilateral rows, and the complementarity problem for unilateral ones.
 
 The Schur complement of the KKT matrix [W, -Jᵀ; -J, -R]: positive definite but for rows that repeat each other.
 Contacts, limits and dry friction go to the contact solver. Bilateral rows are solved at once, in units of their own

@@ -1,4 +1,4 @@
-"""`compliant_step`: one step of time of a robot with springs, dampers, constraints and contacts, for users."""
+"""`compliant_step`: one time step of a robot with springs, dampers, constraints and contacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The system of a step, formed, and solvers for it by name.
+"""The system of a step as matrices, and its solvers by name.
 
     [W, -Jᵀ; -J, -R] [v⁺; λ] = [c; b]
 

@@ -1,4 +1,4 @@
-"""A robot in contact: one step of time, and the contact problem of it."""
+"""`contact_dynamics`: one time step of a robot in contact; `contact_problem`: the problem that it solves."""
 
 from __future__ import annotations
 

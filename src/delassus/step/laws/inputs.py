@@ -1,4 +1,4 @@
-"""Structures of inputs of all kernels that solve for the contacts of a robot."""
+"""Input structures of all kernels that solve for contacts of a robot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Impulses that explain a motion: contacts that give way a little tell them, one by one, without the robot's inertia.
+"""Impulses that explain a motion, for contacts with a compliance: one contact at a time, without the robot's inertia.
 
 A motion has the row velocities c = J v⁺ (with what gaps ask for); rows that yield by R have σ = c + R λ. Which λ obey
 the laws of contact then is known for each contact alone, in closed form:

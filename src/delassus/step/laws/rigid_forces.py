@@ -1,4 +1,4 @@
-"""Rigid contact without a step of time: accelerations and forces, by the laws of contact for accelerations.
+"""Rigid contact without a time step: accelerations and forces.
 
     open        the gap is not closed, or opening: no force
     sliding     f_t = -friction · f_n along the sliding velocity, and 0 ≤ f_n ⊥ a_n ≥ 0

@@ -1,4 +1,4 @@
-"""The coefficients of friction of each contact point, in the order of its rows."""
+"""Friction coefficients of each contact point, in the order of its rows."""
 
 from __future__ import annotations
 

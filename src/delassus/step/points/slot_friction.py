@@ -1,4 +1,4 @@
-"""The coefficients of the contacts that are solved for: those of the ground, or of the shapes that touch."""
+"""Friction coefficients of the selected contacts: those of the ground, or of the touching shapes."""
 
 from __future__ import annotations
 

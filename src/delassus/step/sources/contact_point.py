@@ -1,4 +1,4 @@
-"""One point of a contact, as rows on the bodies that it touches: its gap, its velocities, and how forces act there.
+"""A contact point, as rows on its two bodies: gap, velocities, and the application of forces.
 
 All is seen from the plane: in coordinates of its frame (t1, t2, n), c is the center of the point's ball (or the point
 itself) and d = (0, 0, -r) leads from there to where it touches. The rows are

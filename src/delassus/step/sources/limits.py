@@ -1,4 +1,4 @@
-"""Limits of joints as rows that push and do not pull: one for each coordinate that has a limit.
+"""Joint limits as unilateral rows, one for each limited coordinate.
 
 A joint cannot be at both of its limits, so its row is that of the nearer one: with the sign s, +1 at the lower limit
 and -1 at the upper, its velocity is s q̇ and its gap s (q - limit).
