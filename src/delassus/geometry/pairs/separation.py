@@ -107,7 +107,7 @@ class Separation(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """Limits of a search [m]: ε, the negligible distance, and the gap along a normal (3,) at which the search ends; None
+    """Limits of a search [m]: ε, the negligible distance, and the gap along a normal (3,) that ends the search; None
     computes the distance."""
 
     standoff: Any
