@@ -84,7 +84,7 @@ class Model(Description):
         for i, joint in enumerate(self.joints):
             if not WORLD <= joint.parent < i:
                 raise BadArgument(
-                    f"joint {joint.name!r} (number {i}) hangs on number {joint.parent}: a parent comes before its "
+                    f"joint {joint.name!r} (number {i}) has the parent {joint.parent}; a parent must precede its "
                     f"children, so it is between -1 (the world) and {i - 1}.",
                     code="not-a-tree",
                 )
@@ -130,7 +130,7 @@ class Model(Description):
         source = self.joints[joint.mimic.source]
         if source.mimic is not None:
             raise BadArgument(
-                f"joint {joint.name!r} mimics {source.name!r}, which mimics another one itself.", code="bad-mimicry"
+                f"joint {joint.name!r} mimics {source.name!r}, which itself mimics another joint.", code="bad-mimicry"
             )
         if not (math.isfinite(joint.mimic.ratio) and math.isfinite(joint.mimic.offset)):
             raise BadArgument(

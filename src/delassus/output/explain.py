@@ -21,7 +21,7 @@ _SHOWN: Final = 20
 def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
     """See `Trajectory.explain`."""
     if log.contacts is None:
-        raise NotRecorded("this motion has no marks: dl.Simulation records them, simulate_motion has none.")
+        raise NotRecorded("this trajectory has no flags: dl.Simulation records them, simulate_motion does not.")
     batch = log.q.shape[1:-1]
     at = tuple(int(k) for k in np.unravel_index(item_number(item, batch), batch)) if batch else ()
     own: Any = (slice(None), *at)

@@ -68,7 +68,7 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
     """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
     if log.mechanism is None:
         raise TrajectoryError(
-            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model.",
+            "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
             code="not-recorded",
         )
     sim, model = log.simulation, log.mechanism.model

@@ -64,7 +64,7 @@ def check_axes(*axes: Any) -> None:
     """Raise unless these are axes of matplotlib, or None."""
     for ax in axes:
         if ax is not None and not hasattr(ax, "annotate"):
-            raise TrajectoryError(f"one draws on axes of matplotlib, not on {type(ax).__name__}.", code="wrong-type")
+            raise TrajectoryError(f"ax is a {type(ax).__name__}; it must be axes of matplotlib.", code="wrong-type")
 
 
 def plain_text(name: str | None) -> str | None:

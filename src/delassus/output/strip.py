@@ -64,7 +64,7 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     """The axes of drawings of one item, side by side; see `Trajectory.draw`."""
     if log.mechanism is None:
         raise TrajectoryError(
-            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model.",
+            "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
             code="not-recorded",
         )
     sim, model = log.simulation, log.mechanism.model

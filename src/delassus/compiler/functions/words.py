@@ -39,7 +39,7 @@ def check_precision(kind: str) -> Callable[..., int]:
     def expansion(g: Builder, a: int, b: int) -> int:
         if g.precision is not DOUBLE:
             raise BadArgument(
-                "words have 32 bits, and float32 holds 24: compile what computes with them for float64.",
+                "words have 32 bits, and float32 represents 24: compile kernels with words for float64.",
                 code="not-supported",
             )
         return g.emit((kind, a, b))

@@ -128,7 +128,7 @@ class FrameConstraint(Constraint):
         if self.frame2 is not None and self.frame == self.frame2:
             raise ConstraintError(
                 f"the constraint {self.label!r} is between the frame {self.frame!r} and itself, which cannot move "
-                "against each other: name the frame that it is to be held to.",
+                "against each other: name the frame to which it is constrained.",
                 code="immovable",
             )
         if link == WORLD:

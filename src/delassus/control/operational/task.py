@@ -107,7 +107,7 @@ class _RowTask(Task):
             or not set(rows) <= set(valid)
         ):
             raise TaskError(
-                f"the rows are {short(repr(requested))}; they must be some of {', '.join(valid)}, each once, or "
+                f"the rows are {short(repr(requested))}; they must be among {', '.join(valid)}, each once, or "
                 "their numbers, "
                 "or 'position', 'rotation' or 'all'.",
                 code="unknown-row",

@@ -102,7 +102,8 @@ class QPSolution(Outcome):
     def _single(self, values: Array, what: str) -> Array:
         if values.ndim > 1:
             raise QPError(
-                f"{what} is about one program, and this is the answer to {values.shape[:-1]}: take one with item(…).",
+                f"{what} takes the solution of one QP, and this is a batch {values.shape[:-1]}: select one with "
+                "item(…).",
                 code="wrong-shape",
             )
         return values

@@ -43,7 +43,8 @@ class ControlData(SupportedRobot):
                 if not isinstance(x, kind):
                     such = "FollowPosture()" if kind is Task else "Support('left_foot')"
                     raise ReactiveError(
-                        f"{short(repr(x))} is none of the controller's {what}, such as {such}.", code="wrong-type"
+                        f"{short(repr(x))} is not one of the controller's {what}; pass one such as {such}.",
+                        code="wrong-type",
                     )
         for support in self.supports:
             self.model.frame(support.frame)

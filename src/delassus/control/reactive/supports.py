@@ -69,7 +69,7 @@ class Support:
                 number_in_range(f"{what} of {self.frame!r}", getattr(self, what), within)
         if not (isinstance(self.most, Real) and self.most >= self.least):
             raise ReactiveError(
-                f"{self.frame!r} pushes with least {self.least!r} N and most {self.most!r} N; most is not below least.",
+                f"{self.frame!r} has least={self.least!r} N and most={self.most!r} N; most must not be below least.",
                 code="empty-interval",
             )
         if self.size is not None:

@@ -132,7 +132,8 @@ def frozen_weight(name: str, weight: Any) -> Weights:
         array = numpy.array(numpy.nan)
     if array.ndim > 2 or not numpy.isfinite(array).all():
         raise ReactiveError(
-            f"the weight of {name!r} is {weight!r}; it must be a finite number, some, or a matrix.", code="not-a-number"
+            f"the weight of {name!r} is {weight!r}; it must be one finite number, several, or a matrix.",
+            code="not-a-number",
         )
     if array.ndim == 2:
         if array.shape[0] != array.shape[1] or not numpy.allclose(array, array.T):

@@ -183,13 +183,13 @@ def _semidefinite(what: str, value: Any) -> NDArray[np.float64]:
     size = np.abs(known).max(initial=0.0)
     if np.abs(known - np.swapaxes(known, -1, -2)).max(initial=0.0) > 1e-9 * size:
         raise StepError(
-            f"{what} is no symmetric matrix: forces along one row must yield another as that one the first.",
+            f"{what} is not symmetric; a force along row i must displace row j as much as the reverse.",
             code="not-symmetric",
         )
     least = np.linalg.eigvalsh(known).min(initial=0.0) if np.isfinite(size) else 0.0
     if least < -1e-12 * size:
         raise StepError(
-            f"{what} has the eigenvalue {least:g}; it must not be negative: it would feed energy in.",
+            f"{what} has the eigenvalue {least:g}; it must not be negative, which would add energy.",
             code="not-semidefinite",
         )
     return 0.5 * (C + np.swapaxes(C, -1, -2))
@@ -213,7 +213,7 @@ def _not_negative(what: str, value: Any, count: int) -> NDArray[np.float64]:
         )
     if np.any(numbers < 0.0):
         raise StepError(
-            f"{what} is {np.nanmin(numbers):g}; it must not be negative: it would feed energy in.", code="out-of-range"
+            f"{what} is {np.nanmin(numbers):g}; it must not be negative, which would add energy.", code="out-of-range"
         )
     return numbers if numbers.ndim else np.full(count, float(numbers))
 
@@ -252,8 +252,8 @@ def elastic_numbers(
     if rigid:
         name = next(name for name, at in own.slices.items() if at.start <= min(rigid) < at.stop)
         raise StepError(
-            f"damping of {name!r} is given, and no compliance: without one the constraint is rigid, with nothing "
-            "to damp. Say compliance=inf for a damper without a spring.",
+            f"damping of {name!r} is given, and no compliance: without it the constraint is rigid, with nothing "
+            "to damp. Pass compliance=inf for a damper without a spring.",
             code="conflicting-arguments",
         )
     if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
@@ -295,7 +295,8 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
     )
     if np.any(beta <= EXPLICIT) and (held or scene.points or scene.stops):
         raise StepError(
-            f"beta is {np.min(beta):g}: positions then do not feel the velocity that a constraint could change. Rigid "
+            f"beta is {np.min(beta):g}: positions are then independent of the new velocity, so constraints cannot "
+            "act on them. Rigid "
             "constraints and contacts need beta > 0, such as 1; elastic constraints do not.",
             code="conflicting-arguments",
         )

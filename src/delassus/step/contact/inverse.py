@@ -98,7 +98,9 @@ def contact_inverse_dynamics(
             "impacts have no inverse dynamics: omit restitution of the contacts.", code="not-supported"
         )
     if solver.start is not None:
-        raise ContactProblemError("start has no use: forces are found without one.", code="not-supported")
+        raise ContactProblemError(
+            "start has no effect, since forces are computed without iterations: omit it.", code="not-supported"
+        )
     if not asked.scene.m:
         raise ContactProblemError("there are no contacts, constraints or limits: use rnea.", code="nothing-to-do")
     how = options.explanation

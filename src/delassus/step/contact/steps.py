@@ -37,7 +37,7 @@ def rigid(asked: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptions) 
     if isinstance(law, Lcp):
         if asked.scene.torsional:
             raise ContactProblemError(
-                "law 'lcp' has no torsional and rolling friction; use 'ncp' or 'ccp'.", code="not-supported"
+                "law 'lcp' has neither torsional nor rolling friction; use 'ncp' or 'ccp'.", code="not-supported"
             )
         if (law.faces + 2) * asked.scene.points > LARGEST_PYRAMIDS:
             raise ContactProblemError(

@@ -85,7 +85,7 @@ def reflections(
     """
     scene, given = scene_for(mechanism, contacts_of(contacts), False, False)
     if not scene.points:
-        raise ContactProblemError("contacts is empty: nothing strikes.", code="nothing-to-do")
+        raise ContactProblemError("contacts is empty: at least one contact must touch.", code="nothing-to-do")
     check_integer("rounds", rounds, 1, MOST)
     own = contact_parameters(given, ContactParameters(restitution=restitution)).restitution
     on = None if touching is None else real_array("touching", touching)

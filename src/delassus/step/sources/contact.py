@@ -241,7 +241,7 @@ def contacts_of(contacts: Any) -> tuple[Contact, ...]:
     for contact in given:
         if not isinstance(contact, Contact):
             raise ConstraintError(
-                f"{contact!r} is no contact: say how much friction there is, such as Contact({_named(contact)}, "
+                f"{contact!r} is not a Contact; pass one with its friction, such as Contact({_named(contact)}, "
                 "friction=0.7).",
                 code="wrong-type",
             )
