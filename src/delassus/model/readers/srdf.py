@@ -4,8 +4,8 @@
     <group_state name="half_sitting"><joint name="knee" value="1.2"/></group_state>     a posture
     <rotor_params><joint name="knee" mass="1e-5" gear_ratio="100"/></rotor_params>       armature: mass · gear ratio²
 
-The `mass` of a rotor is its inertia [kg·m²], as Pinocchio reads it. Joints that a posture does not name are neutral in it.
-Groups, chains and virtual joints say nothing of the dynamics.
+The `mass` of a rotor is its inertia [kg·m²], as Pinocchio reads it. Joints that a posture does not name
+are neutral in it. Groups, chains and virtual joints say nothing of the dynamics.
 """
 
 from __future__ import annotations
