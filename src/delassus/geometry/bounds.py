@@ -75,11 +75,31 @@ def box_distance(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> Any:
 
     Boxes with rotations (3, 3), centers and half their sizes (3,); negative where they overlap along all of these.
     """
+    first, second = _face_gaps(R1, p1, h1, R2, p2, h2)
+    return np.maximum(np.max(first), np.max(second))
+
+
+def box_excess(box: tuple[Any, ...], other: tuple[Any, ...], ways: tuple[Any, Any], turn: Any, margin: Any) -> Any:
+    """By how much [m] the gaps of two boxes exceed those below which they are near in a step, along the six normals of
+    their faces the largest.
+
+    Boxes as in `box_distance`; the first one moves relative to the second: displacements (3,) [m] at both centers, and
+    the rotation (3,) [rad].
+    """
+    between, excess = other[1] - box[1], []
+    for gaps, (R, _, half), way in zip(_face_gaps(*box, *other), (box, other), ways, strict=True):
+        w, t = R.T @ way, np.abs(R.T @ turn)
+        closing = np.where(R.T @ between < 0.0, -w, w)
+        closing = closing + np.stack([t[i] * half[j] + t[j] * half[i] for i, j in ((1, 2), (2, 0), (0, 1))])
+        excess.append(np.max(gaps - np.maximum(closing, 0.0)))
+    return np.maximum(*excess) - margin
+
+
+def _face_gaps(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> tuple[Any, Any]:
+    """Gaps (3,) of two boxes along the normals of the first one's faces, and along those of the second one's."""
     C, between = R1.T @ R2, p2 - p1
     across = np.abs(C)
-    first = np.abs(R1.T @ between) - h1 - across @ h2
-    second = np.abs(R2.T @ between) - h2 - across.T @ h1
-    return np.maximum(np.max(first), np.max(second))
+    return np.abs(R1.T @ between) - h1 - across @ h2, np.abs(R2.T @ between) - h2 - across.T @ h1
 
 
 def _capsule_around(points: Array) -> BoundingCapsule:
@@ -118,8 +138,8 @@ def around(capsules: Sequence[BoundingCapsule]) -> BoundingCapsule:
     return min(found, key=lambda c: c.radius**2 * (float(numpy.linalg.norm(c.half)) + c.radius))
 
 
-def segment_distance(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:
-    """A lower bound [m] of the distance of two segments p ± d, which may be points; equal to it up to rounding.
+def segment_offset(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:
+    """The vector (3,) [m] between the nearest points of two segments p ± d, from the second one to the first.
 
     Clips the nearest point of the first line to its segment, then that of the second, then that of the first again.
     """
@@ -130,5 +150,4 @@ def segment_distance(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:
     s = np.where(skew, np.clip((b * f - c * e) / np.where(skew, cross, 1.0), -1.0, 1.0), 0.0)
     t = np.clip((b * s + f) / np.where(e > 0.0, e, 1.0), -1.0, 1.0)
     s = np.clip((b * t - c) / np.where(a > 0.0, a, 1.0), -1.0, 1.0)
-    apart = between + s * d1 - t * d2
-    return np.sqrt(apart @ apart)
+    return between + s * d1 - t * d2

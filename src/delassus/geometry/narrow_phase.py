@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import map as map_stacks
+from delassus.geometry.approach import Approach
+from delassus.geometry.bounds import bounding_capsule
 from delassus.geometry.broad_phase import PairTables, WorldShapes, pair_bounds
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
@@ -50,7 +52,7 @@ class _Near(NamedTuple):
 
 def class_places(tables: PairTables, number: int, one: PairClass, placed: WorldShapes) -> Places:
     """Contacts of the nearest pairs of a class, given by its index."""
-    narrow = _narrow_phase(tables.shapes, one, placed, _pair_bodies(tables, number, one))
+    narrow = _narrow_phase(tables, one, placed, number)
     bounds, pairs = pair_bounds(tables, number, one, placed).reshape(-1), tables.blocks[number].reshape(-1)
     first = _shape_numbers(tables.shapes, one)[0]
     count, points = one.slots, one.points
@@ -87,7 +89,7 @@ def _near_first(places: Any, bounds: Any, n: int) -> Any:
 
 def all_places(tables: PairTables, one: PairClass, placed: WorldShapes) -> Places:
     """Contacts of all pairs of a class, at any distance."""
-    narrow, pairs = _narrow_phase(tables.shapes, one, placed), numpy.arange(float(len(one.pairs)))
+    narrow, pairs = _narrow_phase(tables, one, placed), numpy.arange(float(len(one.pairs)))
     gap, point, normal = map_stacks(narrow, pairs)
     return _flat(_Near(gap, point, normal, pairs, np.array(False)), one.points)
 
@@ -106,38 +108,41 @@ def _flat(near: _Near, points: int) -> Places:
     )
 
 
-def _pair_bodies(tables: PairTables, number: int, one: PairClass) -> NDArray[numpy.float64]:
-    """The pairs of bodies of all pairs (n,) of a class, given by its index."""
-    blocks, result = tables.blocks[number], numpy.zeros(len(one.pairs))
-    for row, bodies in zip(blocks, tables.block_bodies[number], strict=True):
-        result[row[row >= 0]] = bodies
-    return result
-
-
 def _narrow_phase(
-    shapes: Sequence[Shape], one: PairClass, placed: WorldShapes, bodies_of: NDArray[numpy.float64] | None = None
+    tables: PairTables, one: PairClass, placed: WorldShapes, number: int | None = None
 ) -> Callable[[Any], tuple[Any, ...]]:
     """A function that maps the index of a pair to gaps (points,), points and normals (points, 3).
 
-    Given the pairs of bodies of all pairs (n,), shapes that are not near may be skipped.
+    Given the index of the class, shapes that are not near may be skipped.
     """
+    shapes = tables.shapes
     numbers = _shape_numbers(shapes, one)
     sizes = [_size_table(shapes, frozenset(column)) for column in zip(*one.pairs, strict=True)]
 
     def body(number: Any, size: Callable[[Any], Any]) -> Placed:
         return Placed(np.take(placed.R, number, axis=0), np.take(placed.p, number, axis=0), size(number))
 
+    def approach(pair: Any) -> Approach:
+        """How the first shape of a pair may approach the second one."""
+        shape = np.take(numbers[0], pair)
+        center, half = np.take(placed.center, shape, axis=0), np.take(placed.half, shape, axis=0)
+        radii = numpy.array([bounding_capsule(shape).radius for shape in shapes])
+        capsule = center, half, np.take(radii, shape)
+        bodies, sign = tables.pair_bodies[number or 0], tables.signs[number or 0]
+        return placed.approach(capsule, np.take(bodies, pair), np.take(sign, pair))
+
     def narrow(pair: Any) -> tuple[Any, Any, Any]:
         bodies = [body(np.take(column, pair), size) for column, size in zip(numbers, sizes, strict=True)]
         touches = []
         for collision in one.collisions:
-            first, second = reversed(bodies) if collision.shape != one.pairs[0][0] else bodies
+            is_reversed = collision.shape != one.pairs[0][0]
+            first, second = reversed(bodies) if is_reversed else bodies
             entry = collision.pair
-            if bodies_of is None or entry.touches_within is None:
+            if number is None or entry.touches_within is None:
                 touches += entry.touches(first, second)
             else:
-                reach = np.take(placed.reach, np.take(bodies_of, pair))
-                touches += entry.touches_within(first, second, reach)
+                motion = approach(pair)
+                touches += entry.touches_within(first, second, motion.reversed() if is_reversed else motion)
         gap, point, normal = (np.stack([np.array(touch[k]) for touch in touches]) for k in range(3))
         return gap, point, normal
 

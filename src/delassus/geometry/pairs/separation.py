@@ -107,12 +107,16 @@ class Separation(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """Limits of a search [m]: ε, the negligible distance, and the gap at which the search ends (None to compute the
-    distance)."""
+    """Limits of a search [m]: ε, the negligible distance, and the gap along a normal (3,) that ends the search; None
+    computes the distance."""
 
     standoff: Any
     small: Any
-    reach: Any
+    reach: Callable[[Any], Any] | None
+
+    def ends(self, s: Any, n: Any) -> Any:
+        """Whether a separation along a normal (3,) ends the search."""
+        return np.array(False) if self.reach is None else s >= self.reach(n)
 
 
 class _Search(NamedTuple):
@@ -137,11 +141,11 @@ class _Starts(NamedTuple):
     normals: Any
 
 
-def separation(one: Body, other: Body, reach: Any = None) -> Separation:
+def separation(one: Body, other: Body, reach: Callable[[Any], Any] | None = None) -> Separation:
     """The signed distance of two convex bodies, the contact point on the first, and the normal.
 
-    If `reach` [m] is given and the distance exceeds it, the result may be any lower bound that is at least `reach`: the
-    search then ends after one to three support points. None computes the distance itself.
+    If `reach` is given, the search ends at the first normal n (3,) along which the bodies are at least `reach(n)` [m]
+    apart, and the result is that lower bound, after one to three support points. None computes the distance itself.
 
     Cost: about 600 operations per support point. Bodies that are apart or touch need 5 to 15 of them, curved ones 20 to
     60, deep penetrations about a thousand.
@@ -220,22 +224,23 @@ def _turn(way: Any, n: Any) -> Any:
 
 def _ascend(start: Any, is_ray: Any, support: Callable[[Any], tuple[Any, Any]], limits: _Limits) -> Separation:
     """The local maximum of s reached from a unit vector (3,), or the normal n at which a ray along it leaves W."""
-    standoff, small, reach = limits
+    standoff, small, _ = limits
     point, w = support(start)
     s = start @ w
     least_gap = _APART * small
     shift = start * np.where(s > least_gap, 0.0, standoff - s)
-    truth = np.array(True)
+    never = np.array(False)
     best = Separation(s, point, start)
-    active = truth if reach is None else s < reach
-    begin = _Search(active, np.stack([w] * 3), np.stack([point] * 3), shift, w + shift, point, ~truth, best)
+    active = ~limits.ends(s, start)
+    begin = _Search(active, np.stack([w] * 3), np.stack([point] * 3), shift, w + shift, point, never, best)
 
     def refine(last: _Search) -> _Search:
         length = norm(last.nearest)
         n = last.nearest / length
         point, w = support(n)
         s = n @ w
-        best = _choose(s > last.best.gap, Separation(s, last.witness, n), last.best)
+        ends = limits.ends(s, n)
+        best = _choose((s > last.best.gap) | ends, Separation(s, last.witness, n), last.best)
         is_shifted = np.sum(np.abs(last.shift)) > 0.0
         gain = np.where(is_shifted, length - standoff, 0.0)
         is_nearest = last.stalled | (length - (s + n @ last.shift) <= np.maximum(small, _SHARE * gain))
@@ -251,7 +256,7 @@ def _ascend(start: Any, is_ray: Any, support: Callable[[Any], tuple[Any, Any]], 
         witness = sum(weights[k] * points[k] for k in range(4))
         stalled = ~is_nearest & (nearest @ nearest >= (1.0 - 1e-15) * (length * length))
         corners, points = _drop_lightest(weights, corners), _drop_lightest(weights, points)
-        active = ~done if reach is None else ~done & (best.gap < reach)
+        active = ~done & ~ends
         return _Search(active, corners, points, shift, nearest, witness, stalled, best)
 
     return while_loop(lambda last: last.active, refine, begin, _SUPPORTS).best
