@@ -305,3 +305,9 @@ def test_an_unknown_method_names_those_that_exist():
 def test_proxsuite_refuses_cones():
     with refuses("not-supported"):
         feasible(0, cones=True).solve("proxsuite")
+
+
+def test_the_old_name_of_the_program_warns():
+    solution = dl.control.QP(np.eye(1), [1.0]).solve()
+    with pytest.warns(DeprecationWarning, match="use qp"):
+        assert solution.programme is solution.qp

@@ -59,8 +59,8 @@ def orthogonalize(vectors: Any, length: int) -> Any:
     def sweep(carry: Any) -> Any:
         return scan(play, (carry[0], np.array(0.0)), length=len(teams) - 1)[0]
 
-    found, _ = while_loop(lambda carry: carry[1] > 0.5, sweep, (teams, np.array(1.0)), _SWEEPS)
-    return found[:count] if not odd else _without_zero(found, len(teams))
+    result, _ = while_loop(lambda carry: carry[1] > 0.5, sweep, (teams, np.array(1.0)), _SWEEPS)
+    return result[:count] if not odd else _without_zero(result, len(teams))
 
 
 def _next_seats(teams: int) -> list[int]:

@@ -80,10 +80,10 @@ def next_color(ax: Any) -> str:
     return f"C{len(ax.get_legend_handles_labels()[1]) % 10}"
 
 
-def _curves(log: Trajectory, what: str) -> Iterator[tuple[Any, str | None]]:
+def _curves(log: Trajectory, label: str) -> Iterator[tuple[Any, str | None]]:
     """Arrays (times, …) that are drawn, with their names."""
-    if what != "contact_force" or log.contacts is None:
-        yield getattr(log, what), None
+    if label != "contact_force" or log.contacts is None:
+        yield getattr(log, label), None
         return
     for shape in log.contacts.touching:
         force = log.normal_force(shape)

@@ -355,18 +355,18 @@ class Trajectory:
 
         return load(path, of)
 
-    def plot(self, what: str | None = None, item: int | Iterable[int] | None = None, ax: Axes | None = None) -> Axes:
+    def plot(self, label: str | None = None, item: int | Iterable[int] | None = None, ax: Axes | None = None) -> Axes:
         """A drawing over time, with matplotlib; gives its axes.
 
         Args:
-            what: "q", "v", "energy", "drift", "velocity_drift"; of simulations also "contact_force", "impulse" and
+            label: "q", "v", "energy", "drift", "velocity_drift"; of simulations also "contact_force", "impulse" and
                 "residual". By default "contact_force" if contacts were recorded, else "q".
             item: Which of a batch; by default the first sixteen.
             ax: Where to draw; a new figure by default.
         """
         from delassus.output.plots import plot
 
-        return plot(self, what, item, ax)
+        return plot(self, label, item, ax)
 
     def draw(
         self,
@@ -429,15 +429,15 @@ class Trajectory:
     def _worst(self, rows: Any) -> Floats:
         return read_only(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
 
-    def _require(self, what: str) -> Mechanism:
+    def _require(self, label: str) -> Mechanism:
         if self.mechanism is None:
             raise NotRecorded(
-                f"this trajectory has no mechanism, which is needed for {what}: load it with one, "
+                f"this trajectory has no mechanism, which is needed for {label}: load it with one, "
                 "Trajectory.load(path, mechanism)."
             )
         return self.mechanism
 
-    def _require_recorded(self, what: str) -> ContactRecord:
+    def _require_recorded(self, label: str) -> ContactRecord:
         if self.contacts is None:
-            raise NotRecorded(f"this trajectory has no {what}: dl.Simulation records them, simulate_motion does not.")
+            raise NotRecorded(f"this trajectory has no {label}: dl.Simulation records them, simulate_motion does not.")
         return self.contacts

@@ -139,8 +139,8 @@ class _Result(NamedTuple):
     @classmethod
     def of(cls, a: Any, force: Any, check: Check) -> _Result:
         """As a check says."""
-        found = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
-        status = np.where(check.sound, found, float(Status.PRECISION))
+        result = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
+        status = np.where(check.sound, result, float(Status.PRECISION))
         return cls(a, force, check.residual, check.imbalance, status)
 
 

@@ -127,8 +127,8 @@ class Solution(Provenance, Outcome, _Arrays):
             return self.status == Status.CONVERGED
         arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
         rows = asked.rows._replace(force=None)  # what was started from does not count
-        found = optimality(self.mechanism, *arrays, rows=rows, tolerance=tolerance, parameters=asked.parameters) > 0.5
-        return bool(found) if np.ndim(found) == 0 else found
+        result = optimality(self.mechanism, *arrays, rows=rows, tolerance=tolerance, parameters=asked.parameters) > 0.5
+        return bool(result) if np.ndim(result) == 0 else result
 
     def force_in(self, constraint: str, axes: str = "world") -> NDArray[np.float64]:
         """Force and moment (…, 6) [N, N·m] of a constraint on the body of its first frame, about that frame's origin.
@@ -138,10 +138,10 @@ class Solution(Provenance, Outcome, _Arrays):
         """
         asked = self.asked
         inputs = {"time": asked.rows.time, "parameters": asked.parameters}
-        found: NDArray[np.float64] = constraint_wrench(
+        result: NDArray[np.float64] = constraint_wrench(
             self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **inputs
         )
-        return found
+        return result
 
 
 def describe_outcome(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:

@@ -128,5 +128,5 @@ class Point(AxisConstraint):
         return self.select_rows(p - target if self.upright else R.T @ (p - target))
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:
-        found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
-        return found
+        result: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
+        return result

@@ -169,5 +169,5 @@ class Weld(AxisConstraint):
         return adjoint(*self._second(motions)), self._moving(motions)
 
     def _moving(self, motions: LinkMotions) -> MovingFrame:
-        found: MovingFrame = self.target.frame(self.time_in(motions, self.target.moves))
-        return found
+        result: MovingFrame = self.target.frame(self.time_in(motions, self.target.moves))
+        return result

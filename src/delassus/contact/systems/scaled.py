@@ -190,8 +190,8 @@ class Scaled(NamedTuple):
             parts.append(y)
             jacobians.append(diagonal)
         kind = second_order if self.convex else coulomb
-        found = self.by_contact(lambda x, mu: _apply_projection(kind, x, mu, e), x, self.friction)
-        return np.concatenate([*parts, *(y for y, _ in found)]), [*jacobians, *(D for _, D in found)]
+        result = self.by_contact(lambda x, mu: _apply_projection(kind, x, mu, e), x, self.friction)
+        return np.concatenate([*parts, *(y for y, _ in result)]), [*jacobians, *(D for _, D in result)]
 
     def row_weights(self, e: Any) -> Any:
         """R⁻¹ (m,), the weights of velocities in λ = P(λ - R⁻¹ σ); ones while kinks are rounded. None: ones always."""
@@ -254,16 +254,22 @@ class Scaled(NamedTuple):
 
     def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
         """Impulses and velocities (m,) after one pass over all rows."""
-        if not (self.layout.large and self.layout.torsional == 0):
+        if not self._in_loops:
             return sweep_rows(self, impulse, response, relaxation, update)
         impulse, response = sweep_scalars(self, impulse, response, relaxation)
         return self._sweep_contacts(impulse, response, update or contact_update(self.convex), relaxation)
 
+    @property
+    def _in_loops(self) -> bool:
+        """Whether loops go over contacts: they have equally many rows, and code for each would be long."""
+        return self.layout.large and len({at.stop - at.start for at in self.layout.blocks}) == 1
+
     def _sweep_contacts(self, impulse: Any, velocity: Any, update: Update, relaxation: Any) -> tuple[Any, Any]:
         """The contacts of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
         start, count = self.layout.scalars, self.layout.contacts
-        places = start + 3.0 * numpy.arange(count)[:, None] + numpy.arange(3.0)
-        rows = self.G[start:].reshape(count, 3, -1)
+        size = (self.layout.m - start) // count
+        places = start + float(size) * numpy.arange(count)[:, None] + numpy.arange(float(size))
+        rows = self.G[start:].reshape(count, size, -1)
         own = np.stack([self.G[at, at] for at in self.layout.blocks])
 
         def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
@@ -271,7 +277,7 @@ class Scaled(NamedTuple):
             new = update(G_own, pushed, np.take(velocity, place), mu, relaxation)
             return velocity + (new - pushed) @ G, new
 
-        pushed = impulse[start:].reshape(count, 3)
+        pushed = impulse[start:].reshape(count, size)
         velocity, pushed = scan(step, velocity, (rows, own, pushed, self.friction, np.array(places)))
         return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
 
@@ -316,9 +322,9 @@ class Scaled(NamedTuple):
         if not layout.large or len({at.stop - at.start for at in layout.blocks}) != 1:
             return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
         stacked = [np.stack(x) if isinstance(x, list) else x for x in others]
-        found = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *stacked)
-        several = isinstance(found, tuple)
-        return [tuple(x[k] for x in found) if several else found[k] for k in range(layout.contacts)]
+        result = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *stacked)
+        several = isinstance(result, tuple)
+        return [tuple(x[k] for x in result) if several else result[k] for k in range(layout.contacts)]
 
 
 def shape_of(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> Any:
@@ -358,13 +364,13 @@ def _limit(layout: Layout, g: Any, root: Any) -> Any:
     energy, start = np.max(np.abs(g)), layout.scalars
     energy = np.where(energy > 0.0, energy, 1.0)
     speeds = np.abs(g * root)
-    found = []
+    result = []
     if start:
-        found.append(np.maximum(np.max(speeds) / root[:start], 1e-4 * energy))
+        result.append(np.maximum(np.max(speeds) / root[:start], 1e-4 * energy))
     if layout.contacts:
         speed = np.max(speeds[start:])
-        found.append(np.where(speed > 0.0, speed / root[start:], energy))
-    return np.concatenate(found)
+        result.append(np.where(speed > 0.0, speed / root[start:], energy))
+    return np.concatenate(result)
 
 
 def _apply_projection(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:

@@ -108,10 +108,10 @@ class QPSolution(QPOutcome):
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
         return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
 
-    def _single(self, values: Array, what: str) -> Array:
+    def _single(self, values: Array, label: str) -> Array:
         if values.ndim > 1:
             raise QPError(
-                f"{what} takes the solution of one QP, and this is a batch {values.shape[:-1]}: select one with "
+                f"{label} takes the solution of one QP, and this is a batch {values.shape[:-1]}: select one with "
                 "item(…).",
                 code="wrong-shape",
             )

@@ -44,7 +44,7 @@ def shared_ranges(model: Model, actuators: tuple[Actuator, ...]) -> dict[int, tu
 def _ranges(model: Model) -> dict[int, tuple[float, float]]:
     """The limits of all joints that have one, by the numbers of their velocities."""
     limited = [(start, joint.actuator_force_range) for joint, start in zip(model.joints, model.v_starts, strict=True)]
-    return {start: (found[0], found[1]) for start, found in limited if found}
+    return {start: (result[0], result[1]) for start, result in limited if result}
 
 
 def _actuated_velocities(model: Model, actuator: Actuator) -> set[int]:

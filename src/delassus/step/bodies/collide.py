@@ -141,14 +141,14 @@ def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -
 def _bisect(choose: Any, most: float) -> Any:
     """Bisection for the largest excess at which there are at most as many points as slots."""
 
-    def halve(now: Any) -> Any:
-        low, high, done = now
+    def halve(current: Any) -> Any:
+        low, high, done = current
         middle = 0.5 * (low + high)
         few = choose(middle)[1] <= most
         return np.where(few, middle, low), np.where(few, high, middle), done + 1.0
 
     start = (np.array(-1e3), np.array(0.0), np.array(0.0))
-    return while_loop(lambda now: now[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
+    return while_loop(lambda current: current[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
 
 
 def _fill(tables: Tables, points: list[Points], pairs: list[Any], index: Any, count: Any, overflow: Any) -> Slots:
@@ -277,7 +277,7 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
         return pairs, count, word + np.where(active & empty, 1.0, 0.0), mask
 
     start = (np.zeros(some.pair_slots), np.array(0.0), np.array(0.0), masks[0])
-    pairs, count, _, _ = while_loop(lambda now: now[2] < last - 0.5, take, start, UNBOUNDED, settles=True)
+    pairs, count, _, _ = while_loop(lambda current: current[2] < last - 0.5, take, start, UNBOUNDED, settles=True)
     most = float(some.pair_slots)
     return pairs, np.minimum(count, most), count > most
 

@@ -129,10 +129,10 @@ def solve_by_newton(
         at = _Point(*(np.where(keep, new, old) for new, old in zip(trial.at, last.at, strict=True)))
         return _Iterate(at, *adapt_growth(last.growth, last.short, trial.share), last.count + 1.0)
 
-    def is_open(now: _Iterate) -> Any:
-        wanted = np.take(np.array(WANTED), np.minimum(now.count, float(len(WANTED) - 1)))
-        return (now.at.error > np.minimum(wanted, 1.0) * tolerance) & (
-            now.count < np.minimum(limits.iterations, _ITERATIONS)
+    def is_open(current: _Iterate) -> Any:
+        wanted = np.take(np.array(WANTED), np.minimum(current.count, float(len(WANTED) - 1)))
+        return (current.at.error > np.minimum(wanted, 1.0) * tolerance) & (
+            current.count < np.minimum(limits.iterations, _ITERATIONS)
         )
 
     begin = _Iterate(evaluate(start, velocity), np.array(1.0), np.array(0.0), np.array(0.0))
@@ -230,18 +230,18 @@ def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsi
     square = np.sum(r * p)
     enough, most = _EXACT * _EXACT * square, _PRODUCTS * 6.0 * float(bodies)
 
-    def iterate(now: _Linear) -> _Linear:
-        Ap = product(now.p)
-        curvature = np.sum(now.p * Ap)
-        length = now.square / np.where(curvature > 0.0, curvature, 1.0)
-        dv, r = now.dv + length * now.p, now.r - length * Ap
+    def iterate(current: _Linear) -> _Linear:
+        Ap = product(current.p)
+        curvature = np.sum(current.p * Ap)
+        length = current.square / np.where(curvature > 0.0, curvature, 1.0)
+        dv, r = current.dv + length * current.p, current.r - length * Ap
         z = precondition(r)
         square = np.sum(r * z)
-        p = z + square / np.where(now.square > 0.0, now.square, 1.0) * now.p
-        return _Linear(dv, r, p, square, now.count + 1.0)
+        p = z + square / np.where(current.square > 0.0, current.square, 1.0) * current.p
+        return _Linear(dv, r, p, square, current.count + 1.0)
 
     first = _Linear(still, r, p, square, np.array(0.0))
-    dv = while_loop(lambda now: (now.square > enough) & (now.count < most), iterate, first, UNBOUNDED).dv
+    dv = while_loop(lambda current: (current.square > enough) & (current.count < most), iterate, first, UNBOUNDED).dv
     dv = np.where(np.isfinite(np.sum(dv)), dv, 0.0)
 
     def changed(carry: Any, item: SweepRows) -> tuple[Any, Any]:

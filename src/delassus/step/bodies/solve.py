@@ -63,18 +63,18 @@ def solve_bodies(
     """
     tolerance, most = limits.tolerance * scale, ITERATIONS * limits.iterations
 
-    def is_open(now: _Iterate) -> Any:
-        return (now.change > _WANTED * tolerance) & (now.count < most)
+    def is_open(current: _Iterate) -> Any:
+        return (current.change > _WANTED * tolerance) & (current.count < most)
 
-    def sweep(now: _Iterate) -> _Iterate:
-        active = is_open(now)
-        damped = now.count - _TURNS[1] * np.floor(now.count / _TURNS[1]) >= _TURNS[0]
+    def sweep(current: _Iterate) -> _Iterate:
+        active = is_open(current)
+        damped = current.count - _TURNS[1] * np.floor(current.count / _TURNS[1]) >= _TURNS[0]
         length = np.where(active, np.where(damped, _DAMPED, 1.0), 0.0)
 
         def visit(carry: Any, item: SweepRows) -> tuple[Any, Any]:
             velocity, square, change, k = carry
             row, bias, friction = item
-            before = np.take(now.impulse, k, axis=0)
+            before = np.take(current.impulse, k, axis=0)
             after = new_impulse(row, before, read(row, velocity) + bias, friction)
             step = np.where(k < count, length, 0.0) * (after - before)
             moved = step / np.stack([row.tangent_step, row.tangent_step, row.normal_step])
@@ -82,21 +82,21 @@ def solve_bodies(
             return (push(row, velocity, step), square + step @ moved, largest, k + 1.0), (before + step, step)
 
         zero = np.array(0.0)
-        carry = (now.velocity, zero, zero, zero)
+        carry = (current.velocity, zero, zero, zero)
         (velocity, square, change, _), steps = scan_first(count, visit, carry, contacts)
-        ends = (change <= _WANTED * tolerance) | (now.count + 1.0 >= most) | (square >= now.square)
-        beta = np.where(ends | damped | ~active, 0.0, square / np.where(now.square > 0.0, now.square, 1.0))
+        ends = (change <= _WANTED * tolerance) | (current.count + 1.0 >= most) | (square >= current.square)
+        beta = np.where(ends | damped | ~active, 0.0, square / np.where(current.square > 0.0, current.square, 1.0))
 
         def turn(k: Any, item: Any) -> tuple[Any, Any]:
             impulse, step = item
-            p = beta * np.take(now.direction, k, axis=0)
+            p = beta * np.take(current.direction, k, axis=0)
             return k + 1.0, (impulse + p, step + p)
 
         _, (impulse, direction) = scan_first(count, turn, zero, steps)
-        carried = velocity - now.velocity + beta * now.carried
-        velocity = velocity + beta * now.carried
-        square, change = np.where(active, square, now.square), np.where(active, change, now.change)
-        done = now.count + np.where(active, 1.0, 0.0)
+        carried = velocity - current.velocity + beta * current.carried
+        velocity = velocity + beta * current.carried
+        square, change = np.where(active, square, current.square), np.where(active, change, current.change)
+        done = current.count + np.where(active, 1.0, 0.0)
         return _Iterate(impulse, velocity, direction, carried, square, change, done)
 
     zero = np.array(0.0)

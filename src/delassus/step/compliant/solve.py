@@ -142,5 +142,5 @@ def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:
     """
     members = {group: [k for k, other in enumerate(groups) if other == group] for group in dict.fromkeys(groups)}
     largest = {group: np.max(np.stack([G[k, k] for k in own])) for group, own in members.items()}
-    found = np.stack([largest[group] for group in groups]) + R
-    return np.where(found > 0.0, found, 1.0)
+    result = np.stack([largest[group] for group in groups]) + R
+    return np.where(result > 0.0, result, 1.0)

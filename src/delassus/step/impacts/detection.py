@@ -56,13 +56,13 @@ def detect_impacts(model: Model, blend: Blend, gap: Any, before: Any, after: Any
     return ImpactPoints(on, np.where(np.any(on), first, 0.0))
 
 
-def rebound_bias(found: ImpactPoints, blend: Blend, before: Any, after: Any, restitution: Any) -> Any:
+def rebound_bias(result: ImpactPoints, blend: Blend, before: Any, after: Any, restitution: Any) -> Any:
     """The bias b (points,) of impacts: J v⁺ is at least the rebound velocity at the end of the step, and not
     negative."""
     change = after - before
     ahead = (blend.beta - 0.5) * change
-    speed = before + found.share * change + ahead
-    return np.minimum(restitution * speed + ahead - (1.0 - found.share) * change, 0.0)
+    speed = before + result.share * change + ahead
+    return np.minimum(restitution * speed + ahead - (1.0 - result.share) * change, 0.0)
 
 
 def rebound_at_start(closing: Any, before: Any, after: Any, restitution: Any) -> tuple[Any, Any]:
@@ -80,17 +80,17 @@ def rebound_at_start(closing: Any, before: Any, after: Any, restitution: Any) ->
     return 0.5 * f + np.sqrt(np.maximum(left, 0.0)), left > 0.0
 
 
-def touching_points(found: ImpactPoints, blend: Blend, gap: Any, before: Any, after: Any) -> Any:
+def touching_points(result: ImpactPoints, blend: Blend, gap: Any, before: Any, after: Any) -> Any:
     """Which points (points,) touch at the first impact: the impacts, and points whose gaps are nearly closed."""
-    s = found.share
+    s = result.share
     left = gap + s * blend.h * blend.velocity(before, after)
     near = 1e-3 * blend.h * np.max(np.abs(before))
-    return found.any & (found.on | (left <= near))
+    return result.any & (result.on | (left <= near))
 
 
-def mean_velocity(found: ImpactPoints, blend: Blend, v: Any, change: Any, after: Any) -> Any:
+def mean_velocity(result: ImpactPoints, blend: Blend, v: Any, change: Any, after: Any) -> Any:
     """The velocity (nv,) with which positions are integrated in a step with impacts; `change` is v_f - v."""
-    s = found.share
+    s = result.share
     first = blend.velocity(v, v + s * change)
     second = blend.velocity(after - (1.0 - s) * change, after)
-    return np.where(found.any, s * first + (1.0 - s) * second, blend.velocity(v, after))
+    return np.where(result.any, s * first + (1.0 - s) * second, blend.velocity(v, after))

@@ -98,7 +98,7 @@ def solve_without_gain(
         )
 
     start = _Attempt(empty, np.array(1.0), empty[0], empty, np.array(0.0), np.array(True))
-    last = while_loop(lambda now: now.active, attempt, start, _SOLVES)
+    last = while_loop(lambda current: current.active, attempt, start, _SOLVES)
     return last.solution, last.fraction
 
 

@@ -66,12 +66,12 @@ def reflect(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)
     def approaching(u: Any) -> Any:
         return on & (u < -close)
 
-    def play(now: _Round) -> _Round:
-        push = 2.0 * solve_contact_set(now.u, approaching(now.u))
-        return _Round(now.u + A @ push, now.impulse + push, now.count + 1.0)
+    def play(current: _Round) -> _Round:
+        push = 2.0 * solve_contact_set(current.u, approaching(current.u))
+        return _Round(current.u + A @ push, current.impulse + push, current.count + 1.0)
 
-    def goes_on(now: _Round) -> Any:
-        return np.any(approaching(now.u)) & (now.count < rounds)
+    def goes_on(current: _Round) -> Any:
+        return np.any(approaching(current.u)) & (current.count < rounds)
 
     last = while_loop(goes_on, play, _Round(u, np.zeros(k), np.array(0.0)), MOST)
     plastic = solve_contact_set(u, on)

@@ -57,15 +57,15 @@ def reflections_kernel(
     G, answer = constrained_response(mirror(lower_delassus(mechanism, q, "auto")), normals, ties)
     on = np.ones(len(normals)) > 0.0 if touching is None else touching != 0.0
     e = 1.0 if restitution is None else restitution
-    found = reflect(G, u[normals], on, e, rounds)
+    result = reflect(G, u[normals], on, e, rounds)
     impulses = np.zeros(scene.m)
-    impulses[normals] = found.impulse
+    impulses[normals] = result.impulse
     if answer is not None:
-        impulses[ties] = answer @ found.impulse
+        impulses[ties] = answer @ result.impulse
     after = v + responding(mechanism, q, None)(impulses)
-    status = np.where(found.settled, float(Status.CONVERGED), float(Status.ITERATIONS))
+    status = np.where(result.settled, float(Status.CONVERGED), float(Status.ITERATIONS))
     status = np.where(np.isfinite(np.sum(after)), status, float(Status.NOT_FINITE))
-    return Reflections(after, found.impulse, found.rounds, status)
+    return Reflections(after, result.impulse, result.rounds, status)
 
 
 def reflections(

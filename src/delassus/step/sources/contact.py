@@ -237,7 +237,7 @@ def contacts_of(contacts: Any) -> tuple[Contact, ...]:
         raise ConstraintError(
             f"the contacts are {contacts!r}; they must be one Contact or a list of them.", code="wrong-type"
         )
-    found = []
+    result = []
     for contact in given:
         if not isinstance(contact, Contact):
             raise ConstraintError(
@@ -245,8 +245,8 @@ def contacts_of(contacts: Any) -> tuple[Contact, ...]:
                 "friction=0.7).",
                 code="wrong-type",
             )
-        found.append(contact)
-    return tuple(found)
+        result.append(contact)
+    return tuple(result)
 
 
 def _named(value: Any) -> str:

@@ -69,12 +69,12 @@ class JointLimit(Constraint):
 
 def limits_of(model: Model) -> tuple[JointLimit, ...]:
     """A row for each coordinate that is an angle or a length and has a limit."""
-    found = []
+    result = []
     for joint in model.joints:
         for k, (motion, i, _) in enumerate(joint.kind.parts):
             if motion.nq == 1 and any(numpy.isfinite(_limits(joint, i))):
-                found.append(JointLimit(joint.name, k))
-    return tuple(found)
+                result.append(JointLimit(joint.name, k))
+    return tuple(result)
 
 
 def with_model_limits(mechanism: Mechanism) -> Mechanism:
