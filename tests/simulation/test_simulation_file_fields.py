@@ -62,8 +62,10 @@ def test_the_field_decides_its_friction():
 
 
 def test_a_field_below_the_floor_is_a_plane():
-    ground = dl.simulation.ground_of(from_mujoco(world(FIELD, FLOOR.replace(".1", ".4"))))
-    assert ground.heights is None and ground.height == 0.4
+    robot = from_mujoco(world(FIELD.replace("/>", ' priority="1"/>'), FLOOR.replace(".1", ".4")))
+    sim = dl.Simulation(robot)
+    assert sim.ground.heights is None and sim.ground.height == 0.4
+    assert sim.scene.own_friction[0][0] == 1.0  # that of the floor, not of the field
 
 
 def test_a_ground_overrides_the_field():

@@ -39,13 +39,19 @@ def static_shapes(model: Model) -> list[Geometry]:
 
 
 def ground_shapes(model: Model) -> tuple[Geometry, ...]:
-    """The shapes of a model's file that are the ground: the first height field with the world's axes and the level
-    planes, else the first level plane, else the first plane, else none."""
+    """The shapes of a model's file that are the ground, in the order in which they decide on friction.
+
+    These are the first height field with the world's axes and the level planes, or these planes and a field below the
+    highest; without a field the first level plane, else the first plane, else none.
+    """
     static = static_shapes(model)
     planes = [g for g in static if g.shape == "plane"]
     level = [g for g in planes if g.placement.R[2, 2] >= 1.0 - _LEVEL]
     for g in static:
         if g.shape == HEIGHT_FIELD and np.abs(g.placement.R - np.eye(3)).max() <= _LEVEL:
+            highest = max(level, key=lambda plane: plane.placement.p[2], default=None)
+            if highest is not None and g.placement.p[2] + max(map(max, g.heights)) <= highest.placement.p[2]:
+                return highest, *(plane for plane in level if plane is not highest), g
             return g, *level
     return tuple((level or planes)[:1])
 
