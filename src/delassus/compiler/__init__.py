@@ -6,6 +6,7 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.compiler import random, words
+    from delassus.compiler.backends.background import finish_optimizing
     from delassus.compiler.differentiation.derivatives import grad, jacobian, jvp, vjp
     from delassus.compiler.host.c99 import export_c
     from delassus.compiler.host.inputs import Bundle, Group, Input
@@ -24,6 +25,7 @@ __all__ = [
     "cond",
     "custom_tangent",
     "export_c",
+    "finish_optimizing",
     "grad",
     "jacobian",
     "jvp",
@@ -44,6 +46,7 @@ if not TYPE_CHECKING:
         __all__,
         {
             "compiler.differentiation.derivatives": "grad jacobian jvp vjp",
+            "compiler.backends.background": "finish_optimizing",
             "compiler.host.c99": "export_c",
             "compiler.host.inputs": "Bundle Group Input",
             "compiler.host.kernel": "kernel",

@@ -12,11 +12,14 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map
-from delassus.compiler.tracing.operations.products import TILE
+from delassus.compiler.tracing.operations.products import ROWS, TILE
 from delassus.compiler.tracing.trace import trace_of
 
 WRITTEN_OUT: Final = 36
 """Rows up to which products and eliminations of general matrices are written out as straight-line code."""
+
+LONGEST_GRAM: Final = 8000
+"""Terms up to which symmetric products are written out; zeros that are known at compile time do not count."""
 
 
 def tiles(n: int) -> list[range]:
@@ -30,8 +33,11 @@ def gram(left: Any, right: Any) -> Any:
     Terms are added in the order of the rows of `left` and `right` (k, n).
     """
     n = left.shape[1]
-    if trace_of(left, right) is None:
+    trace = trace_of(left, right)
+    if trace is None:
         return numpy.tril(left.T @ right)
+    if _count_terms(trace.lift(left).ids, trace.lift(right).ids) > LONGEST_GRAM:
+        return _gram_in_loops(left, right)
     total = np.zeros((n, n))
     for rows in tiles(n):
         for columns in tiles(rows.stop):
@@ -41,6 +47,29 @@ def gram(left: Any, right: Any) -> Any:
                         if j <= i:
                             total[i, j] = total[i, j] + left[r, i] * right[r, j]
     return total
+
+
+def _count_terms(left: Any, right: Any) -> int:
+    """Terms (i, j), j ≤ i, of leftᵀ right that are not zero, from the values of their entries (0: the number zero)."""
+    before = numpy.cumsum(right != 0, axis=1)
+    return int(numpy.sum((left != 0) * before))
+
+
+def _gram_in_loops(left: Any, right: Any) -> Any:
+    """`gram` with code for `ROWS` rows of the result and a loop over their columns, up to the diagonal block."""
+    n, blocks = left.shape[1], []
+    for start in range(0, n, ROWS):
+        rows, end = left[:, start : start + ROWS], min(start + ROWS, n)
+
+        def sum_terms(column: Any, rows: Any = rows) -> Any:
+            total = np.zeros(rows.shape[1])
+            for r in range(len(column)):
+                total = total + rows[r] * column[r]
+            return total
+
+        block = map(sum_terms, right[:, :end].T).T
+        blocks.append(np.concatenate([block, np.zeros((end - start, n - end))], 1))
+    return np.tril(np.concatenate(blocks))
 
 
 def multiply(A: Any, x: Any) -> Any:

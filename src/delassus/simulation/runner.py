@@ -388,7 +388,7 @@ class Runner:
             inputs.pop("alive"),
             [inputs.pop(name) for name in ("control",) if name in inputs],
         )
-        structured = {**structures(inputs), "limits": SolverLimits(self.sim.tolerance, iterations)}
+        structured = {**structures(inputs), "limits": self._limits(iterations)}
         scene = self.sim.with_wrenches(scene, self._pushed)
         results: tuple[Any, ...] = self.control.kernel(
             scene, *moving, time, alive, *control, self.sim.time_step, dtype=self._dtype, **structured
@@ -439,9 +439,13 @@ class Runner:
             inputs=names,
         )
 
+    def _limits(self, iterations: float) -> SolverLimits:
+        """The number of iterations is an input even where it is the default, so that all attempts share a kernel."""
+        return SolverLimits(self.sim.tolerance, np.array(iterations))
+
     def packed(self, max_iterations: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         """The optional inputs of the kernel: their names, and the arrays to be bound."""
-        inputs = {**structures(self.sim.ground.inputs), "limits": SolverLimits(self.sim.tolerance, max_iterations)}
+        inputs = {**structures(self.sim.ground.inputs), "limits": self._limits(max_iterations)}
         if self.sim.nparameters:
             inputs[PARAMETERS] = self._first.parameters
         names, arrays = self.control.kernel.pack(self.sim.scene, **inputs)

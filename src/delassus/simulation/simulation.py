@@ -20,6 +20,7 @@ from delassus.common.checks import (
     number_in_range,
 )
 from delassus.common.options import Shortcuts
+from delassus.compiler.backends.background import finish_optimizing
 from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
@@ -370,7 +371,8 @@ class Simulation(Inspection):
         return next_state
 
     def compile(self, items: int = 1) -> None:
-        """Compile all kernels that steps of one or several environments may need, so that no step waits for a compiler.
+        """Compile all kernels that steps of one or several environments may need, so that no step waits for a compiler,
+        and wait until they are optimized.
 
         Long runs and steps of 16 environments or more do this when they begin. A real-time controller of one robot
         should call it before its first step.
@@ -378,6 +380,7 @@ class Simulation(Inspection):
         q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (check_integer("items", items), 1))
         state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
         Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: ()), bound=False).compile()
+        finish_optimizing()
 
     def bind(self, state: State, control: Any = None) -> BoundRobot:
         """Bind one robot for a control loop in Python: its arrays change in place, with next to no overhead per step.

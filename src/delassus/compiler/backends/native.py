@@ -24,12 +24,16 @@ VERSION = f"llvmlite {llvmlite.__version__}"
 compiling = threading.RLock()
 """Held while anything is built. LLVM compiles one kernel at a time anyway, and a fork waits until it is done."""
 
+optimizing = threading.RLock()
+"""Held in the background while LLVM is at work there, which a fork waits for, too. Who holds it takes no other lock."""
+
 log = logging.getLogger("delassus")
 """Where it is told what is compiled. A fork takes locks in the reverse order of their hooks: `logging`, which has one,
 is imported before, so that its lock comes after `compiling`, as for those who log while compiling."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
+    for lock in (optimizing, compiling):  # `compiling` is taken first: what is registered last
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 _unused: deque[llvm.ExecutionEngine] = deque()
 """Engines whose code nobody holds any more."""
@@ -99,7 +103,7 @@ def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
             try:
                 while waiting and not problems:
                     k = waiting.pop()
-                    made[k] = _emit_at_once(texts[k], target)
+                    made[k] = emit_at_once(texts[k], target)
             except IndexError:  # another thread has taken the last one
                 pass
             except BaseException as problem:
@@ -124,7 +128,7 @@ def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
         return [made[k] for k in range(len(texts))]
 
 
-def _emit_at_once(text: str, target: Target) -> bytes:
+def emit_at_once(text: str, target: Target) -> bytes:
     """Object code of a module, made while other threads do the same.
 
     llvmlite lets one thread at a time into LLVM. LLVM itself asks for less: that no two threads share a context. So the

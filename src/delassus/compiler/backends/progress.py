@@ -16,6 +16,9 @@ DELAY = 1.0  # seconds of silence
 SECONDS_PER_OPERATION: Final = 40e-6
 """What one core needs for an operation in LLVM, about."""
 
+QUICKER: Final = 0.25
+"""What LLVM's lowest level takes of that."""
+
 
 @contextmanager
 def tracing(name: str) -> Iterator[None]:
@@ -25,9 +28,10 @@ def tracing(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def compiling(what: str, operations: int, cores: int = 1) -> Iterator[None]:
+def compiling(what: str, operations: int, cores: int = 1, level: int = 2) -> Iterator[None]:
     """Say what is being compiled, and how long that will take, if it is longer than `DELAY`."""
-    estimate = max(1, round(SECONDS_PER_OPERATION * operations / cores))
+    seconds = SECONDS_PER_OPERATION * (1.0 if level else QUICKER)
+    estimate = max(1, round(seconds * operations / cores))
     log.debug("compiling %s: %d operations", what, operations)
     start = time.perf_counter()
     with _line(f"Delassus compiles {what}: {operations} operations, about {estimate} s …"):

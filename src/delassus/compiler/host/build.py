@@ -65,7 +65,8 @@ class Recipe:
     """What a kernel is made from.
 
     `identity` is what decides the program if the function is part of this package (the model and the options);
-    None for any other function, which is traced to know what it does.
+    None for any other function, which is traced to know what it does. With `quick_first` large code is compiled quickly
+    before it is optimized.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Recipe:
     trace: Callable[[], Program]
     identity: Any | None
     target: Target
+    quick_first: bool = True
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def build(recipe: Recipe, known: Known = lambda digest, target: None) -> Compile
         entry = _plan(recipe, program)
     facts, plan = entry
     descriptor = Descriptor(recipe.inputs, recipe.outputs, facts.slots, recipe.target, facts.repeats)
-    widths = Widths(recipe.name, facts.program, recipe.target, descriptor, plan)
+    widths = Widths(recipe.name, facts.program, recipe.target, descriptor, plan, recipe.quick_first)
     makers = (partial(widths.need, False), partial(widths.need, True))
     descriptor.set_builders(makers)
     loop, data, needed = loop_address(recipe.target), descriptor.address, (descriptor, makers)

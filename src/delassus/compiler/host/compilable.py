@@ -156,9 +156,10 @@ class Compilable:
         def make() -> Compiled:
             if self.definition.single and chosen.precision is SINGLE:
                 warn(f"{self.name} in float32: {self.definition.single}")
-            return build(case.recipe(chosen), self._versions.of_program)
+            # Whoever names a target gets code of its level, and nothing else before.
+            return build(case.recipe(chosen, quick_first=target is None), self._versions.of_program)
 
-        return self._find(model, case, (chosen,), make)
+        return self._find(model, case, (chosen, target is None), make)
 
     def _find(self, model: Any, case: Case, form: tuple[Any, ...], make: Callable[[], Compiled]) -> Compiled:
         """What is compiled for a case in some form, made on first use: by the identity of its model, or its content."""

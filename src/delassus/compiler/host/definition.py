@@ -295,10 +295,10 @@ class Case:
         with plainly():
             return check_results(name, self(*states), outputs, None)
 
-    def recipe(self, target: Target) -> Recipe:
+    def recipe(self, target: Target, quick_first: bool = True) -> Recipe:
         """What its machine code is built from."""
         definition, (inputs, outputs) = self.definition, self.operands
         chosen = (self.inputs, self.outputs, self.sorted_options)
         identity = (definition.function.__module__, self.model, *chosen) if definition.own else None
         trace = partial(self.program, target.precision)
-        return Recipe(definition.name, definition.doc, inputs, outputs, trace, identity, target)
+        return Recipe(definition.name, definition.doc, inputs, outputs, trace, identity, target, quick_first)

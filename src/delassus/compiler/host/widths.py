@@ -2,6 +2,8 @@
 
 Most of the time that compiling takes is LLVM's, and most programs need one of the two, or one of them first. The loop
 that NumPy calls asks for what is missing (see `numpy_loop`); those who know the number of states beforehand ask before.
+
+Large kernels are compiled at LLVM's lowest level first, and optimized in the background.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ import hashlib
 import pickle
 import zlib
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Final
 
 from delassus.compiler.backends import native
+from delassus.compiler.backends.background import LARGE, emit_in_background, quick_target, run_later
 from delassus.compiler.backends.llvm.module import Template, emit_template
 from delassus.compiler.backends.progress import compiling
 from delassus.compiler.backends.steps import Schedule
@@ -33,13 +37,22 @@ class Widths:
     """The code of one kernel; `memory` is about how many bytes it takes."""
 
     def __init__(
-        self, name: str, digest: str, target: Target, descriptor: Descriptor, plan: Callable[[], Schedule]
+        self,
+        name: str,
+        digest: str,
+        target: Target,
+        descriptor: Descriptor,
+        plan: Callable[[], Schedule],
+        quick_first: bool = True,
     ) -> None:
-        """`plan` gives the schedule of the program with that digest, if the disk cache does not have its code."""
+        """`plan` gives the schedule of the program with that digest, if the disk cache does not have its code; with
+        `quick_first`, large kernels are compiled quickly before they are optimized."""
         self.memory = _MEMORY_OF_ANY
         self._name, self._digest, self._target, self._descriptor = name, digest, target, descriptor
         self._stored = cache.directory() is not None  # that was decided when the kernel was built
         self._plan: Callable[[], Schedule] | None = plan
+        self._quick = quick_target(target) if quick_first else target
+        self._unplanned = 0  # optimizations that wait, and have to make their template
         self._kept = b""  # the template, once it was made, and as long as it may be needed again
 
     def need(self, many: bool) -> None:
@@ -48,42 +61,86 @@ class Widths:
         if not self._descriptor.has(many):
             with native.compiling:
                 if not self._descriptor.has(many):
-                    with nullcontext() if self._stored else cache.disable_cache():
+                    with self._caching():
                         self._make(many)
 
     def _make(self, many: bool) -> None:
-        lanes = self._target.lanes if many else 1
-        key = _object_key(self._digest, self._target, lanes)
-        packed, template = cache.load("object", key), None
-        if packed is None:
+        template, target = None, self._target
+        objects = self._load(many, target)
+        if objects is None and self._quick != target:
+            target = self._quick
+            objects = self._load(many, target)
+        if objects is None:
             template = self._template()
+            target = self._quick if template.operations >= LARGE else self._target
             what = f"{self._name} for {'batches' if many else 'one state'}"
-            with compiling(what, template.operations, min(native.CORES, len(template.parts))):
-                objects = native.emit_objects(template.modules(lanes), self._target)
-            cache.store("object", key, native.pack(objects))
-        else:
-            objects = native.unpack(packed)
-        code = native.load(objects, self._target)
-        self._descriptor.install(many, code)
-        self.memory += _MEMORY_PER_BYTE * code.size - len(self._kept)
-        if self._target.lanes == 1 or self._descriptor.has(not many):
+            with compiling(what, template.operations, min(native.CORES, len(template.parts)), target.opt):
+                objects = native.emit_objects(template.modules(self._lanes(many)), target)
+            self._store(many, target, objects)
+        self._install(many, objects)
+        if target != self._target:
+            self._unplanned += template is None
+            run_later(self, partial(Widths._optimize, many=many, template=template))
+        self._keep(template)
+
+    def _optimize(self, many: bool, template: Template | None) -> None:
+        """Replace quickly compiled code by optimized code, in the background."""
+        with self._caching():
+            objects = self._load(many, self._target)
+            if objects is None:
+                modules = (template or self._template()).modules(self._lanes(many))
+                objects = emit_in_background(modules, self._target)
+                if objects is None:
+                    return
+                self._store(many, self._target, objects)
+            with native.compiling:
+                self._install(many, objects)
+                self._unplanned -= template is None
+                self._keep(None)
+
+    def _keep(self, template: Template | None) -> None:
+        """Keep what code can be made of as long as some is missing."""
+        before = len(self._kept)
+        if all(map(self._descriptor.has, {False, self._target.lanes > 1})) and not self._unplanned:
             self._plan, self._kept = None, b""
         elif template is not None and not self._kept:
-            self._plan, self._kept = None, zlib.compress(pickle.dumps(template), 1)
-        self.memory += len(self._kept)
+            self._kept = zlib.compress(pickle.dumps(template), 1)
+            self._plan = None
+        self.memory += len(self._kept) - before
+
+    def _install(self, many: bool, objects: list[bytes]) -> None:
+        code = native.load(objects, self._target)
+        self._descriptor.install(many, code)
+        self.memory += _MEMORY_PER_BYTE * code.size
 
     def _template(self) -> Template:
         """The text of the code, made or kept."""
-        if self._plan is None:
+        plan = self._plan
+        if plan is None:
             kept: Template = pickle.loads(zlib.decompress(self._kept))
             return kept
         with suspend_trace():
-            return emit_template(self._plan(), self._target)
+            return emit_template(plan(), self._target)
+
+    def _lanes(self, many: bool) -> int:
+        return self._target.lanes if many else 1
+
+    def _caching(self) -> AbstractContextManager[None]:
+        """Load and store code if that was allowed when the kernel was built."""
+        return nullcontext() if self._stored else cache.disable_cache()
+
+    def _load(self, many: bool, target: Target) -> list[bytes] | None:
+        packed = cache.load("object", _object_key(self._digest, target, self._lanes(many)))
+        return None if packed is None else native.unpack(packed)
+
+    def _store(self, many: bool, target: Target, objects: list[bytes]) -> None:
+        cache.store("object", _object_key(self._digest, target, self._lanes(many)), native.pack(objects))
 
 
 def is_cached(digest: str, target: Target) -> bool:
     """Whether the disk cache has code of a program, for single states or for many."""
-    return any(cache.has("object", _object_key(digest, target, lanes)) for lanes in (1, target.lanes))
+    targets = (target, quick_target(target))
+    return any(cache.has("object", _object_key(digest, x, lanes)) for x in targets for lanes in (1, target.lanes))
 
 
 def _object_key(digest: str, target: Target, lanes: int) -> str:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import map
+from delassus.compiler.tracing.trace import trace_of
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree
 from delassus.linalg.products import gram, tiles
 from delassus.model.model import Model
+
+LONGEST_ELIMINATION: Final = 4000
+"""Multiplications up to which the elimination of rows is written out."""
 
 
 class RankOne(NamedTuple):
@@ -66,12 +73,36 @@ def tree_factor(
 def eliminate_rows_of(above: list[list[int]], U: Any, D: Any, J: Any) -> tuple[Any, Any]:
     """Y = J Uᵀ⁻¹ D⁻¹ (m, nv), and the lower triangle of J M⁻¹ Jᵀ = Y D Yᵀ (m, m), of rows J (m, nv)."""
     X, inverse, Y = np.array(J), 1.0 / D, np.zeros(J.shape)
+    dense = _dense_rows(above, J)
+    if dense:
+        X[dense] = map(lambda row: _eliminate(above, U, row), X[dense])
+        Y[dense] = X[dense] * inverse
     for rows in tiles(len(J)):
-        for k in reversed(range(len(above))):
-            for r in rows:
+        others = [r for r in rows if r not in dense]
+        for k in reversed(range(len(above) if others else 0)):
+            for r in others:
                 Y[r, k] = X[r, k] * inverse[k]
             for i in above[k]:
-                for r in rows:
+                for r in others:
                     X[r, i] = X[r, i] - U[i, k] * X[r, k]
     # X Yᵀ, its terms from the leaves to the root.
     return Y, gram(X.T[::-1], Y.T[::-1])
+
+
+def _eliminate(above: list[list[int]], U: Any, row: Any) -> Any:
+    """J Uᵀ⁻¹ of one row (nv,)."""
+    x = np.array(row)
+    for k in reversed(range(len(above))):
+        for i in above[k]:
+            x[i] = x[i] - U[i, k] * x[k]
+    return x
+
+
+def _dense_rows(above: list[list[int]], J: Any) -> list[int]:
+    """Rows that are eliminated in a loop: those that have most entries, if they would make long code."""
+    trace = trace_of(J)
+    if trace is None:
+        return []
+    filled = numpy.count_nonzero(trace.lift(J).ids, axis=1)
+    rows = [r for r in range(len(J)) if 2 * filled[r] > len(above)]
+    return rows if len(rows) * sum(len(some) for some in above) > LONGEST_ELIMINATION else []

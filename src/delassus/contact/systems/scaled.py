@@ -254,16 +254,22 @@ class Scaled(NamedTuple):
 
     def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
         """Impulses and velocities (m,) after one pass over all rows."""
-        if not (self.layout.large and self.layout.torsional == 0):
+        if not self._in_loops:
             return sweep_rows(self, impulse, response, relaxation, update)
         impulse, response = sweep_scalars(self, impulse, response, relaxation)
         return self._sweep_contacts(impulse, response, update or contact_update(self.convex), relaxation)
 
+    @property
+    def _in_loops(self) -> bool:
+        """Whether loops go over contacts: they have equally many rows, and code for each would be long."""
+        return self.layout.large and len({at.stop - at.start for at in self.layout.blocks}) == 1
+
     def _sweep_contacts(self, impulse: Any, velocity: Any, update: Update, relaxation: Any) -> tuple[Any, Any]:
         """The contacts of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
         start, count = self.layout.scalars, self.layout.contacts
-        places = start + 3.0 * numpy.arange(count)[:, None] + numpy.arange(3.0)
-        rows = self.G[start:].reshape(count, 3, -1)
+        size = (self.layout.m - start) // count
+        places = start + float(size) * numpy.arange(count)[:, None] + numpy.arange(float(size))
+        rows = self.G[start:].reshape(count, size, -1)
         own = np.stack([self.G[at, at] for at in self.layout.blocks])
 
         def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
@@ -271,7 +277,7 @@ class Scaled(NamedTuple):
             new = update(G_own, pushed, np.take(velocity, place), mu, relaxation)
             return velocity + (new - pushed) @ G, new
 
-        pushed = impulse[start:].reshape(count, 3)
+        pushed = impulse[start:].reshape(count, size)
         velocity, pushed = scan(step, velocity, (rows, own, pushed, self.friction, np.array(places)))
         return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
 

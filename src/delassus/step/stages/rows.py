@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import map
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.motions import LinkMotions
@@ -22,6 +23,9 @@ from delassus.step.stages.body_motions import BodyMotions, shared_motions
 from delassus.step.stages.collide import Contacts, candidate_links
 from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import StepState
+
+_LONGEST: Final = 600
+"""Entries of the Jacobian of contacts up to which they are written out; beyond, a loop goes over the slots."""
 
 _IMMOBILE: Final = 1e-9
 """Constraint rows smaller than this, relative to the largest, move nothing."""
@@ -115,6 +119,15 @@ def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> t
         block = reach.rows(*bodies[0], point, axes, count)
         return block - reach.rows(*bodies[1], point, axes, count) if scene.has_pairs else block
 
+    if not fixed and slots * count * scene.nv > _LONGEST:
+
+        def rows_of_slot(point: Any, axes: Any, *links: Any) -> Any:
+            one, *others = (reach.rows(x, frozenset(y), point, axes, count) for x, y in zip(links, every, strict=False))
+            return one - others[0] if others else one
+
+        links = (contacts.body, contacts.other) if scene.has_pairs else (contacts.body,)
+        J = map(rows_of_slot, *(np.stack(list(x)) for x in (contacts.point, contacts.axes, *links)))
+        return J.reshape(slots * count, scene.nv), None
     if not fixed:
         return np.concatenate([row_block(k, contacts.point[k], contacts.axes[k], count) for k in range(slots)]), None
     pairs = list(zip(contacts.body, contacts.other, strict=True))
