@@ -9,6 +9,8 @@ BENCH_STAMP := $(VENV)/.installed-bench
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 FAILED := pip could not install what is needed: see above. It takes a network connection and some free disk space.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+PICTURES := draw_linkages drift work_precision draw_stepping draw_large draw_simulation draw_stages track_loops \
+  balance draw_reactive sampling sampling_quadruped
 
 .PHONY: help demo drop closed-loops pictures smoke test test-all soak lint format bench doctor clean
 
@@ -51,18 +53,7 @@ closed-loops: $(DEMO_STAMP)  ## robots with closed loops: every method on 4 096 
 	$(BIN)/python examples/closed_loops.py
 
 pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
-	$(BIN)/python examples/draw_linkages.py
-	$(BIN)/python examples/drift.py
-	$(BIN)/python examples/work_precision.py
-	$(BIN)/python examples/draw_stepping.py
-	$(BIN)/python examples/draw_large.py
-	$(BIN)/python examples/draw_simulation.py
-	$(BIN)/python examples/draw_stages.py
-	$(BIN)/python examples/track_loops.py
-	$(BIN)/python examples/balance.py
-	$(BIN)/python examples/draw_reactive.py
-	$(BIN)/python examples/sampling.py
-	$(BIN)/python examples/sampling_quadruped.py
+	for name in $(PICTURES); do $(BIN)/python examples/$$name.py || exit 1; done
 
 smoke: $(SMOKE_STAMP)  ## a minute: imports, house rules, one robot moved in every way; needs NumPy and llvmlite alone
 	$(BIN)/python -m pytest -m smoke

@@ -16,11 +16,10 @@ import pinocchio as pin
 from tests.in_pinocchio import Loop, rigid_constraints
 
 import delassus as dl
-from benchmarks.constrained import BATCH, ITERATIONS, PROXIMAL, exponent
+from benchmarks.constrained import BATCH, ITERATIONS, PROXIMAL, Comparison, comparison_tables, exponent
 from benchmarks.loop_robots import LINKS_PER_LOOP, ROBOTS, LoopRobot, chain_of_loops
 from benchmarks.timing import best_of_each
 
-METHODS = (dl.caba, dl.prox_pv, dl.prox_ltls, dl.prox_ltl)
 CHAINS = (1, 2, 4, 8, 16, 28, 42)
 
 
@@ -58,53 +57,12 @@ def theirs(robot: LoopRobot, q: Any, v: Any, tau: Any) -> dict[str, Callable[[],
 
 def table() -> str:
     """Our four algorithms next to Pinocchio's two."""
-    rows, summary = [], []
+    cases = []
     for make in ROBOTS:
         robot = make()
-        held = mechanism_of(robot)
         q, v, tau = states(robot, BATCH)
-        one = [x[0].copy() for x in (q, v, tau)]
-        tasks = dict(theirs(robot, *one))
-        batch = {}
-        for method in METHODS:
-            ufunc = method.specialize(held)
-            out = (np.empty(held.nv), np.empty(held.m))
-            tasks[method.name] = partial(ufunc, *one, out=out)
-            tasks[f"{method.name} bound"] = method.bind(held, *one, *out)
-            many = (np.empty((BATCH, held.nv)), np.empty((BATCH, held.m)))
-            batch[method.name] = partial(ufunc, q, v, tau, out=many)
-        t = best_of_each(tasks, repeat=30, number=100)
-        b = {k: x / BATCH for k, x in best_of_each(batch, repeat=10).items()}
-        best = min(t["constraintDynamics"], t["lcaba"])
-        label = f"| {robot.name} | {held.nv} | {held.m} "
-        rows.append(
-            label
-            + f"| {1e6 * t['constraintDynamics']:.1f} | {1e6 * t['lcaba']:.1f} "
-            + "".join(f"| {1e6 * t[m.name]:.1f} " for m in METHODS)
-            + "".join(f"| {1e6 * b[m.name]:.2f} " for m in METHODS)
-            + "|"
-        )
-        summary.append(
-            label
-            + f"| {best / t['caba']:.1f}× | {best / t['caba bound']:.1f}× | {best / b['caba']:.0f}× "
-            + f"| {min(METHODS, key=lambda m: b[m.name]).name} |"
-        )
-    names = " | ".join(m.name for m in METHODS)
-    return f"""### Closed loops
-
-µs per state, three proximal iterations: Pinocchio's two algorithms, our four called one state at a time through the
-ufunc, and in a batch of {BATCH}.
-
-| | nv | rows | pin.constraintDynamics | pin.lcaba | {names} | batch {names.replace(" | ", " | batch ")} |
-|---|---|---|---|---|{"---|" * 8}
-{chr(10).join(rows)}
-
-`caba` against the better of Pinocchio's two, and the fastest of ours in a batch:
-
-| | nv | rows | one call | bound call | batch | fastest |
-|---|---|---|---|---|---|---|
-{chr(10).join(summary)}
-"""
+        cases.append(Comparison(robot.name, mechanism_of(robot), (q, v, tau), theirs(robot, q[0], v[0], tau[0])))
+    return f"### Closed loops, three proximal iterations\n\n{comparison_tables(cases)}"
 
 
 def scaling() -> str:

@@ -136,14 +136,35 @@ def table() -> str:
     return f"### Three proximal iterations\n\n{side_by_side(cases)}"
 
 
+@dataclass
+class Comparison:
+    """A mechanism with a label, states (q, v, tau) of it, and Pinocchio's calls that solve one of them."""
+
+    name: str
+    held: dl.Mechanism
+    states: tuple[Any, Any, Any]
+    theirs: dict[str, Callable[[], Any]]
+
+    @classmethod
+    def at_random_states(cls, name: str, held: dl.Mechanism, theirs: Any) -> Comparison:
+        """At random states, which need not be the same here and there."""
+        q, v, tau = states(held, BATCH)
+        pq = pin.randomConfiguration(theirs, *_bounds(theirs))
+        return cls(name, held, (q, v, tau), Theirs.of(held, theirs).calls(pq, v[0].copy(), tau[0].copy()))
+
+
 def side_by_side(cases: Iterable[tuple[str, dl.Mechanism, Any]]) -> str:
     """The tables of some mechanisms, each with a label and the robot in Pinocchio."""
+    return comparison_tables(Comparison.at_random_states(*case) for case in cases)
+
+
+def comparison_tables(cases: Iterable[Comparison]) -> str:
+    """Times of all methods, and the fastest of ours against the better of Pinocchio's."""
     rows, summary = [], []
-    for name, held, theirs in cases:
-        q, v, tau = states(held, BATCH)
+    for case in cases:
+        held, (q, v, tau) = case.held, case.states
         one = [x[0].copy() for x in (q, v, tau)]
-        pq = pin.randomConfiguration(theirs, *_bounds(theirs))
-        tasks = dict(Theirs.of(held, theirs).calls(pq, one[1].copy(), one[2].copy()))
+        tasks = dict(case.theirs)
         outs, batch = {}, {}
         for method in METHODS:
             ufunc = method.specialize(held)
@@ -155,7 +176,7 @@ def side_by_side(cases: Iterable[tuple[str, dl.Mechanism, Any]]) -> str:
         t = best_of_each(tasks, repeat=30, number=200)
         b = {k: x / BATCH for k, x in best_of_each(batch, repeat=12).items()}
         best = min(t["constraintDynamics"], t["lcaba"])
-        label = f"| {name} | {held.nv} | {held.m} "
+        label = f"| {case.name} | {held.nv} | {held.m} "
         rows.append(
             label
             + f"| {1e6 * t['constraintDynamics']:.2f} | {1e6 * t['lcaba']:.2f} "

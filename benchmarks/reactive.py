@@ -11,7 +11,7 @@ import proxsuite
 
 import delassus as dl
 from benchmarks.timing import best_of_each
-from delassus.control.programmes.solve import solve_programme
+from delassus.control.qp.solve import solve_qp
 from delassus.control.reactive.react import react
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
@@ -33,24 +33,24 @@ def states(robot: dl.Model, spread: tuple[float, float], count: int) -> tuple[An
     return q, spread[1] * rng.normal(size=(count, robot.nv))
 
 
-def with_torques(control: dl.control.ReactiveControl, programme: dl.QP) -> dl.QP:
-    """The same programme with torques among the unknowns, x = (a, f, u): B u = M a + c - Jᵀ f is more rows."""
-    n, nu = programme.shape.n, control.nu
-    limited = programme.shape.rows - len(control.limited_joints) - nu
+def with_torques(control: dl.control.ReactiveControl, qp: dl.QP) -> dl.QP:
+    """The same qp with torques among the unknowns, x = (a, f, u): B u = M a + c - Jᵀ f is more rows."""
+    n, nu = qp.shape.n, control.nu
+    limited = qp.shape.rows - len(control.limited_joints) - nu
     at = slice(limited, limited + nu)
     # Rows of torques are U x within limits - u₀: as equalities U x - u = -u₀, and limits on u.
-    U, middle = programme.C[at], 0.5 * (programme.lower[at] + programme.upper[at])
-    limit = 0.5 * (programme.upper[at] - programme.lower[at])
-    C = np.vstack([np.delete(programme.C, at, 0), np.zeros((nu, n))])
+    U, middle = qp.C[at], 0.5 * (qp.lower[at] + qp.upper[at])
+    limit = 0.5 * (qp.upper[at] - qp.lower[at])
+    C = np.vstack([np.delete(qp.C, at, 0), np.zeros((nu, n))])
     C = np.hstack([C, np.vstack([np.zeros((len(C) - nu, nu)), np.eye(nu)])])
-    lower, upper = (np.delete(x, at) for x in (programme.lower, programme.upper))
+    lower, upper = (np.delete(x, at) for x in (qp.lower, qp.upper))
     H = np.zeros((n + nu, n + nu))
-    H[:n, :n] = programme.H
+    H[:n, :n] = qp.H
     return dl.QP(
         H,
-        np.concatenate([programme.g, np.zeros(nu)]),
-        np.vstack([np.hstack([programme.A, np.zeros((len(programme.A), nu))]), np.hstack([U, -np.eye(nu)])]),
-        np.concatenate([programme.b, middle]),
+        np.concatenate([qp.g, np.zeros(nu)]),
+        np.vstack([np.hstack([qp.A, np.zeros((len(qp.A), nu))]), np.hstack([U, -np.eye(nu)])]),
+        np.concatenate([qp.b, middle]),
         C,
         np.concatenate([lower, -limit]),
         np.concatenate([upper, limit]),
@@ -58,15 +58,15 @@ def with_torques(control: dl.control.ReactiveControl, programme: dl.QP) -> dl.QP
 
 
 class Peer:
-    """proxsuite's dense solver on one programme from nothing, or on two in turn, each from the answer to the other."""
+    """proxsuite's dense solver on one qp from nothing, or on two in turn, each from the answer to the other."""
 
-    def __init__(self, *programmes: dl.QP) -> None:
-        shape = programmes[0].shape
-        self.programmes = []
-        for programme in programmes:
-            bounds = [np.clip(x, -1e20, 1e20) for x in (programme.lower, programme.upper)]
-            self.programmes.append((programme.H, programme.g, programme.A, programme.b, programme.C, *bounds))
-        self.data, self.turn = self.programmes[0], 0
+    def __init__(self, *qps: dl.QP) -> None:
+        shape = qps[0].shape
+        self.qp = []
+        for qp in qps:
+            bounds = [np.clip(x, -1e20, 1e20) for x in (qp.lower, qp.upper)]
+            self.qp.append((qp.H, qp.g, qp.A, qp.b, qp.C, *bounds))
+        self.data, self.turn = self.qp[0], 0
         self.solver = proxsuite.proxqp.dense.QP(shape.n, shape.equalities, shape.rows)
         self.solver.settings.eps_abs, self.solver.settings.eps_rel = TOLERANCE, 0.0
         self.solver.init(*self.data)
@@ -79,22 +79,22 @@ class Peer:
         self.solver.solve()
 
     def warm(self) -> None:
-        """Data and scaling anew, from the answer to the programme before."""
-        self.turn = (self.turn + 1) % len(self.programmes)
+        """Data and scaling anew, from the answer to the qp before."""
+        self.turn = (self.turn + 1) % len(self.qp)
         self.solver.settings.initial_guess = proxsuite.proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
-        self.solver.update(*self.programmes[self.turn])
+        self.solver.update(*self.qp[self.turn])
         self.solver.solve()
 
 
-def programmes() -> str:
-    """Microseconds a programme."""
+def qps() -> str:
+    """Microseconds a qp."""
     robot = dl.load("humanoid")
     control = controller(robot)
     reference = control.reference(robot.posture("home"))
     lines = [
         f"The 36-dof humanoid on two feet: {control.n} unknowns with torques eliminated, {control.n + control.nu} with "
         f"them; {control.equalities} equalities, {control.rows} rows. Residuals to {TOLERANCE:g}.\n",
-        "| µs a programme | " + " | ".join(SPREADS) + " |",
+        "| µs a qp | " + " | ".join(SPREADS) + " |",
         "|---|" + "---|" * len(SPREADS),
     ]
     table: dict[str, list[str]] = {}
@@ -117,8 +117,8 @@ def programmes() -> str:
 def _tasks(control: Any, reference: Any, first: Any, after: Any, found: Any) -> dict[str, Any]:
     """What is timed: states, those a period later, and the reactions to the first ones."""
     q, v = first
-    each = [control.programme(q[k], v[k], reference) for k in range(SHOWN)]
-    later = [control.programme(after[0][k], after[1][k], reference) for k in range(SHOWN)]
+    each = [control.qp(q[k], v[k], reference) for k in range(SHOWN)]
+    later = [control.qp(after[0][k], after[1][k], reference) for k in range(SHOWN)]
     whole = [Peer(with_torques(control, p)) for p in each]
     eliminated, following = [Peer(p) for p in each], [Peer(*pair) for pair in zip(each, later, strict=True)]
     single = [_bound(control, q[k], v[k], reference) for k in range(SHOWN)]
@@ -130,7 +130,7 @@ def _tasks(control: Any, reference: Any, first: Any, after: Any, found: Any) -> 
     return {
         "built and solved, one": lambda: [tick() for tick in single],
         "one, a period later, started from the answer before": lambda: [tick() for tick in warm],
-        "solved, one": lambda: [solve_programme(p.shape, *p.arrays) for p in each],
+        "solved, one": lambda: [solve_qp(p.shape, *p.arrays) for p in each],
         f"built and solved, a batch of {BATCH}": lambda: cold_batch(q, v, reference),
         f"a batch of {BATCH}, a period later": lambda: warm_batch(*after, reference, found.x, found.multipliers),
         "proxsuite, with torques (a)": lambda: [peer.cold() for peer in whole],
@@ -159,7 +159,7 @@ def steps() -> str:
         "|---|---|---|",
     ]
     q, v = states(robot, (0.0, 0.02), 256)
-    for substeps, name in ((1, "a programme each step"), (10, "a programme every ten steps")):
+    for substeps, name in ((1, "a qp each step"), (10, "a qp every ten steps")):
         sim = dl.Simulation(
             robot,
             dl.Ground(friction=FRICTION),
@@ -185,7 +185,7 @@ def steps() -> str:
 
 def run() -> str:
     """Both tables."""
-    return "\n".join(["### Reactive control\n", programmes(), steps()])
+    return "\n".join(["### Reactive control\n", qps(), steps()])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import numpy as np
 import delassus as dl
 from benchmarks.mjcf_robots import mjcf
 from benchmarks.simulation import CASES, on_threads
+from benchmarks.timing import best_of
 
 SAMPLES: Final = 1024
 ROUNDS: Final = 5
@@ -96,14 +97,9 @@ def measured(case: Case) -> str:
 
 
 def _seconds(task: Callable[[], Any], rounds: int) -> float:
-    """CPU time of the best of some rounds."""
+    """CPU time of the best of some rounds, after one to compile."""
     task()
-    best = np.inf
-    for _ in range(rounds):
-        start = time.process_time()
-        task()
-        best = min(best, time.process_time() - start)
-    return best
+    return best_of(task, rounds, time.process_time)
 
 
 def run() -> str:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -20,6 +20,7 @@ import numpy as np
 
 import delassus as dl
 from benchmarks.mjcf_robots import mjcf
+from benchmarks.timing import best_of
 
 STEP: Final = 1e-3
 BATCH: Final = 4096
@@ -101,12 +102,8 @@ def ours(case: Case, batch: int, steps: int) -> tuple[float, Any]:
     state = sim.start(*(np.tile(x, (batch, 1)) for x in case.settled))
     for u in controls[:10]:
         state = sim.step(state, u)
-    best = np.inf
-    for _ in range(3):
-        start = time.perf_counter()
-        log = sim.run(state, control=controls[10:], every=steps)
-        best = min(best, time.perf_counter() - start)
-    return best / (batch * steps), log
+    seconds = best_of(lambda: sim.run(state, control=controls[10:], every=steps))
+    return seconds / (batch * steps), sim.run(state, control=controls[10:], every=steps)
 
 
 def _mujoco(case: Case, cone: str) -> Any:
@@ -131,12 +128,9 @@ def rolled_out(case: Case, cone: str, batch: int, steps: int) -> tuple[float, fl
     data = _settled_there(case, model)
     begin = np.tile(np.concatenate([[0.0], data.qpos, data.qvel]), (batch, 1))
     controls = np.ascontiguousarray(case.controls(steps, batch).transpose(1, 0, 2))
-    rollout, best = mujoco.rollout.Rollout(nthread=0), np.inf
-    for _ in range(3):
-        start = time.perf_counter()
-        rollout.rollout(model, data, begin, controls)
-        best = min(best, time.perf_counter() - start)
-    return best / (batch * steps), _creep(model, _settled_there(case, model))
+    rollout = mujoco.rollout.Rollout(nthread=0)
+    seconds = best_of(lambda: rollout.rollout(model, data, begin, controls))
+    return seconds / (batch * steps), _creep(model, _settled_there(case, model))
 
 
 def _creep(model: Any, data: Any) -> float:
@@ -158,14 +152,14 @@ def batched(case: Case, cone: str, batch: int, steps: int) -> float:
     data = _settled_there(case, model)
     many = mujoco.batch.Batch(model, nsim=batch, nthread=1)
     many.qpos, many.qvel = data.qpos, data.qvel
-    controls, best = case.controls(steps, batch), np.inf
-    for _ in range(2):
-        start = time.perf_counter()
+    controls = case.controls(steps, batch)
+
+    def run() -> None:
         for u in controls:
             many.ctrl = u
             many.step()
-        best = min(best, time.perf_counter() - start)
-    return best / (batch * steps)
+
+    return best_of(run, 2) / (batch * steps)
 
 
 def motrix(case: Case, batch: int, steps: int) -> float | None:
@@ -180,17 +174,17 @@ def motrix(case: Case, batch: int, steps: int) -> float | None:
     data = motrixsim.SceneData(model, batch=(batch,))
     q = dl.load(case.name).posture("home").astype(np.float32)
     data.set_dof_pos(np.tile(q, (batch, 1)), model)
-    controls, best = case.controls(steps, batch).astype(np.float32), np.inf
+    controls = case.controls(steps, batch).astype(np.float32)
     for u in (np.tile(case.target, (batch, 1)).astype(np.float32),) * SETTLING:
         data.actuator_ctrls = u
         model.step(data)
-    for _ in range(2):
-        start = time.perf_counter()
+
+    def run() -> None:
         for u in controls:
             data.actuator_ctrls = u
             model.step(data)
-        best = min(best, time.perf_counter() - start)
-    return best / (batch * steps)
+
+    return best_of(run, 2) / (batch * steps)
 
 
 def alone(case: Case, steps: int = 2000) -> tuple[float, float]:
@@ -209,16 +203,7 @@ def alone(case: Case, steps: int = 2000) -> tuple[float, float]:
             data.ctrl[:] = u
             mujoco.mj_step(model, data)
 
-    return _best(here) / steps, _best(there) / steps
-
-
-def _best(task: Callable[[], None], repeat: int = 3) -> float:
-    best = np.inf
-    for _ in range(repeat):
-        start = time.perf_counter()
-        task()
-        best = min(best, time.perf_counter() - start)
-    return best
+    return best_of(here) / steps, best_of(there) / steps
 
 
 def against_peers(batch: int = BATCH, steps: int = STEPS) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import delassus as dl
 from benchmarks.timing import best_of_each
 from delassus.step.compliant.kernel import compliant_kernel
-from delassus.step.points.numbers import scene_for
+from delassus.step.points.parameters import scene_for
 
 BATCH: Final = 4096
 STEP: Final = 1e-3

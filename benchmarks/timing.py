@@ -19,3 +19,13 @@ def best_of_each(tasks: dict[str, Task], repeat: int = 20, number: int = 1) -> d
                 task()
             seconds[name] = min(seconds[name], (time.perf_counter() - start) / number)
     return seconds
+
+
+def best_of(task: Task, repeat: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds of the fastest of several calls."""
+    best = float("inf")
+    for _ in range(repeat):
+        start = clock()
+        task()
+        best = min(best, clock() - start)
+    return best

@@ -95,7 +95,7 @@ def main() -> None:
         f"the centre of mass is pushed by up to {np.linalg.norm(com - com[0], axis=-1).max() * 100:.1f} cm and ends "
         f"{np.linalg.norm(com[-1] - com[0]) * 100:.2f} cm from where it was; soles move by {slip:.1e} m; forces leave "
         f"their cones by {max(over.max(), 0.0):.1e} N; largest residual {max(run.residual):.1e}, "
-        f"{np.mean(run.iterations):.1f} Newton steps a programme, {max(run.iterations)} at most, "
+        f"{np.mean(run.iterations):.1f} Newton steps a qp, {max(run.iterations)} at most, "
         f"status {max(run.status)}"
     )
 

@@ -20,7 +20,7 @@ STRIDES = 8
 
 @dataclass
 class Run:
-    """What happened: times, configurations, forces of the supports (times, 4, 3), largest errors of the programmes."""
+    """What happened: times, configurations, forces of the supports (times, 4, 3), largest errors of the qps."""
 
     time: list[float] = field(default_factory=list)
     q: list[np.ndarray] = field(default_factory=list)
@@ -47,7 +47,7 @@ def controller(robot: dl.Model) -> dl.control.ReactiveControl:
 
 
 def closed_loop(reference, seconds: float) -> Run:
-    """Simulate, a programme a step, each started from the one before; reference(time, q, v) says what is asked for."""
+    """Simulate, a qp a step, each started from the one before; reference(time, q, v) says what is asked for."""
     robot = dl.load("quadruped")
     control = controller(robot)
     sim = dl.Simulation(

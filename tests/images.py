@@ -14,7 +14,7 @@ import pinocchio as pin
 from scipy.linalg import block_diag
 
 import delassus as dl
-from delassus.constraints.basis.on_frame import OnFrame
+from delassus.constraints.basis.frame_constraint import FrameConstraint
 from delassus.model.joints import rotation_to_axis
 from delassus.model.model import Model
 from delassus.model.parts import WORLD, Frame, Joint
@@ -51,7 +51,7 @@ class Image:
         """What takes the rows of a constraint."""
         if isinstance(c, dl.Distance):
             return np.eye(1)
-        if isinstance(c, OnFrame):
+        if isinstance(c, FrameConstraint):
             rows = list(c.rows)
             return block_diag(self.P, np.linalg.det(self.P) * self.P)[np.ix_(rows, rows)]
         if isinstance(c, dl.JointLock):
@@ -128,7 +128,7 @@ def _mirrored_constraint(c: Any, P: Any, V: Any, model: Model) -> Any:
     image = Image(model, None, V, P, tuple(range(model.njoints)))
     wanted = image._rows(model, c) @ c.per_row("acceleration", c.count(model))
     fields: dict[str, Any] = {"acceleration": tuple(wanted.tolist())}
-    if isinstance(c, OnFrame):
+    if isinstance(c, FrameConstraint):
         fields |= {name: mirrored_placement(getattr(c, name), P) for name in ("placement", "placement2")}
     if isinstance(c, dl.Point) and c.position is not None:
         fields["position"] = P @ c.position

@@ -61,10 +61,9 @@ ROBOTS = [name for name in FILES if name not in WITHOUT_JOINTS and name not in R
 
 @cache
 def compiled(name: str) -> mujoco.MjModel:
-    """MuJoCo's model of a file, without what belongs to neither the tree nor its joints: fluids."""
+    """MuJoCo's model of a file, without constraints and actuators."""
     with warnings.catch_warnings(action="ignore"):  # of attributes that are on their way out
         m = mujoco.MjSpec.from_file(str(FILES[name])).compile()
-    m.opt.density = m.opt.viscosity = 0.0
     bits = mujoco.mjtDisableBit
     m.opt.disableflags |= int(bits.mjDSBL_CONSTRAINT) | int(bits.mjDSBL_ACTUATION)
     return m

@@ -10,7 +10,7 @@ import delassus as dl
 from delassus.model.converters.mujoco import q_from_mujoco, q_to_mujoco, v_from_mujoco
 from delassus.model.readers.mjcf import from_mujoco
 from delassus.model.readers.mjcf_names import read_names
-from delassus.simulation.scenery import ground_plane
+from delassus.simulation.world_shapes import ground_shape
 
 GRAVITY = 9.81
 
@@ -101,7 +101,7 @@ def compare_states(sim: dl.Simulation, m: Any, states: States) -> Difference:
 def has_equal_contacts(sim: dl.Simulation, m: Any, states: States) -> np.ndarray:
     """Of each state whether both find the same contact points: of the same pairs of shapes, and as deep."""
     here = sim.accelerations(state_of(sim, states), states.ctrl if states.ctrl.shape[1] else None)
-    names, floor = read_names(m).geoms, ground_plane(sim.model)
+    names, floor = read_names(m).geoms, ground_shape(sim.model)
     pairs = [
         (shape.geometry.name, (floor if other is None else other.geometry).name)
         for shape, other, _ in sim.scene.candidate_shapes

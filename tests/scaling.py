@@ -20,7 +20,7 @@ import numpy as np
 
 import delassus as dl
 from delassus.constraints.basis.constraint import Constraint
-from delassus.constraints.basis.on_frame import OnFrame
+from delassus.constraints.basis.frame_constraint import FrameConstraint
 from delassus.constraints.basis.reference import MovingReference
 from delassus.model.equality import Equality, JointCoupling
 from delassus.model.joints import Helical
@@ -205,7 +205,7 @@ class Units:
             "velocity_gain": tuple(c.per_row("velocity_gain", len(row)) / self.time),
             "compliance": tuple(c.per_row("compliance", len(row)) * row**2 / self.time**2 / self.energy),
         }
-        if isinstance(c, OnFrame):
+        if isinstance(c, FrameConstraint):
             common |= {name: self.placement(getattr(c, name)) for name in ("placement", "placement2")}
         return replace(c, **common, **self._of_kind(model, c, row))
 
@@ -258,7 +258,7 @@ def powers_of_q(joint: Joint) -> list[int]:
 
 def powers_of_rows(c: Any, model: Model) -> list[int]:
     """For each row of a constraint, 1 if its error is a length, 0 if it is an angle or a number without unit."""
-    if isinstance(c, OnFrame):
+    if isinstance(c, FrameConstraint):
         return [int(row < 3) for row in c.rows]
     if isinstance(c, dl.Coupling):
         return powers_of_v(model.joint(c.joint))

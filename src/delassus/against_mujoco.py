@@ -26,8 +26,8 @@ from delassus.errors import BadArgument
 from delassus.model.converters.mujoco import a_from_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
 from delassus.model.model import Model
 from delassus.model.readers.mjcf_names import read_names, text_at
-from delassus.simulation.scenery import ground_plane
 from delassus.simulation.simulation import Simulation
+from delassus.simulation.world_shapes import ground_shape
 from delassus.step.actuators.actuator_forces import actuator_forces
 
 Array = NDArray[np.float64]
@@ -114,7 +114,7 @@ def compare_with_mujoco(
         raise BadArgument(f"{os.fspath(source)!r} is not MJCF, which MuJoCo reads too.", code="not-supported")
     mj = mujoco.MjModel.from_xml_path(os.fspath(source))
     steps = max(round(seconds / sim.time_step), 1)
-    control = _controls(mj, sim, steps, noise, seed)
+    control = _controls(sim, steps, noise, seed)
     log = sim.run(sim.start(), control=control, steps=steps)
     data, positions, states = mujoco.MjData(mj), [], []
     if mj.nkey:
@@ -148,7 +148,7 @@ def _start(apart: Array) -> Iterator[Ingredient]:
         )
 
 
-def _controls(mj: Any, sim: Simulation, steps: int, noise: float, seed: int) -> Array:
+def _controls(sim: Simulation, steps: int, noise: float, seed: int) -> Array:
     """(steps, nu) the control of the keyframe, and noise that changes every 0.05 s."""
     width = [a.control_range[1] - a.control_range[0] if a.control_range else 1.0 for a in sim.model.actuators]
     held = max(round(0.05 / sim.time_step), 1)
@@ -225,7 +225,7 @@ def _our_contacts(sim: Simulation, q: Array) -> dict[frozenset[str], tuple[str, 
     if not sim.scene.candidates:
         return {}
     gap, _, normal, *_ = sim.contacts(q)
-    plane = ground_plane(sim.model)
+    plane = ground_shape(sim.model)
     floor = plane.name if plane else "ground"
     found: dict[frozenset[str], tuple[str, Array]] = {}
     for k in sorted(np.flatnonzero(gap < _TOUCHING), key=lambda k: -gap[k]):

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-import single_bits as single
-from c_code import check as check_c
-from c_code import needs_compiler
-from delassus.compiler import grad, jvp, scan, vjp, while_loop
+from delassus.compiler import grad, jvp, vjp
 from delassus.compiler import map as rolled_map
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import schedule
@@ -157,65 +154,6 @@ def test_no_index_leaves_the_array(index, count):
 
 
 # --- the same bits --------------------------------------------------------------------------------------------------
-
-
-def places(x, i):
-    """Rows of every kind: inputs in place and in steps, constants among them, values twice, results, of loops."""
-    y = x * x[::-1] + 0.5
-    mixed = dnp.concatenate([y[:5], dnp.array([1.5, 0.0, -2.0]), x[3:7], y[2:4]])
-    sums, products = scan(lambda c, item: (c + item, c * item), 0.0, x)
-    kept = rolled_map(lambda a: a * 2.0 + i, x)
-    found = [dnp.take(row, i) for row in (x, x[::-1], x.reshape(3, 4).T.ravel(), y, mixed, products, kept, TABLE[:, 0])]
-    return dnp.stack([*found, dnp.take(y, i + 1.0) * sums])
-
-
-def in_loops(x, i):
-    """Rows that a body carries, gets, captures or makes."""
-    y = dnp.sin(x)
-
-    def body(carry, item):
-        row, place = item
-        z = row + carry
-        found = [dnp.take(r, place) for r in (carry, row, y, z, TABLE[:, 1])]
-        return dnp.roll(carry, 1) + 0.1 * row, dnp.stack(found)
-
-    stacks = (dnp.stack([x, 2.0 * x, y]), dnp.stack([i, i + 1.0, 2.0 * i]))
-    carry, kept = scan(body, x, stacks)
-    last = while_loop(lambda c: c[1] < 5.0, lambda c: (dnp.take(carry, c[1]) + c[0], c[1] + 1.0), (x[0], i), 9)
-    wide = rolled_map(lambda place: dnp.take(TABLE[:, 2], place) + dnp.take(y, place), dnp.arange(7.0) + i)
-    return dnp.concatenate([carry, kept.ravel(), dnp.stack(last), wide])
-
-
-KERNELS = {
-    "rows": dl.kernel("(12),()->(9)")(lambda model, x, i: places(x, i)),
-    "loops": dl.kernel("(12),()->(36)")(lambda model, x, i: in_loops(x, i)),
-}
-
-
-def states(count, dtype=float):
-    rng = np.random.default_rng(3)
-    return rng.normal(size=(count, 12)).astype(dtype), np.resize([*INDICES, *np.arange(14.0)], count).astype(dtype)
-
-
-@every_width
-@pytest.mark.parametrize("chunk", [1, 7, 400])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_compiled_code_has_the_bits_of_the_interpreter(kernel, lanes, chunk):
-    check(kernel, lanes, *states(37), chunk=chunk)
-
-
-@pytest.mark.parametrize("lanes", single.WIDTHS)
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_compiled_code_in_float32_has_the_bits_of_the_interpreter(kernel, lanes):
-    single.check(kernel, lanes, *states(37, np.float32), chunk=20)
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("chunk", [7, 400])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_c_has_the_bits_of_the_interpreter(kernel, chunk, dtype, tmp_path):
-    check_c(kernel, tmp_path, *states(30, dtype), chunk=chunk, dtype=np.dtype(dtype))
 
 
 @settings(max_examples=examples(40))

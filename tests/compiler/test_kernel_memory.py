@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -258,16 +259,21 @@ def test_a_ufunc_that_is_held_keeps_its_name_and_documentation():
     assert "Scaled numbers." in ufunc.__doc__
 
 
-def test_a_ufunc_that_is_let_go_of_leaves_no_code():
-    scaled, _ = scaling()
+def check_code_lives_as_long_as(make):
+    """What `make` returns holds the code of one kernel, until it is let go of."""
     dl.clear_kernels()
     before = codes()
-    ufunc = scaled.specialize(Gain(2.0))
-    ufunc(X)
+    held = make()
+    held()
     dl.clear_kernels()
     assert codes() == before + 1
-    del ufunc
+    del held
     assert codes() == before
+
+
+def test_a_ufunc_that_is_let_go_of_leaves_no_code():
+    scaled, _ = scaling()
+    check_code_lives_as_long_as(lambda: partial(scaled.specialize(Gain(2.0)), X))
 
 
 def test_bound_arrays_outlive_their_kernel():
@@ -284,13 +290,7 @@ def test_bound_arrays_outlive_their_kernel():
 def test_bound_arrays_that_are_let_go_of_leave_no_code():
     scaled, _ = scaling()
     scaled.bind(Gain(1.0), X, np.zeros(3))()  # the code that all bound kernels share
-    dl.clear_kernels()
-    before = codes()
-    tick = scaled.bind(Gain(2.0), X, np.zeros(3))
-    dl.clear_kernels()
-    assert codes() == before + 1
-    del tick
-    assert codes() == before
+    check_code_lives_as_long_as(lambda: scaled.bind(Gain(2.0), X, np.zeros(3)))
 
 
 def test_threads_compute_while_others_let_go():

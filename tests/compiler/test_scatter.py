@@ -9,17 +9,14 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-import single_bits as single
-from c_code import check as check_c
-from c_code import needs_compiler
-from delassus.compiler import jacobian, jvp, scan, vjp, while_loop
+from delassus.compiler import jacobian, jvp, scan, vjp
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import schedule
 from delassus.compiler.backends.steps import LoopStep, count_operations
 from delassus.compiler.functions.lower import lower
 from delassus.compiler.tracing.operations.gather import FEW
 from how_many import examples
-from native_bits import FULL, HOST, WIDTHS, check, every_width, numbers
+from native_bits import FULL, HOST, WIDTHS, check, numbers
 
 RNG = np.random.default_rng(8)
 INDICES = np.array([0.0, 1.0, 2.7, 7.999, 8.0, 11.0, 12.0, 1e30, -1.0, -0.5, np.nan, np.inf, -np.inf, 2.0**31])
@@ -76,70 +73,6 @@ def test_numpys_own_spelling_says_what_to_use():
 
 
 # --- the same bits --------------------------------------------------------------------------------------------------
-
-
-def of_state(x, i):
-    """Arrays of every kind: inputs, results of arithmetic, constants, one that is needed again, chains."""
-    y = x * x[::-1] + 0.5
-    first = dnp.add_at(y, i, x[0])
-    second = dnp.add_at(first, i + 1.0, first[3])
-    third = dnp.add_at(dnp.add_at(np.arange(12.0), i, x[1]), second[2], 2.0)
-    mixed = dnp.add_at(dnp.concatenate([y[:5], np.array([1.5, 0.0, -2.0]), x[3:7]]), 2.0 * i, i)
-    return dnp.concatenate([first, second, third, mixed, y + dnp.take(second, i)])
-
-
-def in_loops(x, i):
-    """Arrays that a body carries and changes in place, captures, keeps, or reads after it has changed them."""
-    y = dnp.sin(x).reshape(12, 1) * np.array([1.0, 2.0])
-
-    def body(carry, item):
-        table, total, steady = carry
-        row = dnp.take(table, item, axis=0)
-        table = dnp.add_at(table, item, 0.5 * row + total)
-        table = dnp.add_at(table, item + 1.0, dnp.stack([row[1], total]))
-        other = dnp.add_at(y, item, row)
-        after = dnp.take(table, item, axis=0)
-        return (table, total + after[0] * 0.1, dnp.add_at(steady, item, after[1])), (other[3], steady[2])
-
-    (table, total, steady), kept = scan(body, (y, x[0], x), dnp.stack([i, i + 2.0, x[3], 0.5 * i]))
-
-    def shift(c):
-        return dnp.add_at(c[0], c[1], 1.0) + 0.0 * c[0][0], c[1] + 1.0
-
-    last = while_loop(lambda c: c[1] < 6.0, shift, (x, i), 9)
-    return dnp.concatenate([table.ravel(), dnp.stack([total]), steady, kept[0].ravel(), kept[1], last[0]])
-
-
-KERNELS = {
-    "state": dl.kernel("(12),()->(60)")(lambda model, x, i: of_state(x, i)),
-    "loops": dl.kernel("(12),()->(61)")(lambda model, x, i: in_loops(x, i)),
-}
-
-
-def states(count, dtype=float):
-    rng = np.random.default_rng(3)
-    return rng.normal(size=(count, 12)).astype(dtype), np.resize([*INDICES, *np.arange(14.0)], count).astype(dtype)
-
-
-@every_width
-@pytest.mark.parametrize("chunk", [1, 7, 400])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_compiled_code_has_the_bits_of_the_interpreter(kernel, lanes, chunk):
-    check(kernel, lanes, *states(37), chunk=chunk)
-
-
-@pytest.mark.parametrize("lanes", single.WIDTHS)
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_compiled_code_in_float32_has_the_bits_of_the_interpreter(kernel, lanes):
-    single.check(kernel, lanes, *states(37, np.float32), chunk=20)
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("chunk", [7, 400])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_c_has_the_bits_of_the_interpreter(kernel, chunk, dtype, tmp_path):
-    check_c(kernel, tmp_path, *states(30, dtype), chunk=chunk, dtype=np.dtype(dtype))
 
 
 STATEMENTS = st.tuples(

@@ -26,6 +26,12 @@ def solve(method, mechanism, q, v, tau, system: Dense):
     return method.python(mechanism, q, v, tau, iterations=system.iterations, proximal=system.proximal)
 
 
+def check_equal(found, expected):
+    """Accelerations and forces to 1e-9."""
+    assert relative(found[0], expected[0]) < 1e-9
+    assert relative(found[1], expected[1]) < 1e-9
+
+
 def check(method, mechanism, q, v, tau, system: Dense):
     """Acceleration to 1e-9, least squares to 1e-10, nothing that is no number."""
     a, force = solve(method, mechanism, q, v, tau, system)
@@ -60,8 +66,7 @@ def test_all_methods_have_the_same_iterates(mechanism, seed, iterations, share):
     assume(system.scale > 1e-6)
     found = [f.python(mechanism, q, v, tau, iterations=iterations, proximal=share * system.scale) for f in PROXIMAL]
     for a, force in found[1:]:
-        assert relative(a, found[0][0]) < 1e-9
-        assert relative(force, found[0][1]) < 1e-9
+        check_equal((a, force), found[0])
 
 
 @settings(max_examples=examples(100))
@@ -71,8 +76,7 @@ def test_kkt_has_the_dense_answer(mechanism, seed):
     system = dense(mechanism, q, v, tau)
     assume(clear(system))
     a, force = solve_dense(DenseSystem(*dense_system.python(mechanism, q, v, tau), np.zeros(mechanism.m)))
-    assert relative(a, system.answer[0]) < 1e-9
-    assert relative(force, system.answer[1]) < 1e-9
+    check_equal((a, force), system.answer)
 
 
 # --- robots -----------------------------------------------------------------------------------------------------------
@@ -120,8 +124,7 @@ def test_kkt_takes_batches():
     a, force = dl.kkt(mechanism, q, v, tau)
     for k in range(3):
         expected = dense(mechanism, q[k], v[k], tau[k]).answer
-        assert relative(a[k], expected[0]) < 1e-9
-        assert relative(force[k], expected[1]) < 1e-9
+        check_equal((a[k], force[k]), expected)
 
 
 def test_the_reported_residual_is_the_dense_one():
@@ -140,8 +143,7 @@ def test_a_soft_constraint_is_the_first_iterate(method):
     mechanism, q, v, tau, _ = problem("solo12.urdf", "feet", "random")
     soft = dl.pv_soft.python(mechanism, q, v, tau, proximal=1e-3)
     first = method.python(mechanism, q, v, tau, iterations=1, proximal=1e-3)
-    assert relative(soft[0], first[0]) < 1e-9
-    assert relative(soft[1], first[1]) < 1e-9
+    check_equal(soft, first)
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
@@ -219,8 +221,7 @@ def test_iterations_go_on_from_a_given_force(method):
     _, first = method.python(mechanism, q, v, tau, iterations=2, proximal=1e-2)
     found = method.python(mechanism, q, v, tau, iterations=3, proximal=1e-2, force=first)
     expected = method.python(mechanism, q, v, tau, iterations=5, proximal=1e-2)
-    assert relative(found[0], expected[0]) < 1e-9
-    assert relative(found[1], expected[1]) < 1e-9
+    check_equal(found, expected)
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)

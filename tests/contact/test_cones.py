@@ -80,7 +80,7 @@ def test_the_nearest_point_of_a_nearest_point_is_itself(friction, angle, off, sc
         assert size(kind(once, friction) - once) <= 2 * EPS * size(x)
 
 
-def test_the_nearest_point_is_that_of_a_cone_programme():
+def test_the_nearest_point_is_that_of_a_cone_program():
     for x, mu in zip(points(1, 20), np.linspace(0.05, 2.0, 20), strict=True):
         settings = clarabel.DefaultSettings()
         settings.verbose, settings.tol_gap_abs, settings.tol_feas, settings.tol_gap_rel = False, 1e-12, 1e-12, 1e-12

@@ -39,24 +39,24 @@ def convex_problems(seed=11, friction=(0.05, 1.5), mass_ratio=1e4, count=40):
     return drawn, dl.ContactProblem(drawn.G, drawn.g, CONES, friction=drawn.friction)
 
 
-def test_the_convex_model_has_the_velocities_of_a_cone_programme():
+def test_the_convex_model_has_the_velocities_of_a_cone_program():
     _, problem = convex_problems()
     ours, theirs = problem.solve("ccp", tolerance=1e-10), problem.solve("ccp", "clarabel")
     assert np.all(ours.status == dl.Status.CONVERGED)
     assert np.all(apart(problem, ours.velocity, theirs.velocity) <= 1e-6)
-    # And the programme finds no less energy: the answer is not just near.
+    # And the program finds no less energy: the answer is not just near.
     assert np.all(energy(problem, ours.impulse) <= energy(problem, theirs.impulse) + 1e-9)
 
 
 @pytest.mark.parametrize("method", ["clarabel", "proxsuite"])
 @pytest.mark.parametrize("model", ["ncp", "ccp"])
-def test_without_friction_all_models_have_the_velocities_of_a_quadratic_programme(model, method):
+def test_without_friction_all_models_have_the_velocities_of_a_quadratic_program(model, method):
     _, problem = convex_problems(friction=(0.0, 0.0), count=15)
     ours, theirs = problem.solve(model, tolerance=1e-10), problem.solve(model, method)
     assert np.all(apart(problem, ours.velocity, theirs.velocity) <= 1e-6)
 
 
-def test_half_lines_intervals_and_compliance_are_part_of_the_programme():
+def test_half_lines_intervals_and_compliance_are_part_of_the_program():
     drawn = random_problems(12, 20, 2, mass_ratio=1e2)
     cones = [dl.cones.NonNegative(2), dl.cones.Interval(3), dl.cones.Free(1)]
     bounds = {"lower": [-np.inf, -0.1, 0.2], "upper": [0.1, 0.1, 0.2]}
@@ -67,7 +67,7 @@ def test_half_lines_intervals_and_compliance_are_part_of_the_programme():
     np.testing.assert_allclose(ours.impulse, other.impulse, atol=1e-6 * np.abs(ours.impulse).max())
 
 
-def test_multipliers_of_the_primal_programme_are_the_impulses():
+def test_multipliers_of_the_primal_qp_are_the_impulses():
     drawn = random_problems(13, 12, 2, bodies=2, mass_ratio=1e2, free=1, friction=(0.05, 1.0))
     cones = cones_of(2, 1)
     problem = dl.ContactProblem(drawn.G, drawn.g, cones, friction=drawn.friction)

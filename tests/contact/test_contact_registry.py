@@ -8,6 +8,7 @@ from contact_problems import cones_of, random_problems
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.tracing.record import record
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.large.rows import CAPABILITIES as LARGE
 from delassus.contact.large.rows import scale
 from delassus.contact.solvers.registry import find_solver, solver_names
@@ -124,7 +125,7 @@ def test_traced_systems_and_batches_have_the_same_residual_and_error(convex):
     velocity = rows.velocity(impulse)
 
     def measured(G, g, friction, impulse):
-        system = Scaled.of(layout, convex, G, g, friction)
+        system = Scaled.of(layout, convex, G, g, RowParameters(friction))
         velocity = system.velocity(impulse)
         return natural_residual(system, impulse, velocity), system.error(impulse, velocity)
 

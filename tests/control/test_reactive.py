@@ -20,7 +20,7 @@ from delassus.control import (
     ReactiveControl,
     Support,
 )
-from delassus.control.reactive.build import build_programme, task_errors
+from delassus.control.reactive.build import build_qp, task_errors
 from delassus.control.reactive.react import react
 from delassus.control.reactive.supports import ReactiveError
 
@@ -49,7 +49,7 @@ def state(seed):
 
 def built(control, q, v, reference):
     """A program, without compiling anything."""
-    data = build_programme.python(control, q, v, reference)
+    data = build_qp.python(control, q, v, reference)
     return dl.QP(*data, cones=(3,) * (control.cone_rows // 3))
 
 
@@ -120,7 +120,7 @@ def test_a_pyramid_around_the_cone_allows_more_than_one_inside():
     assert missed["outer pyramid"] < missed["second order"] < missed["pyramid"]
 
 
-def test_the_lectures_programme_has_its_known_answer():
+def test_the_lectures_qp_has_its_known_answer():
     """Without limits, min ½‖a - a*‖²_Q₁ + ½‖f - f*‖²_Q₂ + ½‖u - u*‖²_Q₃ is a linear system."""
     rng = np.random.default_rng(1)
     roots = [rng.normal(size=(k, k)) for k in (18, 12, 12)]
@@ -219,8 +219,8 @@ def pendulum():
 
 def test_build_and_solve_can_be_done_apart(pendulum):
     q, v, reference = np.array([0.3, -0.2]), np.array([0.5, 0.1]), pendulum.reference(np.zeros(2))
-    programme = pendulum.programme(q, v, reference)
-    answer = programme.solve()
+    qp = pendulum.qp(q, v, reference)
+    answer = qp.solve()
     reaction = pendulum(q, v, reference)
     np.testing.assert_allclose(answer.x, reaction.x, atol=1e-9)
     expected = dl.rnea(pendulum.model, q, v, -10.0 * q - 2.0 * math.sqrt(10.0) * v)
@@ -353,11 +353,11 @@ def test_limits_that_cannot_be_met_name_the_rows_they_break():
     assert found.status == QPStatus.INFEASIBLE
     assert np.isfinite(found.torque).all()
     assert np.all(np.abs(found.torque) <= ROBOT.effort_limit[6:])
-    programme = built(control, HOME, np.zeros(18), reference)
+    qp = built(control, HOME, np.zeros(18), reference)
     names = [*(f"{k}" for k in range(18)), *control.row_names]
-    programme = dataclasses.replace(programme, names=tuple(names))
+    qp = dataclasses.replace(qp, names=tuple(names))
     x = np.concatenate([found.acceleration, found.force])
-    answer = dl.QPSolution(programme, x, found.multipliers, *map(np.asarray, (0.0, 0.0)), *map(np.int64, (1, 1)))
+    answer = dl.QPSolution(qp, x, found.multipliers, *map(np.asarray, (0.0, 0.0)), *map(np.int64, (1, 1)))
     assert any("normal" in name for name in answer.violated_rows())
     assert "Broken:" in answer.describe()
 

@@ -1,8 +1,6 @@
 """Models in which nothing moves: every kernel gives the arrays that its signature promises, or says why it cannot."""
 
-import importlib
 import inspect
-import pkgutil
 
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ import delassus as dl
 from delassus.compiler.host.kernel import Kernel
 from delassus.model.model import Model
 from delassus.model.parts import Frame
+from package_modules import import_modules
 from refusals import refuses
 
 STILL = Model("still", (), (Frame("base", -1),))
@@ -27,10 +26,9 @@ WITHOUT_MASS = {
 def kernels() -> dict[str, Kernel]:
     """All kernels of the package that take a robot."""
     found = {}
-    for module in pkgutil.walk_packages(dl.__path__, "delassus."):
-        if module.name not in ("delassus.__main__", "delassus.doctor"):
-            members = vars(importlib.import_module(module.name)).values()
-            kernels = (member for member in members if isinstance(member, Kernel))
+    for module in import_modules():
+        if module.__name__ != "delassus.doctor":
+            kernels = (member for member in vars(module).values() if isinstance(member, Kernel))
             found |= {kernel.name: kernel for kernel in kernels if kernel.takes in (dl.Model, dl.Mechanism)}
     return dict(sorted(found.items()))
 

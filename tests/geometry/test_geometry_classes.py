@@ -71,14 +71,19 @@ def test_every_kind_of_pair_is_the_same_in_a_loop(kinds):
     assert straight.candidate_shapes == looped.candidate_shapes
 
 
+def check_contacts_are_chosen(gap, chosen):
+    """Candidates (states, …) that touch have slots, unless there are more than 6."""
+    for state, row in zip(gap, chosen, strict=True):
+        touching = np.flatnonzero(state < 0.0)
+        assert len(touching) > 6 or set(touching) <= set(row)
+
+
 def test_the_nearest_pairs_have_the_contacts():
     straight, looped = scenes(("sphere", "sphere"), slots=8, count=10)
     q = np.stack([poses(10, 0.3, seed) for seed in range(40)])
     gap = candidate_geometry(straight, q)[0]
     chosen = contact_candidates(looped, q, np.zeros(60), 1e-3).astype(int)
-    for state, row in zip(gap, chosen, strict=True):
-        touching = np.flatnonzero(state < 0.0)
-        assert len(touching) > 6 or set(touching) <= set(row)
+    check_contacts_are_chosen(gap, chosen)
     assert (gap < 0.0).sum() > 40
 
 
@@ -88,9 +93,7 @@ def test_searches_that_end_beyond_the_reach_lose_no_contact(kinds):
     q = np.stack([poses(4, 0.25, seed) for seed in range(64)])
     gap = candidate_geometry(straight, q)[0]
     chosen = contact_candidates(looped, q, np.zeros(24), 1e-3).astype(int)
-    for state, row in zip(gap, chosen, strict=True):
-        touching = np.flatnonzero(state < 0.0)
-        assert len(touching) > 6 or set(touching) <= set(row)
+    check_contacts_are_chosen(gap, chosen)
     assert (gap < 0.0).any(1).sum() > 20
     alone = [contact_candidates(looped, state, np.zeros(24), 1e-3) for state in q]
     np.testing.assert_array_equal(chosen, np.array(alone))

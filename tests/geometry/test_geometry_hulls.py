@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from delassus.geometry.hulls.ground_faces import hull_tables
 from delassus.geometry.hulls.meshes import MOST_VERTICES, mesh_hull
-from delassus.geometry.hulls.on_plane import choose_points, choose_vertices
+from delassus.geometry.hulls.plane_contacts import choose_points, choose_vertices
 from delassus.geometry.hulls.quickhull import convex_hull
 from delassus.geometry.hulls.tables import Hull, as_hull
 from delassus.geometry.shapes.sphere import unit_sphere

@@ -50,7 +50,7 @@ FALL = ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2)
 
 
 REACTIVE = dl.control.ReactiveControl(dl.load("pendulum"), [dl.control.FollowPosture(stiffness=1.0)])
-PROGRAMME = dl.QP(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
+QP_SIGNATURE = dl.QP(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
 
 
 ROPE = dl.particles.rope(segments=3)
@@ -152,8 +152,8 @@ EXAMPLES = {
     "Nominal": dl.control.Nominal(force=np.eye(3)),
     "FollowPosture": dl.control.FollowPosture(),
     "Plan": dl.control.Plan(np.zeros((2, 1)), np.zeros((5, 1)), cost=1.0),
-    "QP": PROGRAMME,
-    "QPSolution": PROGRAMME.solve(),
+    "QP": QP_SIGNATURE,
+    "QPSolution": QP_SIGNATURE.solve(),
     "Budget": dl.learning.Budget(),
     "EnvironmentState": LEARNER.environment,
     "Learner": LEARNER,

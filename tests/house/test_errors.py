@@ -1,16 +1,13 @@
 """Errors of the package travel between processes: message, data and class survive."""
 
 import copy
-import importlib
 import multiprocessing
 import pickle
-import pkgutil
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
-import delassus
 from delassus.common.names import UnknownName
 from delassus.compiler.host.cache import _Trouble
 from delassus.dynamics.tree.check import SingularMassMatrix
@@ -20,6 +17,7 @@ from delassus.model.readers.documents.xml import ModelFileError, NotXml
 from delassus.particles.algebra.memory import MemoryWillNotSuffice
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import ControlError
+from package_modules import import_modules
 from refusals import refuses
 
 # Classes whose constructors take more than a sentence; the others are made of one.
@@ -36,10 +34,7 @@ EXAMPLES = {
 
 
 def exceptions_of_the_package() -> list[type[Exception]]:
-    skipped = {"delassus.__main__", "delassus.learning.adapters.stable_baselines3"}  # a command line; needs PyTorch
-    for module in pkgutil.walk_packages(delassus.__path__, "delassus."):
-        if module.name not in skipped:
-            importlib.import_module(module.name)
+    import_modules()
     own = (cls for cls in all_subclasses(Exception) if cls.__module__.split(".")[0] == "delassus")
     return sorted(own, key=lambda cls: cls.__name__)
 

@@ -29,7 +29,7 @@ Q, Z, Q0, V0 = np.array([0.0, 0.1]), np.zeros(2), np.array([0, 0, 0.1, 0, 0, 0, 
 LOG = dl.Simulation(BODY).run([0, 0, 0.1, 0, 0, 0, 1], steps=3)
 BATCH = SIM.run(np.tile(Q, (2, 3, 1)), steps=3)
 PROBLEM = dl.ContactProblem(np.eye(3), -np.ones(3), friction=0.5)
-PROGRAMME = dl.control.QP(np.eye(2), np.ones(2), C=np.eye(2), lower=-1.0, upper=1.0)
+QP_SIGNATURE = dl.control.QP(np.eye(2), np.ones(2), C=np.eye(2), lower=-1.0, upper=1.0)
 PLANNER = dl.control.Sampling(SIM, lambda time, q, v, u: q[..., 0], 5, noise=1.0, samples=8)
 LINEAR = dl.control.linearize(CART, Q)
 
@@ -91,12 +91,12 @@ CALLS = {
     "primal": (primal_impulses, {"cones": (), "M": np.eye(3), "J": np.eye(3), "free_velocity": np.ones(3)}),
     "point": (lambda **x: dl.Mechanism(CART, dl.Point("world", **x)), {"name": "", "position": Z, "rows": (0,)}),
     "mechanism": (dl.Mechanism, {"model": CART, "constraints": (), "step": 1e-3}),
-    "programme": (
+    "qp": (
         dl.control.QP,
         {"H": np.eye(2), "g": np.ones(2), "C": np.eye(2), "lower": -1.0, "cones": (), "names": (), "unknowns": ()},
     ),
-    "solve program": (PROGRAMME.solve, {"method": "proximal", "start": None, "tolerance": 1e-9, "iterations": 9}),
-    "row_violation": (PROGRAMME.row_violation, {"x": Z}),
+    "solve program": (QP_SIGNATURE.solve, {"method": "proximal", "start": None, "tolerance": 1e-9, "iterations": 9}),
+    "row_violation": (QP_SIGNATURE.row_violation, {"x": Z}),
     "linearize": (dl.control.linearize, {"mechanism": CART, "q": Q, "v": Z, "tau": Z, "time_step": None}),
     "coordinates": (LINEAR.coordinates, {"q": Q, "v": Z}),
     "state": (LINEAR.state, {"x": np.zeros(4)}),

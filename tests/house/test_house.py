@@ -113,7 +113,7 @@ INNER = {
     "simulation": ["bound", "", "sensors", "replays"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "learning": ["", "environment", "learner", "policies", "tasks", "results", "adapters"],
-    "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
+    "control": ["inverse", "operational", "qp", "reactive", "linear", "sampling"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

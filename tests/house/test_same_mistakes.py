@@ -43,7 +43,7 @@ FRICTIONS = {
     "Particles": lambda mu: P.Particles(np.zeros((1, 3)), 1.0, friction=mu),
 }
 PROBLEM = dl.ContactProblem(np.eye(3), np.ones(3), friction=0.5)
-PROGRAMME = C.QP(np.eye(1), np.ones(1))
+QP_SIGNATURE = C.QP(np.eye(1), np.ones(1))
 TOLERANCES = {
     "Simulation": lambda x: dl.Simulation(ARM, tolerance=x),
     "contact_dynamics": lambda x: dl.contact_dynamics(ARM, Q, V, V, contacts=TIP, time_step=1e-3, tolerance=x),
@@ -63,7 +63,7 @@ METHODS = {
     "compliant_step": lambda m: dl.compliant_step(ARM, Q, V, V, time_step=1e-3, method=m),
     "particles.Stepper": lambda m: P.Stepper(ROPE, 1e-2, method=m),
     "ContactProblem.solve": lambda m: PROBLEM.solve(method=m),
-    "QP.solve": lambda m: PROGRAMME.solve(method=m),
+    "QP.solve": lambda m: QP_SIGNATURE.solve(method=m),
 }
 BATCHED = {"contact_dynamics", "compliant_step", "Ground", "ContactProblem"}
 """Those that take a number for each state of a batch."""

@@ -21,6 +21,7 @@ from delassus.model.model import Model
 from delassus.model.parts import Mimic
 from differences import jacobian
 from how_many import examples
+from joint_checks import check_kinematics  # noqa: F401 - one of CHECKS
 from robots import file, pinocchio_model
 
 ROBOTS = [
@@ -140,13 +141,6 @@ def check_factors(c: Case, run):
 def check_inverse(c: Case, run):
     yield "inverse", run(dl.inverse_mass_matrix, c.q), np.linalg.inv(c.M), "solved"
     yield "solve", run(dl.udu_solve, c.q, c.a), np.linalg.solve(c.M, c.a), "solved"
-
-
-def check_bodies(c: Case, run):
-    pin.forwardKinematics(c.theirs, c.data, c.pq)
-    R, p = run(dl.forward_kinematics, c.q)
-    yield "rotations", R, np.array([M.rotation for M in c.data.oMi[1:]]), 1
-    yield "positions", p, np.array([M.translation for M in c.data.oMi[1:]]), 1
 
 
 def check_frames(c: Case, run):

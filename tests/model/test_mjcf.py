@@ -244,13 +244,9 @@ def test_keyframes_are_postures():
     np.testing.assert_array_equal(dl.load(text).posture("home"), [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0])
 
 
-TWO_BALLS = "<body><joint/><geom name='a' size='.1'/><body><joint/><geom name='b' size='.1'/></body></body>"
-
-
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
-        (("<option density='2'/>",), "the medium is left out: density 2 kg/m³, viscosity 0 Pa·s."),
         ((CORD.format("armature='1'"),), "inertia of tendons is left out \\(1\\): cord."),
         ((CORD.format("stiffness='1 2'"),), "of tendons that are not linear are taken as linear \\(1\\): cord."),
         (("<actuator><general name='u' joint='hinge' dyntype='user'/></actuator>",), "the affine part is kept .*: u"),

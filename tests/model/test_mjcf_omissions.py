@@ -7,8 +7,8 @@ import pytest
 import delassus as dl
 from delassus.errors import DelassusWarning
 
-XML = """<mujoco model="toy"><option density="2"/><worldbody>
-  <body><joint name="one" stiffness="1 2"/><geom size=".1"/></body>
+XML = """<mujoco model="toy"><worldbody>
+  <body><joint name="one" stiffness="1 2" damping="1 2"/><geom size=".1"/></body>
   <body pos="1 0 0"><joint name="two" stiffness="1 2"/><geom size=".1"/></body></worldbody></mujoco>"""
 
 
@@ -28,9 +28,11 @@ def said(use):
     ids=["Simulation", "simulate_motion"],
 )
 def test_each_feature_is_said_once_with_names_and_a_remedy(use):
-    springs, medium = said(lambda: use(dl.load(XML)))
+    springs, dampers = said(lambda: use(dl.load(XML)))
     assert springs.startswith("'toy': springs that are not linear are taken as linear (2): one, two.")
-    assert medium.startswith("'toy': the medium is left out") and "Add its forces" in medium
+    assert dampers.startswith(
+        "'toy': damping that is not linear is taken as linear (1): one. Add the rest of the force"
+    )
 
 
 def test_loading_says_nothing_aloud():

@@ -194,8 +194,8 @@ def test_shapes_are_where_mujoco_has_them(name):
     """MuJoCo moves a mesh to its center. Its `geom_xpos` may be that of a body's inertia, near and not equal."""
     c = case(name)
     rotations, positions = dl.forward_kinematics.python(c.model, c.q)
-    left_out = {int(mujoco.mjtGeom.mjGEOM_HFIELD), int(mujoco.mjtGeom.mjGEOM_SDF)}
-    kept = [g for g in range(c.m.ngeom) if int(c.m.geom_type[g]) not in left_out]
+    solid, fields = c.m.geom_contype | c.m.geom_conaffinity, c.m.geom_type == int(mujoco.mjtGeom.mjGEOM_HFIELD)
+    kept = [g for g in range(c.m.ngeom) if solid[g] or not fields[g]]
     for g, shape in zip(kept, c.model.geometries, strict=True):
         body, mesh = c.m.geom_bodyid[g], c.m.geom_dataid[g]
         expected = pose(c.d.xpos[body], c.d.xquat[body]) * pose(c.m.geom_pos[g], c.m.geom_quat[g])

@@ -14,7 +14,7 @@ from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.model.equality import Connect, JointCoupling
 from delassus.model.generators import balanced_tree, chain, random_tree
 from delassus.model.model import Model
-from delassus.model.parts import ContactRules, FileSensor, Frame, Geometry, Impedances, Joint, Mimic, Posture
+from delassus.model.parts import ContactRules, FileSensor, Frame, Geometry, Impedances, Joint, Medium, Mimic, Posture
 from delassus.model.placement import HERE, Inertia, Placement
 from delassus.model.transmission import Actuator, Tendon
 from refusals import refuses
@@ -216,6 +216,7 @@ CHANGES = {
     "actuators": {"actuators": (Actuator("motor", "joint", "shoulder", (1.0, 0.0, 0.0)),)},
     "tendons": {"tendons": (Tendon("cord", (("shoulder", 1.0), ("elbow", -1.0))),)},
     "postures": {"postures": (Posture("home", (0.0, 0.0, 0.0)),)},
+    "medium": {"medium": Medium(density=1.2)},
     "describes_world": {"describes_world": True},
     "time_step": {"time_step": 2e-3},
     "contact_rules": {"contact_rules": ContactRules(filter_parents=False)},

@@ -8,7 +8,7 @@ from scipy.optimize import lsq_linear
 import delassus as dl
 import delassus.particles as P
 from delassus.particles.contact.bricks import box_contacts
-from delassus.particles.contact.touches import find_touches
+from delassus.particles.contact.detection import find_touches
 from delassus.particles.description.bodies import rotations
 from delassus.particles.solvers.coloring import colors
 

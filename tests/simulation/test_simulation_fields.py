@@ -31,7 +31,7 @@ RIDGE = np.where(np.abs(X) < 1e-9, 0.1, 0.0)
 def triangles(field: Field, heights: np.ndarray) -> np.ndarray:
     """(n, 3, 3) of all cells."""
     i, j = np.meshgrid(np.arange(field.rows), np.arange(field.columns), indexing="ij")
-    x = np.stack([field.origin[0] + field.spacing * i, field.origin[1] + field.spacing * j, heights], -1)
+    x = np.stack([field.origin[0] + field.spacing[0] * i, field.origin[1] + field.spacing[1] * j, heights], -1)
     a, b, c, d = x[:-1, :-1], x[:-1, 1:], x[1:, :-1], x[1:, 1:]
     return np.concatenate([np.stack(corners, 2).reshape(-1, 3, 3) for corners in ((a, c, d), (a, d, b))])
 

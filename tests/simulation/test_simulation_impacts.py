@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 import delassus as dl
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.solvers.solve import velocity_and_residual
-from delassus.step.marks import Mark, describe_marks
+from delassus.step.flags import Mark, describe_marks
 
 BAR = """
 <mujoco><worldbody><body name="bar" pos="0 0 1"><freejoint/>
@@ -44,7 +45,7 @@ def test_the_problem_of_a_simulation_is_the_one_that_its_step_solved(strikes):
     for problem, item, impulse, _ in strikes:
         G, g = problem.G[item], problem.g[item]
         friction = np.broadcast_to(problem.friction, (256, problem.layout.contacts))[item]
-        _, residual = velocity_and_residual(problem.layout, "ncp", G, g, impulse, (friction, None, None, None, None))
+        _, residual = velocity_and_residual(problem.layout, "ncp", G, g, impulse, RowParameters(friction))
         assert np.abs(residual).max() <= 1e-6 * np.abs(g).max()
 
 

@@ -14,7 +14,7 @@ import pytest
 import delassus as dl
 from delassus.constrained.rows.references import constraint_error
 from delassus.model.readers.mjcf_names import read_names
-from delassus.simulation.scenery import ground_plane
+from delassus.simulation.world_shapes import ground_shape
 
 ROBOTS = Path(os.environ.get("DELASSUS_ROBOTS", "/nowhere"))
 SCENES = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.glob("*/scene*.xml"))
@@ -56,7 +56,7 @@ def case(request):
 def test_contact_pairs_are_mujocos(case):
     mj, states, sim, q, _ = case
     names, gaps = read_names(mj).geoms, sim.contacts(q).gap
-    plane = ground_plane(sim.model)
+    plane = ground_shape(sim.model)
     pairs = [
         frozenset((one.geometry.name, other.geometry.name if other else plane.name if plane else "ground"))
         for one, other, _ in sim.scene.candidate_shapes

@@ -11,8 +11,8 @@ from bodies import BRICK, H
 from delassus.contact.cones.kinds import Friction, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.systems.sweep import coulomb_step
-from delassus.step.stages.carried import Carried
-from delassus.step.stages.sharing import Sharing
+from delassus.step.stages.body_motions import BodyMotions
+from delassus.step.stages.body_space import BodySpaceProblem
 from delassus.step.stages.solve import PROXIMAL
 
 MASS, MOMENTS = 2.0, np.diag([0.0167, 0.0083, 0.0217])  # of the brick
@@ -52,9 +52,9 @@ def carried(seed: int, stops: int = 0):
     P[18:, 12:] = np.eye(stops)
     half = rng.normal(size=(12 + stops,) * 2)
     S = half @ half.T + 0.1 * np.eye(12 + stops)
-    sharing = Sharing(P, ((slice(0, 6), (0, 1, 2, 3)), (slice(6, 12), (4, 5))))
+    sharing = BodyMotions(P, ((slice(0, 6), (0, 1, 2, 3)), (slice(6, 12), (4, 5))))
     numbers = {"friction": np.full(6, 0.7)}
-    problem = Carried.of(layout, sharing, S, np.diag(P @ S @ P.T), rng.normal(size=18 + stops), numbers)
+    problem = BodySpaceProblem.of(layout, sharing, S, np.diag(P @ S @ P.T), rng.normal(size=18 + stops), numbers)
     G = problem.P @ S @ problem.P.T
     return rng, problem, G
 

@@ -147,7 +147,7 @@ def test_edges_that_cross_touch_along_their_cross_product():
 def mesh_of(field: dl.Ground) -> coal.BVHModelOBBRSS:
     grid, mesh = field.field, coal.BVHModelOBBRSS()
     i, j = np.meshgrid(np.arange(grid.rows), np.arange(grid.columns), indexing="ij")
-    x = np.stack([grid.origin[0] + grid.spacing * i, grid.origin[1] + grid.spacing * j, field.heights], -1)
+    x = np.stack([grid.origin[0] + grid.spacing[0] * i, grid.origin[1] + grid.spacing[1] * j, field.heights], -1)
     a, b, c, d = x[:-1, :-1], x[:-1, 1:], x[1:, :-1], x[1:, 1:]
     corners = np.concatenate([np.stack(three, 2).reshape(-1, 3, 3) for three in ((a, c, d), (a, d, b))])
     mesh.beginModel(len(corners), 3 * len(corners))

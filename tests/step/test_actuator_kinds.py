@@ -11,7 +11,7 @@ from delassus.model.transmission import Actuator
 from delassus.step.actuators.activation import (
     ACTIVATIONS,
     ActivationDynamics,
-    activation_rate,
+    clip_control,
     count_activations,
     next_activation,
     register_activation,
@@ -83,7 +83,9 @@ def test_an_actuator_has_as_many_states_as_in_mujoco(kind):
 @pytest.mark.parametrize("kind", STATEFUL)
 def test_the_rate_of_an_activation_is_that_of_mujoco(kind):
     for _, d, actuator, act, u in states(kind):
-        np.testing.assert_allclose(activation_rate(actuator, act, u), d.act_dot[0], rtol=1e-12, atol=1e-12)
+        dynamics, control = ACTIVATIONS[actuator.dynamics], clip_control(actuator, u)
+        rate = dynamics.rate(actuator.dynamics_parameters, act, control)
+        np.testing.assert_allclose(rate, d.act_dot[0], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", STATEFUL)

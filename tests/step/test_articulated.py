@@ -7,7 +7,7 @@ import pytest
 
 import delassus as dl
 from delassus.dynamics.kinematics.kinematics import world_poses
-from delassus.geometry.reach import Reach
+from delassus.geometry.point_jacobians import PointJacobians
 from delassus.model.links import links_of
 from delassus.simulation import position_servos
 from delassus.step.articulated.joint_laws import JointLaw, ServoLaw, joint_mode
@@ -59,7 +59,7 @@ def test_the_recursion_solves_the_dense_equations_with_supports_and_locked_joint
     tree, nv = links_of(model), model.nv
     q = np.asarray(dl.integrate(model, model.neutral(), rng.normal(size=nv)))
     poses = world_poses(tree, q)
-    reach = Reach.of(tree, nv, poses)
+    reach = PointJacobians.of(tree, nv, poses)
     V = [np.asarray(column) for column in reach.columns]
     touching = [len(tree.links) - 1, len(tree.links) // 2]
     supports = {link: 1e3 * rng.normal(size=(6, 6)) + 5e3 * np.eye(6) for link in touching}

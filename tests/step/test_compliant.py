@@ -21,7 +21,7 @@ from delassus.step.compliant.arguments import StepError
 from delassus.step.compliant.forces import Servo
 from delassus.step.compliant.inputs import RowSprings, Scheme
 from delassus.step.compliant.kernel import compliant_kernel
-from delassus.step.points.numbers import scene_for
+from delassus.step.points.parameters import scene_for
 from refusals import refuses
 from stepped import G, governor, length, masses, on_rod, run, slider, sprung
 

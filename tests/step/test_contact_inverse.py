@@ -8,7 +8,7 @@ import delassus as dl
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.joints import Free
 from delassus.step.points.geometry import contact_geometry
-from delassus.step.points.numbers import scene_for
+from delassus.step.points.parameters import scene_for
 from refusals import refuses
 from relaxed_pairs import Pair
 from stepped import at_the_end, kept_straight

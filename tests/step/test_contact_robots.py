@@ -17,7 +17,7 @@ from delassus.model.joints import Free, Planar, Prismatic, Revolute
 from delassus.model.parts import Mimic
 from delassus.step.contact.rigid import assemble_contacts
 from delassus.step.points.geometry import contact_geometry
-from delassus.step.points.numbers import scene_for
+from delassus.step.points.parameters import scene_for
 from delassus.step.points.response import responding
 from refusals import refuses
 from stepped import kept_straight
@@ -97,7 +97,7 @@ def test_velocity_products_are_rates_of_the_rows():
     model, rng = two_bodies(), np.random.default_rng(2)
     contact = dl.Contact("ball", "top", radius=0.1, torsional=0.1, rolling=0.1)
     scene, _ = scene_for(model, contact, False, False)
-    spot = scene.spots[0]
+    spot = scene.contact_points[0]
     q, v, a, e = moved(model, rng), rng.normal(size=model.nv), rng.normal(size=model.nv), 1e-6
 
     def rows(t):

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from delassus.compiler.host.kernel import kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 from delassus.step.scheme.components import components
 from delassus.step.scheme.free_rotation import SUBSTEPS, principal_axes, rotate_freely
 

@@ -159,11 +159,6 @@ def one_of(what: str, x: Any, known: Iterable[str], code: str = UnknownOption.co
     raise error
 
 
-def is_one_of(name: Any, known: Iterable[str]) -> bool:
-    """Whether something is one of the names; arrays and lists are not."""
-    return isinstance(name, str) and name in tuple(known)
-
-
 def elements(given: Any) -> tuple[Any, ...]:
     """The elements of what has some; else the thing itself alone."""
     try:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from delassus.control.operational.space import OperationalSpace, operational_space
     from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask, Task
     from delassus.control.operational.tasks import Tasks, task_bias, task_error, task_jacobian
-    from delassus.control.programmes.programme import QP, ConeRows, EqualityRows, InequalityRows
-    from delassus.control.programmes.solution import QPSolution
-    from delassus.control.programmes.status import QPStatus
+    from delassus.control.qp.quadratic_program import QP, ConeRows, EqualityRows, InequalityRows
+    from delassus.control.qp.solution import QPSolution
+    from delassus.control.qp.status import QPStatus
     from delassus.control.reactive.control import ReactiveControl
     from delassus.control.reactive.reaction import Reaction
     from delassus.control.reactive.supports import Support
@@ -101,9 +101,9 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
-            "control.programmes.programme": "ConeRows EqualityRows InequalityRows QP",
-            "control.programmes.solution": "QPSolution",
-            "control.programmes.status": "QPStatus",
+            "control.qp.quadratic_program": "ConeRows EqualityRows InequalityRows QP",
+            "control.qp.solution": "QPSolution",
+            "control.qp.status": "QPStatus",
             "control.reactive.control": "ReactiveControl",
             "control.reactive.reaction": "Reaction",
             "control.reactive.supports": "Support",

@@ -51,12 +51,21 @@ _ORDER: Final = numpy.array([0.3, 0.1, 1.0])
 
 @dataclass(frozen=True)
 class Field:
-    """The grid of a height field: its numbers of points, their spacing [m], and where the first of them is [m]."""
+    """The grid of a height field: its numbers of points, their spacings along x and y [m], and where it begins [m]."""
 
     rows: int
     columns: int
-    spacing: float
+    spacing: tuple[float, float]
     origin: tuple[float, float]
+
+    def first_point(self, center: Any, radius: float) -> list[Any]:
+        """The numbers, along x and y, of the point before all that are within a radius [m] of a center, across."""
+        return [np.floor((center[k] - radius - self.origin[k]) / self.spacing[k]) for k in range(2)]
+
+    def shifts(self, radius: float) -> Any:
+        """From there, the numbers (n, 2) of all points within the radius."""
+        rows, columns = (math.ceil(2.0 * radius / spacing) + 1 for spacing in self.spacing)
+        return numpy.array([(u, v) for u in range(rows) for v in range(columns)], float)
 
 
 class RoundBody(NamedTuple):
@@ -91,16 +100,16 @@ class HeightField:
     def __call__(self, x: Any) -> tuple[Any, Any]:
         """The distance [m] of a point (3,) above the plane of the triangle below it, and its normal (3,)."""
         field = self.field
-        i, s, inside_x = _cell((x[0] - field.origin[0]) / field.spacing, field.rows)
-        j, t, inside_y = _cell((x[1] - field.origin[1]) / field.spacing, field.columns)
+        i, s, inside_x = _cell((x[0] - field.origin[0]) / field.spacing[0], field.rows)
+        j, t, inside_y = _cell((x[1] - field.origin[1]) / field.spacing[1], field.columns)
         at = i * float(field.columns) + j
         shifts = (0.0, 1.0, float(field.columns), float(field.columns) + 1.0)
         a, b, c, d = (np.take(self.heights, at + shift) for shift in shifts)
         lower = s >= t
         rise_x, rise_y = np.where(lower, c - a, d - b), np.where(lower, d - c, b - a)
         height = a + rise_x * s + rise_y * t
-        slope_x = np.where(inside_x, rise_x, 0.0) / field.spacing
-        slope_y = np.where(inside_y, rise_y, 0.0) / field.spacing
+        slope_x = np.where(inside_x, rise_x, 0.0) / field.spacing[0]
+        slope_y = np.where(inside_y, rise_y, 0.0) / field.spacing[1]
         up = 1.0 / np.sqrt(1.0 + slope_x * slope_x + slope_y * slope_y)
         return (x[2] - height) * up, np.stack([-slope_x * up, -slope_y * up, up])
 
@@ -131,13 +140,12 @@ class HeightField:
         """The squares and places y (3,) of the smallest local minima of |y|, from small to large."""
         field, center = self.field, body.center
         radius = _REACH * float(numpy.max(body.halves))
-        count = math.ceil(2.0 * radius / field.spacing) + 1
-        first = [np.floor((center[k] - radius - field.origin[k]) / field.spacing) for k in range(2)]
+        first = field.first_point(center, radius)
 
         def node(i: Any, j: Any) -> Any:
             row, column = np.clip(i, 0.0, field.rows - 1.0), np.clip(j, 0.0, field.columns - 1.0)
             height = np.take(self.heights, row * float(field.columns) + column)
-            x, y = field.origin[0] + field.spacing * i, field.origin[1] + field.spacing * j
+            x, y = field.origin[0] + field.spacing[0] * i, field.origin[1] + field.spacing[1] * j
             return body.to_unit(np.stack([x, y, height]) - center)
 
         def visit(best: Any, shift: Any) -> Any:
@@ -147,7 +155,7 @@ class HeightField:
                 best = _insert_minimum(best, *corner)
             return best, None
 
-        shifts = numpy.array([(u, v) for u in range(count) for v in range(count)], float)
+        shifts = field.shifts(radius)
         none = tuple((np.array(_NONE), np.zeros(3)) for _ in range(MINIMA))
         best, _ = scan(visit, none, shifts)
         return list(best)

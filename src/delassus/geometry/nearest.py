@@ -83,7 +83,7 @@ def _select(numbers: Any, k: int) -> Nearest:
     first = _least(table, places)
     group_numbers, within = numpy.arange(float(groups)), numpy.arange(float(size))
 
-    def take_out(left: _Least, _: Any) -> tuple[_Least, Any]:
+    def move_out_of_ground(left: _Least, _: Any) -> tuple[_Least, Any]:
         x, i = _least(left.number, left.place)
         group = np.floor(i / size)
         members, at = np.take(table, group, axis=0), group * size + within
@@ -92,7 +92,7 @@ def _select(numbers: Any, k: int) -> Nearest:
         emptied = group_numbers == group
         return _Least(*(np.where(emptied, new, old) for new, old in zip(following, left, strict=True))), i
 
-    left, taken = scan(take_out, first, length=k)
+    left, taken = scan(move_out_of_ground, first, length=k)
     return Nearest(np.sort(taken), np.min(left.number))
 
 

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.integrators.event_search import Search
 from delassus.integrators.motion_step import Course, Motion, take_step, try_step
 from delassus.integrators.protocol import System
-from delassus.integrators.search import Search
 from delassus.integrators.task import Task
 from delassus.output.status import MotionStatus
 

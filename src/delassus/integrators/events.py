@@ -10,7 +10,7 @@ import numpy as np
 
 from delassus.compiler.differentiation.recorded_function import RecordedFunction
 from delassus.errors import BadArgument, short
-from delassus.model.of_model import OfModel
+from delassus.model.description import HasModel
 
 
 class MotionError(BadArgument):
@@ -53,7 +53,7 @@ class Event:
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
-    def on(self, robot: OfModel) -> Event:
+    def on(self, robot: HasModel) -> Event:
         """The event with its function traced for a robot."""
         if isinstance(self.function, RecordedFunction):
             return self
@@ -62,7 +62,7 @@ class Event:
 
 
 def trace_function(
-    what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel, shape: tuple[int, ...]
+    what: str, function: Callable[[Any, Any, Any], Any], robot: HasModel, shape: tuple[int, ...]
 ) -> RecordedFunction:
     """The program of a function of time, q and v that gives an array of this shape."""
     inputs: dict[str, tuple[int, ...]] = {"time": (), "q": (robot.nq,), "v": (robot.nv,)}

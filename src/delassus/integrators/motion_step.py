@@ -8,8 +8,8 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map as along
+from delassus.integrators.event_search import Search, crossing
 from delassus.integrators.protocol import Integrator, Step, System
-from delassus.integrators.search import Search, crossing
 from delassus.integrators.task import Task
 from delassus.output.status import MotionStatus
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from delassus.errors import BadArgument, expect, short, warn
-from delassus.model.parts import Frame, Geometry, Joint
+from delassus.model.parts import WORLD, Frame, Geometry, Joint, Medium
 from delassus.model.placement import Inertia, Placement
 
 _LIMITS = ("lower", "upper", "velocity_limit", "effort_limit", "actuator_force_range")
@@ -100,6 +100,29 @@ def check_inertia(what: str, inertia: Inertia) -> None:
         raise BadArgument(f"{what} has an inertia that is not finite: {inertia}.", code="not-finite")
     if inertia.mass < 0.0:
         raise BadArgument(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.", code="out-of-range")
+
+
+def check_medium(medium: Medium, joints: int) -> None:
+    """Raise unless a medium is finite, its density and viscosity are not negative, and its shapes are on the joints."""
+    expect("the medium", medium, Medium, "Medium(density=1000.0, viscosity=1e-3)")
+    for what, x in (("density", medium.density), ("viscosity", medium.viscosity)):
+        if not (is_real(x) and math.isfinite(x) and x >= 0.0):
+            raise BadArgument(f"the medium's {what} is {x}; it must be 0 or more, and finite.", code="out-of-range")
+    if len(medium.wind) != 3 or not all(is_real(x) and math.isfinite(x) for x in medium.wind):
+        raise BadArgument(f"the wind is {medium.wind}; it must be three finite numbers [m/s].", code="not-finite")
+    for shape in medium.shapes:
+        numbers = (*shape.lengths, *shape.coefficients, *shape.added_mass, *shape.added_inertia)
+        if not WORLD <= shape.joint < joints or len(shape.lengths) != 3 or len(shape.coefficients) not in (0, 5):
+            raise BadArgument(
+                f"the medium acts on {short(repr(shape))}; it must be on one of the {joints} joints, with 3 lengths "
+                "and 5 coefficients or none.",
+                code="wrong-shape",
+            )
+        if not all(is_real(x) and math.isfinite(x) for x in numbers) or min(shape.lengths) <= 0.0:
+            raise BadArgument(
+                f"the medium acts on {short(repr(shape))}; its numbers must be finite, and its lengths positive.",
+                code="not-finite",
+            )
 
 
 def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:

@@ -54,6 +54,11 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
     for g in other.geometries:
         on, place = transform_part(g.joint, g.placement)
         shapes.append(replace(g, name=prefix + g.name, joint=on, placement=place))
+    immersed = list(model.medium.shapes)
+    for shape in other.medium.shapes:
+        on, place = transform_part(shape.joint, shape.placement)
+        immersed.append(replace(shape, joint=on, placement=place))
+    medium = replace(model.medium if model.medium.is_felt else other.medium, shapes=tuple(immersed))
     actuators, tendons = prefix_transmissions(other.actuators, other.tendons, prefix)
     return replace(
         model,
@@ -64,6 +69,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         base_inertia=base,
         actuators=(*model.actuators, *actuators),
         tendons=(*model.tendons, *tendons),
+        medium=medium,
         postures=() if other.nq else model.postures,
         sensors=(*model.sensors, *(_prefix_sensor(one, prefix) for one in other.sensors)),
         warnings=(*model.warnings, *other.warnings),
@@ -147,6 +153,7 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         base_inertia=base,
         actuators=actuators,
         tendons=tendons,
+        medium=replace(model.medium, shapes=tuple(map(transform_part, model.medium.shapes))),
         postures=() if locked else model.postures,
     )
 

@@ -22,11 +22,12 @@ from delassus.compiler.graph.digest import UNREAD, content_digest, exact, is_fro
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
 from delassus.errors import BadArgument, expect
-from delassus.model.checks import check_inertia, check_numbers, check_parts, check_placements
-from delassus.model.of_model import Description, OfModel
+from delassus.model.checks import check_inertia, check_medium, check_numbers, check_parts, check_placements
+from delassus.model.description import Description, HasModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.parametric import PLAIN, TRACED, default_parameters, substitute_parameters, with_nonzero_inertia
 from delassus.model.parts import (
+    NO_MEDIUM,
     WORLD,
     WORLD_FRAME,
     ContactRules,
@@ -35,6 +36,7 @@ from delassus.model.parts import (
     Geometry,
     Impedances,
     Joint,
+    Medium,
     Posture,
     is_world,
 )
@@ -49,7 +51,8 @@ class Model(Description):
     `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
     `actuators`, `tendons`, `postures` and `contact_rules` are what the model's file says of them. `describes_world` is
     for files of a whole world, as MJCF is: their planes are the ground, and without one there is none. `time_step`
-    [s] is the file's. `impedances` say how soft rows are in MuJoCo's law of contact.
+    [s] is the file's. `impedances` say how soft rows are in MuJoCo's law of contact. `medium` is the gas or liquid
+    around the robot.
     `warnings` are sentences on what is doubtful in the file, `omissions` on what it has and the model has not, which
     whatever simulates the model warns of.
 
@@ -66,6 +69,7 @@ class Model(Description):
     base_inertia: Inertia = MASSLESS
     actuators: tuple[Actuator, ...] = ()
     tendons: tuple[Tendon, ...] = ()
+    medium: Medium = NO_MEDIUM
     postures: tuple[Posture, ...] = field(default=(), metadata=UNREAD)
     sensors: tuple[FileSensor, ...] = field(default=(), metadata=UNREAD)
     warnings: tuple[str, ...] = field(default=(), compare=False)
@@ -108,6 +112,7 @@ class Model(Description):
             if not all(map(math.isfinite, posture.q)):
                 raise BadArgument(f"the posture {posture.name!r} is {posture.q}; it must be finite.", code="not-finite")
         check_inertia("what is fixed to the world", self.base_inertia)
+        check_medium(self.medium, len(self.joints))
         check_placements((*self.joints, *placed))
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
             repeated = sorted(name for name, count in Counter(names).items() if count > 1)
@@ -267,7 +272,7 @@ def sample_of(model: Model) -> Model:
 
 
 @dataclass(frozen=True)
-class ParametricModel(OfModel, Parametric):
+class ParametricModel(HasModel, Parametric):
     """A model, and the `names` of those of its constants that are parameters; frozen and compared by content.
 
     >>> dl.load("pendulum").parametric("gravity").nparameters

@@ -8,7 +8,7 @@ from typing import Final
 
 from delassus.common.names import NamedPart, UnknownName, matching
 from delassus.errors import BadArgument, expect
-from delassus.model.of_model import Description
+from delassus.model.description import Description
 from delassus.model.parts import WORLD_FRAME
 from delassus.model.transmission import Actuator
 

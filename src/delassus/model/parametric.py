@@ -29,7 +29,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from delassus.model.of_model import Description
+from delassus.model.description import Description
 from delassus.model.parameter_names import ACTUATOR_KINDS, Part
 from delassus.model.placement import Inertia, Placement
 from delassus.model.traced import TracedInertia, TracedPlacement

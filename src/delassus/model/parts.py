@@ -86,13 +86,19 @@ def is_world(joint: int, placement: Placement) -> bool:
     return joint == WORLD and placement == HERE
 
 
+HEIGHT_FIELD: Final = "height field"
+"""The shape of a `Geometry` with heights."""
+
+
 @dataclass(frozen=True)
 class Geometry:
     """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
-    or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale), `mesh` is the
+    or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale, the lengths of a
+    height field along x and y), `mesh` is the
     file of a mesh, `vertices` (n, 3) [m] are those of its hull where there is no file, `role` is "visual" or
     "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
-    empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
+    empty if the file says nothing. `heights` (rows, columns) [m] are those of a height field, with rows along x.
+    `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
     friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
     if the bits of `contype` of one and of `conaffinity` of the other meet (see `geometry.filters`): by default a shape
     touches the ground, and no other shape unless a simulation is told to. In MuJoCo's law of contact, `solref` and
@@ -120,6 +126,7 @@ class Geometry:
     solmix: float = 1.0
     center: tuple[float, ...] = ()
     vertices: tuple[tuple[float, ...], ...] = ()
+    heights: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,6 +212,56 @@ class FileSensor:
     reference: str = ""
     numbers: tuple[float, ...] = ()
     cutoff: float = 0.0
+
+
+# --- the medium -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ImmersedShape:
+    """A shape on which a medium acts: a box of the inertia of a body, or an ellipsoid.
+
+    Attributes:
+        joint: The joint that carries it.
+        placement: Of its center and axes, in the joint's frame.
+        lengths: Sides of a box, half-axes of an ellipsoid (3,) [m].
+        coefficients: Of an ellipsoid, empty for a box: blunt drag, slender drag, angular drag, Kutta lift, Magnus lift.
+        added_mass: Of an ellipsoid: volume of the medium that it accelerates along each axis (3,) [m³].
+        added_inertia: Likewise about each axis (3,) [m⁵].
+    """
+
+    joint: int
+    placement: Placement
+    lengths: tuple[float, ...]
+    coefficients: tuple[float, ...] = ()
+    added_mass: tuple[float, ...] = (0.0, 0.0, 0.0)
+    added_inertia: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Medium:
+    """A gas or a liquid around a robot.
+
+    Attributes:
+        density: [kg/m³].
+        viscosity: [Pa·s].
+        wind: Its velocity (3,) in the world [m/s].
+        shapes: What it acts on.
+    """
+
+    density: float = 0.0
+    viscosity: float = 0.0
+    wind: tuple[float, ...] = (0.0, 0.0, 0.0)
+    shapes: tuple[ImmersedShape, ...] = ()
+
+    @property
+    def is_felt(self) -> bool:
+        """Whether it acts on anything."""
+        return bool(self.shapes) and (self.density > 0.0 or self.viscosity > 0.0)
+
+
+NO_MEDIUM: Final = Medium()
+"""The medium of models without one."""
 
 
 # --- how soft rows are ------------------------------------------------------------------------------------------------

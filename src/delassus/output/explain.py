@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.errors import BadArgument
-from delassus.output.choices import item_number
+from delassus.output.arguments import item_number
 from delassus.output.errors import NotRecorded
 from delassus.output.explanation import Explanation
 from delassus.output.replay_record import FAILURES, NEVER
 from delassus.output.trajectory import Trajectory
-from delassus.step.marks import Mark, describe_marks
+from delassus.step.flags import Mark, describe_marks
 
 _SHOWN: Final = 20
 """Control periods before the one in question that are drawn, if they can be made again."""

@@ -18,7 +18,7 @@ from delassus.output.replay_record import ReplayRecord
 from delassus.output.run_record import RunRecord
 from delassus.output.status import MotionStatus
 from delassus.output.trajectory import Trajectory
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 
 _EVENT: Final = "event "
 _CONTACTS: Final = "contacts "

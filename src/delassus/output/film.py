@@ -24,7 +24,7 @@ from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Model
 from delassus.model.parts import Geometry
 from delassus.model.readers.documents.meshes import MeshError
-from delassus.output.choices import item_numbers, real
+from delassus.output.arguments import item_numbers, real
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _shape(geometry: Geometry, triangles: Any) -> dict[str, Any]:
 def _ground(ground: Any) -> dict[str, Any]:
     if ground.heights is not None:
         rows, columns = ground.heights.shape
-        shape = {"rows": rows, "columns": columns, "spacing": float(ground.spacing), "origin": list(ground.origin)}
+        shape = {"rows": rows, "columns": columns, "spacing": list(ground.field.spacing), "origin": list(ground.origin)}
         return {**shape, "heights": packed(ground.heights)}
     normal, height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
     return {"axes": np.asarray(contact_axes(normal)).reshape(-1).tolist(), "height": float(height)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from delassus.output.choices import item_number
+from delassus.output.arguments import item_number
 from delassus.output.errors import PlotError, TrajectoryError
 
 if TYPE_CHECKING:

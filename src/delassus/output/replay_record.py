@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.output.errors import TrajectoryError
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 
 FAILURES: Final = (Mark.FROZEN, Mark.UNSOLVED, Mark.TOO_LONG, Mark.MANY_CONTACTS, Mark.ENERGY_LIMITED)
 """Marks that say that something went wrong with an item, the worst first."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.geometry.shapes.registry import SHAPES
-from delassus.output.choices import item_number, moments, real
+from delassus.output.arguments import item_number, moments, real
 from delassus.output.errors import TrajectoryError
 from delassus.output.film import joint_depths, visible_shapes, world_forces
 from delassus.output.plots import check_axes, pyplot
@@ -197,9 +197,9 @@ def _heights(ground: Any, x: Array, y: Array) -> Array:
     if ground.heights is None:
         (a, b, c), height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
         return (height - a * x - b * y) / (c if abs(c) > 1e-3 else math.inf)
-    rows, columns = ground.heights.shape
-    i = np.clip(np.round((x - ground.origin[0]) / ground.spacing), 0, rows - 1).astype(int)
-    j = np.clip(np.round((y - ground.origin[1]) / ground.spacing), 0, columns - 1).astype(int)
+    (rows, columns), spacing = ground.heights.shape, ground.field.spacing
+    i = np.clip(np.round((x - ground.origin[0]) / spacing[0]), 0, rows - 1).astype(int)
+    j = np.clip(np.round((y - ground.origin[1]) / spacing[1]), 0, columns - 1).astype(int)
     heights: Array = ground.heights[i, j]
     return heights
 

@@ -22,18 +22,18 @@ from delassus.dynamics.forces.passive import passive_forces
 from delassus.errors import short
 from delassus.model.links import links_of
 from delassus.model.model import sample_of
-from delassus.output.between import between
+from delassus.output.arguments import check_items, moments
 from delassus.output.checks import ARRAYS, check_fields
-from delassus.output.choices import check_items, moments
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import NotRecorded, TimeIndexError, TrajectoryError
 from delassus.output.explanation import Explanation
+from delassus.output.interpolation import interpolate_state
 from delassus.output.measures import mechanical_energy, velocity_error
 from delassus.output.replay_record import ReplayRecord
 from delassus.output.run_record import RunRecord
 from delassus.output.status import MotionStatus
-from delassus.step.marks import Mark, describe_marks
-from delassus.step.points.tally import candidate_signs, is_contact_target
+from delassus.step.flags import Mark, describe_marks
+from delassus.step.points.statistics import candidate_signs, is_contact_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -293,7 +293,7 @@ class Trajectory:
         batch = (...,) + (None,) * (self.q.ndim - 2)
         share, span = ((wanted - self.time[k]) / span)[batch], span[batch]
         robot = self._require("states between its times")
-        found = between(
+        found = interpolate_state(
             robot, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span, **self._mechanism_inputs
         )
         return Moment(wanted, *found)  # type: ignore[arg-type]

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from delassus.simulation.inspection import Accelerations, GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, Recording, StepSolver
     from delassus.simulation.pushes import Push
-    from delassus.simulation.scenery import ground_of
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
     from delassus.simulation.simulation import Simulation
     from delassus.simulation.state import State
+    from delassus.simulation.world_shapes import ground_of
     from delassus.step.actuators.actuator_forces import actuator_forces
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos, with_lag
-    from delassus.step.marks import Mark
+    from delassus.step.flags import Mark
 
 __all__ = [
     "Accelerations",
@@ -57,12 +57,12 @@ if not TYPE_CHECKING:
             "simulation.ground": "Ground",
             "simulation.inspection": "Accelerations GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField Recording StepSolver",
-            "simulation.scenery": "ground_of",
+            "simulation.world_shapes": "ground_of",
             "simulation.pushes": "Push",
             "simulation.sensors.readout": "Sensor",
             "simulation.sensors.sensors": "Sensors",
             "simulation.simulation": "Simulation",
             "simulation.state": "State",
-            "step.marks": "Mark",
+            "step.flags": "Mark",
         },
     )

@@ -52,7 +52,7 @@ class Ground:
         height: (…) of a plane, its distance from the world's origin along the normal [m].
         heights: (rows, columns) of a height field [m], rows along x and columns along y, instead of a plane. A cell is
             two triangles that share the diagonal from its first to its last point.
-        spacing: Distance between neighboring points of the height field [m].
+        spacing: Distance between neighboring points of the height field [m]; a pair for x and y.
         origin: Position (x, y) of its first point [m]; by default its center is at the world's origin.
         torsional: (…) coefficient of torsional friction [m]: the largest moment about the normal, divided by the
             normal force; None for the coefficients of the model's file, or zero for shapes without one.
@@ -67,7 +67,7 @@ class Ground:
     normal: ArrayLike
     height: ArrayLike
     heights: Any
-    spacing: float
+    spacing: float | tuple[float, float]
     origin: tuple[float, float] | None
     torsional: ArrayLike | None
     rolling: ArrayLike | None
@@ -154,12 +154,17 @@ class Ground:
                 "heights, and omit height and normal.",
                 code="conflicting-arguments",
             )
-        spacing = positive_number("the spacing [m] of the ground's heights", self.spacing)
-        object.__setattr__(self, "spacing", spacing)
+        what = "the spacing [m] of the ground's heights"
+        if np.ndim(self.spacing) and np.shape(self.spacing) != (2,):
+            raise SimulationError(
+                f"{what} is {self.spacing!r}; it must be a number, or two for x and y.", code="wrong-shape"
+            )
+        spacings = [positive_number(what, x) for x in np.broadcast_to(np.asarray(self.spacing), 2).tolist()]
+        object.__setattr__(self, "spacing", spacings[0] if np.ndim(self.spacing) == 0 else tuple(spacings))
         object.__setattr__(self, "heights", heights)
         if self.origin is None:
             rows, columns = heights.shape
-            middle = (-0.5 * self.spacing * (rows - 1), -0.5 * self.spacing * (columns - 1))
+            middle = (-0.5 * spacings[0] * (rows - 1), -0.5 * spacings[1] * (columns - 1))
             object.__setattr__(self, "origin", middle)
         origin = real_array("the origin of the ground's heights", self.origin)
         if origin.shape != (2,) or not np.all(np.isfinite(origin)):
@@ -174,7 +179,8 @@ class Ground:
         if self.heights is None or self.origin is None:
             return None
         (x, y), (rows, columns) = self.origin, self.heights.shape
-        return Field(rows, columns, float(self.spacing), (float(x), float(y)))
+        along_x, along_y = np.broadcast_to(self.spacing, 2).tolist()
+        return Field(rows, columns, (along_x, along_y), (float(x), float(y)))
 
     @property
     def batch(self) -> tuple[int, ...]:

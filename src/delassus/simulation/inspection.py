@@ -246,4 +246,5 @@ class Inspection(Setup):
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
             number = contact_candidates(self.plain_scene, state.q, state.v, self.time_step, ground=self.ground.shape)
-        return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
+        parameters = contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
+        return {name: x for name, x in parameters._asdict().items() if x is not None}

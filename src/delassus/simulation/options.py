@@ -197,7 +197,7 @@ class HeightField(Options):
     Attributes:
         heights: (rows, columns) [m], rows along x and columns along y. A cell is two triangles that share the diagonal
             from its first to its last point.
-        spacing: Distance between neighboring points [m].
+        spacing: Distance between neighboring points [m]; a pair for x and y.
         origin: Position (x, y) of its first point [m]; by default its center is at the world's origin.
 
     >>> dl.simulation.HeightField(heights=np.zeros((4, 4)), spacing=0.5).spacing
@@ -205,5 +205,5 @@ class HeightField(Options):
     """
 
     heights: Any = None
-    spacing: float = 0.1
+    spacing: float | tuple[float, float] = 0.1
     origin: tuple[float, float] | None = None

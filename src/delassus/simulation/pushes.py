@@ -14,7 +14,7 @@ from delassus.errors import expect, short
 from delassus.model.parts import WORLD
 from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.simulation.setup import Setup
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 
 
 @dataclass(frozen=True, eq=False)

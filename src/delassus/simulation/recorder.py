@@ -14,13 +14,13 @@ from delassus.output.contacts import ContactRecord
 from delassus.output.run_record import RunRecord
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import RunError, SimulationError
+from delassus.simulation.chunked_run import ChunkedRun
 from delassus.simulation.controls import Control
 from delassus.simulation.pushes import Pushes
 from delassus.simulation.runner import Runner, report_progress
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State
-from delassus.simulation.stretch import Stretch
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 
 _LITTLE: Final = 32 * 1024 * 1024
 """Logs up to this size [bytes] are never refused."""
@@ -62,12 +62,12 @@ class Recorder:
             array[self.count] = getattr(runner, name)
         self.count, self.last = self.count + 1, runner.made
 
-    def keep_stretch(self, stretch: Stretch, k: int, made: int, every: int, steps: int) -> None:
+    def keep_chunk(self, chunk: ChunkedRun, k: int, made: int, every: int, steps: int) -> None:
         """Copy the periods to record from a call that made several periods, the first of which is the k-th."""
-        first, runner = every - k % every, stretch.runner
+        first, runner = every - k % every, chunk.runner
         if first <= made:
             count = 1 + (made - first) // every
-            for name, rows in stretch.rows(slice(first, made + 1, every)).items():
+            for name, rows in chunk.rows(slice(first, made + 1, every)).items():
                 self.arrays[name][self.count : self.count + count] = rows
             self.count, self.last = self.count + count, runner.made - (made - first) % every
         if k + made == steps:
@@ -122,16 +122,16 @@ def record_run(
     """The control periods of a run from a state on; see `Simulation.run`. `inputs` makes an `InputRecorder`."""
     runner, steps = Runner(sim, state, control, pushes=push), control.steps
     log = Recorder(sim, state, runner, 1 + -(-steps // every), own_times=progress is not None)
-    stretch = Stretch(runner)
+    chunk = ChunkedRun(runner)
     log.inputs = None if inputs is None else inputs(runner)
     runner.compile_ahead(steps)
     line = ProgressLine("simulates", steps, "periods")
     try:
         k = 0
         while k < steps:
-            periods = 0 if progress is not None or log.inputs is not None else stretch.advance(k, steps - k)
+            periods = 0 if progress is not None or log.inputs is not None else chunk.advance(k, steps - k)
             if periods:
-                log.keep_stretch(stretch, k, periods, every, steps)
+                log.keep_chunk(chunk, k, periods, every, steps)
             else:
                 runner.step(k)
                 periods = 1

@@ -2,7 +2,7 @@
 
 - One environment: its arrays are bound to the kernel once and change in place. This avoids the overhead of a NumPy
   call, several times the kernel's own time. If no Python function is called between periods, many periods are made in
-  one call (`stretch`).
+  one call (`chunked_run`).
 - Small batches are bound for their first attempt (`bound.small_batch`).
 - Larger batches call the kernel, which uses threads.
 
@@ -32,7 +32,7 @@ from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
 from delassus.step.articulated.qualification import ARTICULATED
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import has_impulse_outside
 from delassus.step.stages.solve import LONGER, QUICKLY

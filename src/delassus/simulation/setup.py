@@ -13,12 +13,12 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.errors import short
+from delassus.model.description import Keyframe
 from delassus.model.model import Model, ParametricModel
-from delassus.model.of_model import Keyframe
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
+from delassus.simulation.initial_states import between_robots, first_keyframe
 from delassus.simulation.options import StepSolver
-from delassus.simulation.starting import between_robots, first_keyframe
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
 from delassus.step.scene import ParametricScene, Scene

@@ -18,10 +18,10 @@ from delassus.geometry.hulls.meshes import mesh_hull
 from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Model
-from delassus.model.parts import WORLD, Geometry
+from delassus.model.parts import HEIGHT_FIELD, WORLD, Geometry
 from delassus.model.placement import Placement
 from delassus.simulation.checks import SimulationError
-from delassus.simulation.scenery import ground_plane
+from delassus.simulation.world_shapes import ground_shapes
 from delassus.step.sources.contact import Contact
 
 _RADIUS: Final = 1e-9
@@ -44,7 +44,11 @@ def shapes_of(
     The pattern "*" selects all shapes that may touch the ground by the rules of the model's file. Other patterns
     select matching shapes regardless of these rules.
     """
-    every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
+    every = [
+        g
+        for g in model.geometries
+        if g.role == "collision" and g.joint != WORLD and g.shape not in ("plane", HEIGHT_FIELD)
+    ]
     chosen: list[Geometry] = []
     patterns, contacts = split_touching(touching)
     for pattern in name_patterns("touching", patterns):
@@ -62,11 +66,11 @@ def shapes_of(
 
 
 def _on_ground(model: Model, shapes: list[Geometry]) -> list[Geometry]:
-    """The shapes that may touch the ground plane; without a plane, those that may touch any other shape."""
-    floor = ground_plane(model)
-    if floor is None:
+    """The shapes that may touch the ground of the file; without a ground, those that may touch any other shape."""
+    floors = ground_shapes(model)
+    if not floors:
         return [g for g in shapes if model.contact_rules.enabled and (g.contype or g.conaffinity)]
-    met = {g for pair in touching_pairs(model) if floor in pair for g in pair}
+    met = {g for pair in touching_pairs(model) if any(g in floors for g in pair) for g in pair}
     return [g for g in shapes if g in met]
 
 
@@ -75,10 +79,11 @@ def _check_reach(shape: Shape, field: Field) -> None:
     geometry, points = shape.geometry, shape.kind.outline(shape.size)
     middle = 0.5 * (points.min(0) + points.max(0))
     radius = float(np.linalg.norm(points - middle, axis=1).max())
-    if radius > MOST_SPACINGS * field.spacing:
+    spacing = min(field.spacing)
+    if radius > MOST_SPACINGS * spacing:
         raise SimulationError(
             f"the {geometry.shape} {geometry.name!r} has a radius of {radius:g} m; it must be at most "
-            f"{MOST_SPACINGS:g} times the spacing of the ground's heights, {field.spacing:g} m. "
+            f"{MOST_SPACINGS:g} times the spacing of the ground's heights, {spacing:g} m. "
             f"Use a spacing of {radius / MOST_SPACINGS:.2g} m or more, or replace it by smaller shapes.",
             code="out-of-range",
         )
@@ -91,7 +96,7 @@ def colliding(
 
     Patterns do not match planes, which are mostly the ground: name a plane in full.
     """
-    every = [g for g in model.geometries if g.role == "collision"]
+    every = [g for g in model.geometries if g.role == "collision" and g.shape != HEIGHT_FIELD]
     collisions: dict[frozenset[Geometry], tuple[Shape, Shape]] = {}
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise SimulationError(

@@ -32,18 +32,10 @@ from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.bound.robot import BoundRobot, bind_robot
 from delassus.simulation.checks import SimulationError
+from delassus.simulation.collision_pairs import CollisionPairs, count_slots, friction_of, select_collision_pairs
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground
-from delassus.simulation.inspection import Inspection
-from delassus.simulation.meeting import Meeting, count_slots, friction_of, meeting_shapes
-from delassus.simulation.options import ContactSelection, Recording, StepSolver
-from delassus.simulation.pushes import Push, Pushes, check_push
-from delassus.simulation.recorder import record_run
-from delassus.simulation.runner import Runner
-from delassus.simulation.scenery import choose_ground, ground_plane, warn_of_scenery
-from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution, refuse_single_precision
-from delassus.simulation.shapes import shapes_of
-from delassus.simulation.starting import (
+from delassus.simulation.initial_states import (
     are_admissible_for,
     check_parameters,
     first_activation,
@@ -52,14 +44,22 @@ from delassus.simulation.starting import (
     repaired,
     values_of_items,
 )
+from delassus.simulation.inspection import Inspection
+from delassus.simulation.options import ContactSelection, Recording, StepSolver
+from delassus.simulation.pushes import Push, Pushes, check_push
+from delassus.simulation.recorder import record_run
+from delassus.simulation.runner import Runner
+from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution, refuse_single_precision
+from delassus.simulation.shapes import shapes_of
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
+from delassus.simulation.world_shapes import choose_ground, ground_shape, warn_of_untouchable_shapes
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.bodies.kernels import period_kernel
-from delassus.step.laws.sag import warn_of_softness
+from delassus.step.flags import Mark
 from delassus.step.laws.softening import soften
-from delassus.step.marks import Mark
-from delassus.step.points.tally import expand_targets
+from delassus.step.laws.static_penetration import warn_of_softness
+from delassus.step.points.statistics import expand_targets
 from delassus.step.scene import Scene
 from delassus.step.sources.limits import with_model_limits
 
@@ -129,9 +129,9 @@ class Simulation(Inspection):
                 code="nothing-to-do",
             )
         max_contacts = contacts.max_contacts
-        meeting = meeting_shapes(robot.model, contacts) if max_contacts != 0 else Meeting()
+        collision_pairs = select_collision_pairs(robot.model, contacts) if max_contacts != 0 else CollisionPairs()
         if max_contacts != 0:
-            warn_of_scenery(robot.model, ground is not None, meeting.geometries)
+            warn_of_untouchable_shapes(robot.model, ground is not None, collision_pairs.geometries)
         file_ground = ground is None
         ground, contacts = choose_ground(robot.model, ground, contacts)
         time_step = number_in_range("time_step", time_step, TIME_STEPS)
@@ -153,14 +153,14 @@ class Simulation(Inspection):
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance, self.dtype = how.effective_tolerance, how.dtype
         shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts != 0 else ()
-        friction = friction_of(model, ground, shapes, meeting)
+        friction = friction_of(model, ground, shapes, collision_pairs)
         scene = Scene(
             robot,
             max_limits=contacts.max_limits,
             joint_friction=contacts.joint_friction,
             shapes=shapes,
-            collisions=meeting.collisions,
-            pair_classes=meeting.classes,
+            collisions=collision_pairs.collisions,
+            pair_classes=collision_pairs.classes,
             field=ground.field,
             max_contacts=max_contacts,
             contact_rows=friction.rows,
@@ -171,10 +171,10 @@ class Simulation(Inspection):
         )
         if how.law == "mujoco":
             refuse_restitution(ground)
-            scene = soften(scene, ground_plane(model))
+            scene = soften(scene, ground_shape(model))
         elif file_ground:
-            warn_of_softness(scene, ground_plane(model), time_step)
-        slots = count_slots(model, meeting)
+            warn_of_softness(scene, ground_shape(model), time_step)
+        slots = count_slots(model, collision_pairs)
         scene = choose_step(scene, how.method, slots + MORE_SLOTS if scene.is_soft else slots)
         if self.dtype == np.float32:
             refuse_single_precision(scene)

@@ -18,7 +18,7 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.errors import BadArgument, OutOfRange, expect, short
 from delassus.output.trajectory import Moment, Trajectory
 from delassus.simulation.checks import NoSuchItem, SimulationError, StateFileError, fits
-from delassus.step.marks import Mark, describe_marks
+from delassus.step.flags import Mark, describe_marks
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.constraints.basis.constraint import Constraint
-from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.constraints.basis.frame_constraint import WORLD_FRAME
 from delassus.constraints.kinds.joint_lock import JointLock
 from delassus.constraints.kinds.unilateral import UnilateralRow
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
@@ -32,15 +32,15 @@ from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
 from delassus.geometry.collisions import Collision
 from delassus.geometry.fields import Field
-from delassus.model.of_model import OfModel
+from delassus.model.description import HasModel
 from delassus.model.parameter_names import ACTUATOR_KINDS
 from delassus.model.transmission import Actuator, Tendon
 from delassus.step.actuators.activation import count_activations
 from delassus.step.sources.contact import Contact
+from delassus.step.sources.contact_point import ContactPoint, Plane, contact_points
 from delassus.step.sources.impedances import SceneImpedances
 from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
-from delassus.step.sources.spot import Plane, Spot, spots_of
 
 TALLIES: Final = 3
 """Numbers that a control period keeps of each tracked shape: mean and peak force, air time."""
@@ -53,7 +53,7 @@ FALLBACKS: Final = {"articulated": "auto", "sweeps": "newton"}
 
 
 @dataclass(frozen=True)
-class Scene(OfModel):
+class Scene(HasModel):
     """A robot and everything that constrains a step of time.
 
     Attributes:
@@ -79,7 +79,7 @@ class Scene(OfModel):
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
         impedances: How soft rows are, for MuJoCo's law of contact; None for rigid ones. Contacts and joint limits then
             act on their gaps as a step begins, and every contact set has all joint limits.
-        tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`points.tally`).
+        tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`points.statistics`).
         many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs
             and contacts (`step.bodies`); None for straight code.
     """
@@ -128,34 +128,34 @@ class Scene(OfModel):
     # --- contact points -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def spots(self) -> tuple[Spot, ...]:
+    def contact_points(self) -> tuple[ContactPoint, ...]:
         """The named contact points."""
-        return tuple(spot for contact in self.contacts for spot in spots_of(contact, self.as_in_mujoco))
+        return tuple(point for contact in self.contacts for point in contact_points(contact, self.as_in_mujoco))
 
     @property
     def points(self) -> int:
         """The number of named contact points."""
-        return len(self.spots)
+        return len(self.contact_points)
 
     @cached_property
     def row_mechanism(self) -> Mechanism:
         """The robot with all rows but those of contact slots as constraints."""
-        constraints = (*self.spots, *self.bilateral_constraints, *self.stops, *self._dry[0])
+        constraints = (*self.contact_points, *self.bilateral_constraints, *self.stops, *self._dry[0])
         return Mechanism(self.model, constraints, model_constraints=False)
 
     def on_planes(self, normal: Any, height: Any) -> Mechanism:
         """`row_mechanism` with contact points against other planes in the world: (points, 3) and (points,)."""
         if normal is None and height is None:
             return self.row_mechanism
-        spots = []
-        for k, spot in enumerate(self.spots):
-            if spot.frame2 != WORLD_FRAME:
-                spots.append(spot)
+        points: list[ContactPoint] = []
+        for k, point in enumerate(self.contact_points):
+            if point.frame2 != WORLD_FRAME:
+                points.append(point)
                 continue
-            axes = spot.placement2.R if normal is None else contact_axes(normal[k])
-            far = axes[:, 2] @ spot.placement2.p if height is None else height[k]
-            spots.append(replace(spot, plane=Plane(axes, far * axes[:, 2])))
-        constraints = (*spots, *self.row_mechanism.constraints[len(spots) :])
+            axes = point.placement2.R if normal is None else contact_axes(normal[k])
+            far = axes[:, 2] @ point.placement2.p if height is None else height[k]
+            points.append(replace(point, plane=Plane(axes, far * axes[:, 2])))
+        constraints = (*points, *self.row_mechanism.constraints[len(points) :])
         return Mechanism(self.model, constraints, model_constraints=False)
 
     # --- contact slots ------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ from numpy.typing import DTypeLike, NDArray
 from delassus.compiler.graph.digest import is_frozen
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.graph.precision import Precision
-from delassus.compiler.host import threads, without_empty
+from delassus.compiler.host import empty_arrays, threads
 from delassus.compiler.host.arguments import NOT_GIVEN
 from delassus.compiler.host.build import Compiled
 from delassus.compiler.host.compilable import Compilable, target_of
@@ -189,12 +189,12 @@ class Kernel(Compilable, Generic[P, R]):
         model, case, arrays, options = self._read_call(model, by_place, given)
         if dtype is not None:
             arrays = tuple(_as_dtype(x, Precision.of(dtype).dtype) for x in arrays)
-        if without_empty.has_empty(case):
+        if empty_arrays.has_empty(case):
             if out is not None:
                 raise TypeError(f"{self.name} has outputs without elements for this model: out= is not possible there.")
             target = target_of(None, dtype)
             find = partial(self._find, model, case, (target, "without empty"))
-            outputs = without_empty.run(case, arrays, target, find)
+            outputs = empty_arrays.run(case, arrays, target, find)
             return self.definition.name_results(outputs, model, case.operands[0], arrays, case.outputs)
         compiled = self.compiled(model, dtype=dtype, inputs=case.inputs, outputs=case.outputs, **options)
         if self._arguments.model not in given and is_frozen(model):

@@ -1,6 +1,6 @@
 """Constrained dynamics to a tolerance: iterates as often as a state needs, and says how it ended.
 
-The iterations are a loop of compiled code (`to_tolerance`): every state of a batch makes as many as it needs.
+The iterations are a loop of compiled code (`tolerance_loop`): every state of a batch makes as many as it needs.
 
 Along directions in which rows hardly move, errors shrink slowly, or not at all: near singular poses. Such a state is
 solved by singular values instead (`gauss`), and so is one whose result does not stand the check. The check is the same
@@ -30,7 +30,7 @@ from delassus.constrained.solvers.equations import Equations
 from delassus.constrained.solvers.optimality import Check
 from delassus.constrained.solvers.prox_ltls import moving_dofs
 from delassus.constrained.solvers.status import Solution, Status
-from delassus.constrained.solvers.to_tolerance import SHARES, iterate_to_tolerance
+from delassus.constrained.solvers.tolerance_loop import SHARES, iterate_to_tolerance
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.dynamics.forces.aba import aba
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.common.checks import check_integer, iteration_count
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import proximal_rows
 from delassus.constrained.rows.inputs import ConstraintInputs
-from delassus.constrained.rows.options import check_unrolled
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
@@ -74,6 +74,7 @@ class Solver:
 
 _SHARES: Final = {("float64", False): 1e-6, ("float64", True): 1e-6, ("float32", False): 1e-6, ("float32", True): 3e-4}
 """ε as a share of the rows' mobility, by precision, without and with penalties."""
+_MOST_UNROLLED: Final = 10_000
 
 
 def share_of(solver: Solver) -> float:
@@ -85,7 +86,7 @@ def solve(
     solver: Solver, mechanism: Mechanism, state: tuple[Any, Any, Any], iterations: int, rows: ConstraintInputs
 ) -> tuple[Any, Any]:
     """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled, in a state (q, v, tau)."""
-    check_unrolled(iterations)
+    _check_unrolled(iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         return aba(mechanism.model, *state), np.zeros(0)
@@ -96,3 +97,10 @@ def solve(
     for _ in range(iterations - 1):
         iterate = solver.iterate(factors, iterate)
     return solver.finish(factors, iterate)
+
+
+def _check_unrolled(iterations: Any) -> None:
+    """Raise unless it is a number of iterations that can be compiled one after the other."""
+    iteration_count("iterations", iterations)
+    remedy = " They are compiled one after the other; constrained_dynamics iterates to a tolerance."
+    check_integer("iterations", iterations, 1, _MOST_UNROLLED, code="iterations-out-of-range", remedy=remedy)

@@ -11,8 +11,8 @@ from delassus.common.checks import Range, number_in_range
 from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows
+from delassus.constraints.basis.frame_constraint import FrameConstraint
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.on_frame import OnFrame
 from delassus.constraints.basis.options import FramePlacements, RowResponse
 from delassus.dynamics.tree.check import LEAST
 from delassus.model.parts import WORLD
@@ -40,7 +40,7 @@ class _Rod(NamedTuple):
 
 @accept_groups("frame frame2 * length rows name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
-class Distance(OnFrame):
+class Distance(FrameConstraint):
     """The origins of two frames stay `length` [m] apart: one row.
 
     Its velocity is n · (ṗ - ṗ₂), n the unit vector from the second point to the first, and its force is the one along

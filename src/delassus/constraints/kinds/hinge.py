@@ -10,8 +10,8 @@ from delassus.common.checks import one_of
 from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import ConstraintError
+from delassus.constraints.basis.frame_constraint import ROW_NAMES
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.basis.options import FramePlacements, RowResponse
 from delassus.constraints.kinds.point import Point
 

@@ -9,17 +9,17 @@ import delassus.numpy as np
 from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows, ConstraintError, frozen_numbers
-from delassus.constraints.basis.in_axes import InAxes
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import FramePlacements, RowResponse
 from delassus.constraints.basis.reference import MovingPoint, MovingReference, is_moving
+from delassus.constraints.basis.row_axes import AxisConstraint
 from delassus.model.parts import WORLD
 from delassus.spatial.rotations import skew
 
 
 @accept_groups("frame frame2 * rows axes position name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
-class Point(InAxes):
+class Point(AxisConstraint):
     """The origins of two frames, or of a frame and a point of the world, have the relative acceleration a*: 3 rows.
 
     The rows x, y, z are along the first frame's axes. Its velocity is Rᵀ (ṗ - ṗ₂), its acceleration Rᵀ (p̈ - p̈₂) with

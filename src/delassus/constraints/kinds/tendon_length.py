@@ -14,7 +14,7 @@ from delassus.constraints.basis.constraint import JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.options import RowResponse
 from delassus.constraints.basis.polynomial import PolynomialRow
-from delassus.dynamics.forces.strings import string_dofs
+from delassus.dynamics.forces.spatial_tendons import string_dofs
 from delassus.dynamics.forces.tendons import rate_of, tendon_line, tendon_named
 from delassus.dynamics.kinematics.manifold import coordinate_rates
 from delassus.model.model import Model

@@ -9,11 +9,11 @@ import delassus.numpy as np
 from delassus.common.options import accept_groups
 from delassus.common.types import Traced
 from delassus.constraints.basis.constraint import BodyRows, ConstraintError
-from delassus.constraints.basis.in_axes import InAxes
+from delassus.constraints.basis.frame_constraint import ROW_NAMES, WORLD_FRAME
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.on_frame import ROW_NAMES, WORLD_FRAME
 from delassus.constraints.basis.options import FramePlacements, RowResponse
 from delassus.constraints.basis.reference import MovingFrame, MovingReference, is_moving
+from delassus.constraints.basis.row_axes import AxisConstraint
 from delassus.dynamics.tree.poses import Pair
 from delassus.model.model import Model
 from delassus.model.parts import WORLD
@@ -28,7 +28,7 @@ _SAMPLES: Final = (0.0, 1.0)
 
 @accept_groups("frame frame2 * rows axes target name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
-class Weld(InAxes):
+class Weld(AxisConstraint):
     """Two frames, or a frame and one of the world, have the relative spatial acceleration a*: 6 rows.
 
     The rows x, y, z are along and rx, ry, rz about the first frame's axes. Its velocity is that of the first frame's

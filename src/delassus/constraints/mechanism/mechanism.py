@@ -17,17 +17,17 @@ from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.compiler.tracing.trace import trace_of
 from delassus.constraints.basis.constraint import Constraint, ConstraintError
 from delassus.constraints.kinds.unilateral import Unilateral, UnilateralRow
+from delassus.constraints.mechanism.model_loops import constraint_of
 from delassus.constraints.mechanism.stability import check_gains
-from delassus.constraints.mechanism.ties import constraint_of
 from delassus.dynamics.tree.check import SingularMassMatrix, check_inertias
 from delassus.errors import BadArgument, short
+from delassus.model.description import HasModel
 from delassus.model.model import Model, ParametricModel, TracedModel
-from delassus.model.of_model import OfModel
 from delassus.model.parts import Frame
 
 
 @dataclass(frozen=True)
-class Mechanism(OfModel):
+class Mechanism(HasModel):
     """A model and its constraints, frozen and compared by content; what the algorithms of `constrained` take.
 
     That of a model with parameters is a `ParametricMechanism`, which has the same ones.

@@ -53,9 +53,9 @@ class RowParameters(NamedTuple):
     compliance: Any = None
 
     @property
-    def cones(self) -> tuple[Any, ...]:
-        """All but compliance: what bounds impulses."""
-        return self[:5]
+    def rigid(self) -> Self:
+        """The parameters without compliance: what bounds impulses."""
+        return self._replace(compliance=None)
 
     @property
     def coefficients(self) -> tuple[Any, ...]:

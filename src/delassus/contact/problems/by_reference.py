@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.data import ContactData
 from delassus.contact.problems.solution import ContactSolution
@@ -30,13 +31,13 @@ def solve_by_reference(problem: ContactData, model: str, method: str, tolerance:
         G, g, layout = one.G, one.g, one.layout
         if any(np.any(np.isnan(x)) for x in one.numbers.values()) or not np.isfinite(G.sum() + g.sum()):
             continue
-        numbers = {name: x for name, x in one.numbers.items() if name != "compliance"}
-        factors = shape_of(layout, one.friction, one.torsional, one.rolling)
-        scaled = Scaled.of(layout, True, G, g, **numbers, compliance=one.compliance)
+        rows = RowParameters(**one.numbers)
+        factors = shape_of(layout, *rows.coefficients)
+        scaled = Scaled.of(layout, True, G, g, rows)
         solution, iterations[k], contradictory = dual_impulses(scaled, method, tolerance)
         impulse[k] = scaled.from_scaled(solution, factors)
         velocity[k] = G @ impulse[k] + g + (0.0 if one.compliance is None else one.compliance * impulse[k])
-        plain = Scaled.of(layout, True, G, g, **numbers)
+        plain = Scaled.of(layout, True, G, g, rows.rigid)
         residual = plain.residual(plain.to_scaled(impulse[k], factors), plain.to_scaled_velocity(velocity[k], factors))
         residuals[k] = plain.residual_given(residual, factors)
         solved = scaled.error(solution, scaled.velocity(solution)) <= tolerance

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free, NonNegative
-from delassus.contact.references.programme import Answer, Programme, answers_of_clarabel, answers_of_proxsuite
+from delassus.contact.references.convex_program import Answer, ConvexProgram, answers_of_clarabel, answers_of_proxsuite
 from delassus.contact.solvers.registry import register_solver
 from delassus.contact.systems.protocol import ENTRIES, MATRIX
 from delassus.contact.systems.scaled import Scaled
 
-REFERENCES: Final[dict[str, Callable[[Programme], Iterable[Answer]]]] = {
+REFERENCES: Final[dict[str, Callable[[ConvexProgram], Iterable[Answer]]]] = {
     "clarabel": answers_of_clarabel,
     "proxsuite": answers_of_proxsuite,
 }
@@ -35,9 +35,9 @@ _INFINITE: Final = 1e100
 def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArray[np.float64], int, bool]:
     """The best impulses (m,) of all attempts in the problem's own units, iterations, and whether rows contradict."""
     scale = float(np.max(np.abs(problem.g))) or 1.0
-    programme = dual_programme(problem, scale)
+    program = dual_program(problem, scale)
     best, smallest, count, unbounded = np.zeros(problem.layout.m), np.inf, 0, False
-    for answer in REFERENCES[method](programme):
+    for answer in REFERENCES[method](program):
         count += answer.iterations
         unbounded = unbounded or answer.unbounded
         if answer.unbounded or not np.all(np.isfinite(answer.x)):
@@ -51,10 +51,10 @@ def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArr
     return best, count, unbounded and not smallest <= tolerance
 
 
-def dual_programme(problem: Scaled, scale: float) -> Programme:
+def dual_program(problem: Scaled, scale: float) -> ConvexProgram:
     """That of a problem whose velocities, and so its impulses, are divided by a scale."""
     layout, unit = problem.layout, np.eye(problem.layout.m)
-    program = Programme(np.asarray(problem.G), np.asarray(problem.g) / scale)
+    program = ConvexProgram(np.asarray(problem.G), np.asarray(problem.g) / scale)
     free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
     if half:
         program.with_positive(unit[free : free + half])

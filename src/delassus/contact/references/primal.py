@@ -19,7 +19,7 @@ from delassus.common.types import ArrayLike
 from delassus.contact.cones.kinds import Cone, ConeError, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.second_order import contact_residual
-from delassus.contact.references.programme import Programme, answers_of_clarabel
+from delassus.contact.references.convex_program import ConvexProgram, answers_of_clarabel
 from delassus.errors import short
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ def primal_impulses(
         size[contact.start : contact.stop] = np.linalg.norm(size[contact.start : contact.stop])
     size = np.where(size > 0.0, size, 1.0)
     rows = rows / size[:, None]
-    program, places = Programme(np.eye(len(M)), -start / scale), []
+    program, places = ConvexProgram(np.eye(len(M)), -start / scale), []
     for kind, add in ((Free, program.with_equal), (NonNegative, program.with_positive)):
         if layout.rows(kind):
             add(rows[list(layout.rows(kind))])

@@ -46,11 +46,11 @@ def contact_derivatives(
     def gap(impulse: Any, g: Any, friction: Any) -> Any:
         """P(λ - σ) - λ (m,), in the solvers' order and units."""
         perturbed = rows._replace(friction=friction)
-        problem = Scaled.of(layout, law == "ccp", G, g, *perturbed)
+        problem = Scaled.of(layout, law == "ccp", G, g, perturbed)
         scaled = problem.to_scaled(impulse, shape_of(layout, *perturbed.coefficients))
         return problem.smooth(scaled - problem.velocity(scaled), 0.0)[0] - scaled
 
-    problem = Scaled.of(layout, law == "ccp", G, g, *rows)
+    problem = Scaled.of(layout, law == "ccp", G, g, rows)
     factors = shape_of(layout, *rows.coefficients)
     scaled = problem.to_scaled(impulse, factors)
     _, jacobians = problem.smooth(scaled - problem.velocity(scaled), 0.0)

@@ -1,4 +1,4 @@
-"""The kernel of sequential impulses: Gauss–Seidel on the velocities of the bodies, see `systems.on_velocities`."""
+"""The kernel of sequential impulses: Gauss–Seidel on the velocities of the bodies, see `systems.velocity_space`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from delassus.contact.solvers.gauss_seidel import gauss_seidel
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.progress import Best, Budget
 from delassus.contact.solvers.solve import NO_INPUTS, NO_PARAMETERS, ROWS, SOLVER
-from delassus.contact.systems.on_velocities import OnVelocities
 from delassus.contact.systems.scaled import shape_of
+from delassus.contact.systems.velocity_space import VelocitySpaceProblem
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def sequential_impulses(
     or "ccp". Fields of `rows` and `solver` are keywords, too.
     """
     start, tolerance, iterations = solver
-    system = OnVelocities.of(layout, law == "ccp", J, MinvJt, v, rows)
+    system = VelocitySpaceProblem.of(layout, law == "ccp", J, MinvJt, v, rows)
     problem, factors = system.rows, shape_of(layout, *rows.coefficients)
     budget = Budget(1e-8 if tolerance is None else tolerance, 1000.0 if iterations is None else iterations)
     impulse = np.zeros(layout.m) if start is None else problem.project(problem.to_scaled(start, factors))
@@ -58,7 +58,7 @@ def sequential_impulses(
     moved = v + MinvJt @ impulse
     sigma = J @ moved if rows.compliance is None else J @ moved + rows.compliance * impulse
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(moved)) & np.isfinite(np.sum(sigma))
-    for x in (*rows.cones, start):
+    for x in (*rows.rigid, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
     return moved, impulse, sigma, best.count, np.where(finite, status, float(Status.NOT_FINITE))

@@ -70,7 +70,7 @@ def solve_contacts(
     if law not in ("ncp", "ccp"):
         raise BadArgument(f"there is no law {law!r}; the laws are: ncp, ccp.", code="unknown-law")
     start, tolerance, iterations = solver
-    problem = Scaled.of(layout, law == "ccp", G, g, *rows)
+    problem = Scaled.of(layout, law == "ccp", G, g, rows)
     factors = shape_of(layout, *rows.coefficients)
     most = 1000.0 if iterations is None else iterations
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
@@ -81,11 +81,11 @@ def solve_contacts(
         found = SolverResult(follow_plan(problem, first, budget, plan), np.array(False))
     best = found.best
     impulse = problem.from_scaled(best.impulse, factors)
-    velocity, residual = velocity_and_residual(layout, law, G, g, impulse, rows.cones, rows.compliance)
+    velocity, residual = velocity_and_residual(layout, law, G, g, impulse, rows)
 
     # A number of G or g that is not finite shows in the velocities: zero times infinity is not a number.
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(velocity))
-    for x in (*rows.cones, start):
+    for x in (*rows.rigid, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
     # What rounding leaves of impulses that cancel each other cannot be less.
@@ -99,14 +99,11 @@ def solve_contacts(
 
 
 def velocity_and_residual(
-    layout: Layout, law: str, G: Any, g: Any, impulse: Any, numbers: tuple[Any, ...], compliance: Any = None
+    layout: Layout, law: str, G: Any, g: Any, impulse: Any, rows: RowParameters
 ) -> tuple[Any, Any]:
-    """σ (m,) and the residual (m,) [m/s] of impulses (m,), with responses that compliance is no part of.
-
-    `numbers` are friction, torsional, rolling, lower and upper.
-    """
-    velocity = multiply(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)
-    plain, factors = Scaled.of(layout, law == "ccp", G, g, *numbers), shape_of(layout, *numbers[:3])
+    """σ (m,) and the residual (m,) [m/s] of impulses (m,), with responses that compliance is no part of."""
+    velocity = multiply(G, impulse) + g + (0.0 if rows.compliance is None else rows.compliance * impulse)
+    plain, factors = Scaled.of(layout, law == "ccp", G, g, rows.rigid), shape_of(layout, *rows.coefficients)
     taken, moving = plain.to_scaled(impulse, factors), plain.to_scaled_velocity(velocity, factors)
     return velocity, plain.residual_given(plain.residual(taken, moving), factors)
 

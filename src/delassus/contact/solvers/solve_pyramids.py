@@ -48,7 +48,7 @@ def solve_pyramids(
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], pivots, and the number of a `Status`."""
     compliance = rows.compliance
-    problem = Pyramids(Scaled.of(layout, False, G, g, *rows), faces, pyramid)
+    problem = Pyramids(Scaled.of(layout, False, G, g, rows), faces, pyramid)
     factors = shape_of(layout, *rows.coefficients)
     goal = 1e-8 if solver.tolerance is None else solver.tolerance
     most = 1000.0 if solver.iterations is None else solver.iterations
@@ -57,7 +57,7 @@ def solve_pyramids(
     impulse = problem.scaled.from_scaled(best, factors)
     velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
     # Recomputed from what is returned, and with responses that compliance is no part of.
-    plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, *rows.cones))
+    plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, rows.rigid))
     left = plain.residual(plain.scaled.to_scaled(impulse, factors), plain.scaled.to_scaled_velocity(velocity, factors))
     residual = plain.scaled.residual_given(left, factors)
 

@@ -6,8 +6,8 @@ in the solvers' order of rows (free, half-lines, intervals, contacts) and in uni
 own impulse by about one. Arrays are (m,), traced, or (B, m), a batch of NumPy. Four systems are solved in the house:
 
     Scaled                a dense matrix G, traced                             `systems.scaled`
-    OnVelocities          J and M⁻¹ Jᵀ, traced: G is not formed                `systems.on_velocities`
-    Carried               body space, G = P S Pᵀ, traced                       `step.stages.carried`
+    VelocitySpaceProblem          J and M⁻¹ Jᵀ, traced: G is not formed                `systems.velocity_space`
+    BodySpaceProblem               body space, G = P S Pᵀ, traced                       `step.stages.body_space`
     Rows, OperatorRows    dense matrices, or an operator: batches of NumPy     `contact.large`
 
 A system names its `capabilities`; a solver says which of them it needs, see `solvers.registry`.

@@ -16,6 +16,7 @@ from delassus.compiler.tracing.flow.control import map, scan
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.systems.metric import metric_of, project_in_metric, proximal_slopes, slopes_in_metric
 from delassus.contact.systems.protocol import MATRIX, NEWTON, SHIFT, SWEEP, TRACED, Update, natural_residual
 from delassus.contact.systems.smooth import RadialProjection, coulomb, length, positive_part, second_order, slopes
@@ -69,19 +70,14 @@ class Scaled(NamedTuple):
         convex: bool,
         G: Any,
         g: Any,
-        friction: Any = None,
-        torsional: Any = None,
-        rolling: Any = None,
-        lower: Any = None,
-        upper: Any = None,
-        compliance: Any = None,
+        parameters: RowParameters,
     ) -> Scaled:
         """From rows as the user has them."""
         G = np.tril(G) + np.tril(G, -1).T  # an asymmetric matrix has been refused
-        if compliance is not None:
-            G = G + np.diag(compliance)
+        if parameters.compliance is not None:
+            G = G + np.diag(parameters.compliance)
         order, response = list(layout.order), np.stack([G[r, r] for r in range(layout.m)])
-        problem, acts = cls.by_response(layout, convex, response, g, friction, torsional, rolling, lower, upper)
+        problem, acts = cls.by_response(layout, convex, response, g, parameters)
         return problem._replace(G=G[order][:, order] * (acts[:, None] * acts[None, :]))
 
     @classmethod
@@ -91,16 +87,12 @@ class Scaled(NamedTuple):
         convex: bool,
         response: Any,
         g: Any,
-        friction: Any = None,
-        torsional: Any = None,
-        rolling: Any = None,
-        lower: Any = None,
-        upper: Any = None,
+        parameters: RowParameters,
     ) -> tuple[Scaled, Any]:
         """The problem without its G, of the responses (m,) of rows to their own impulses, and the factors (m,), in the
         solvers' order, by which rows of G are multiplied."""
         order = list(layout.order)
-        shape, coefficients = _shape(layout, friction, torsional, rolling)
+        shape, coefficients = _shape(layout, *parameters.coefficients)
         d = np.zeros(layout.m)
         for rows in layout.friction:
             mean = np.sum(response[rows.start : rows.start + 3]) / 3.0
@@ -117,6 +109,7 @@ class Scaled(NamedTuple):
         factor = (shape / root)[order]
         acts = np.where(moves[order], factor, 0.0)
         g, root = g[order] * factor, root[order]
+        lower, upper = parameters.lower, parameters.upper
         if lower is not None:
             bounded = root[layout.scalars - layout.intervals : layout.scalars]
             lower, upper = (np.clip(b, -enormous(), enormous()) * bounded for b in (lower, upper))

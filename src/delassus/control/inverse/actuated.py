@@ -18,9 +18,9 @@ from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechan
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuation import ActuationError, Floats, read_actuation
 from delassus.errors import BadArgument, short
+from delassus.model.description import HasModel
 from delassus.model.links import links_of
 from delassus.model.model import Model, ParametricModel
-from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
 
 RANK: Final = 1e-10
@@ -28,7 +28,7 @@ RANK: Final = 1e-10
 
 
 @dataclass(frozen=True)
-class ActuatedMechanism(OfModel):
+class ActuatedMechanism(HasModel):
     """A mechanism with actuators: what inverse dynamics compiles for.
 
     Attributes:

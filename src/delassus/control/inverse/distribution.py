@@ -13,7 +13,7 @@ import delassus.numpy as np
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.control.inverse.actuated import ActuatedMechanism
 from delassus.linalg.ldl import Ldl, ldl
-from delassus.linalg.two_stages import first_stage, second_stage
+from delassus.linalg.staged_least_squares import first_stage, second_stage
 
 
 class Choice(NamedTuple):

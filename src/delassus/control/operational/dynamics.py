@@ -40,7 +40,7 @@ from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.linalg.least_squares import RANK
-from delassus.linalg.two_stages import first_stage
+from delassus.linalg.staged_least_squares import first_stage
 
 _MET: Final = 1e-8
 """Largest residual of a row of a task, as a fraction of the accelerations that cancel in it."""

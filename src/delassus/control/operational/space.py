@@ -36,7 +36,7 @@ from delassus.dynamics.mass.factor import forward
 from delassus.linalg.jacobi import orthogonalize
 from delassus.linalg.ldl import ldl
 from delassus.linalg.least_squares import RANK
-from delassus.linalg.two_stages import first_stage
+from delassus.linalg.staged_least_squares import first_stage
 
 
 class _Arrays(NamedTuple):

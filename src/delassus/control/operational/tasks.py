@@ -20,12 +20,12 @@ from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.control.inverse.actuated import ActuatedMechanism, actuated
 from delassus.control.operational.task import Task, TaskError
+from delassus.model.description import HasModel
 from delassus.model.model import Model, ParametricModel
-from delassus.model.of_model import OfModel
 
 
 @dataclass(frozen=True)
-class Tasks(OfModel):
+class Tasks(HasModel):
     """A mechanism with actuators and tasks.
 
     Attributes:

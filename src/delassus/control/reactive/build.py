@@ -15,7 +15,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.control.programmes.scaled import Data
+from delassus.control.qp.scaled import Data
 from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.limits import cones_of, rows_of
 from delassus.control.reactive.situation import Situation
@@ -24,7 +24,7 @@ from delassus.linalg.products import gram
 
 
 def data_of(s: Situation, tasks: tuple[Task, ...]) -> Data:
-    """The numbers of the programme."""
+    """The numbers of the qp."""
     control = s.control
     H, g = objective(s, tasks)
     passive = np.array(control.actuated.passive.T)
@@ -75,7 +75,7 @@ def errors_in(s: Situation, x: Any, task: Task) -> Any:
     "(nq),(nv),(references)->(n,n),(n),(equalities,n),(equalities),(rows,n),(rows),(rows),(cone_rows,n),(cone_rows)",
     result=Data,
 )
-def build_programme(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[Floats, ...]:
+def build_qp(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[Floats, ...]:
     """H, g, A, b, C, lower, upper, K and k."""
     return data_of(Situation.of(control, control.places, q, v, reference), control.tasks)
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from delassus.common.deprecated import OldName
 from delassus.compiler.host.kernel import Kernel
-from delassus.control.programmes.programme import QP
-from delassus.control.programmes.shape import ProgrammeShape
+from delassus.control.qp.quadratic_program import QP
+from delassus.control.qp.shape import QPShape
 from delassus.control.reactive.data import ControlData
-from delassus.control.reactive.reaction import Reaction, policy_of, programme_of, reaction_of
+from delassus.control.reactive.reaction import Reaction, policy_of, qp_of, reaction_of
 from delassus.control.reactive.zeros import shape_of
 
 
@@ -38,13 +39,15 @@ class ReactiveControl(ControlData):
     """
 
     @cached_property
-    def shape(self) -> ProgrammeShape:
-        """Of its programs, with where they are zero."""
+    def shape(self) -> QPShape:
+        """The sizes of its QPs, and which of their entries are zero."""
         return shape_of(self)
 
-    def programme(self, q: Any, v: Any, reference: Any) -> QP:
-        """The program of a state or a batch of them, with names, not solved."""
-        return programme_of(self, q, v, reference)
+    def qp(self, q: Any, v: Any, reference: Any) -> QP:
+        """The QP of a state or a batch, with names, before it is solved."""
+        return qp_of(self, q, v, reference)
+
+    programme = OldName("qp")
 
     def __call__(self, q: Any, v: Any, reference: Any, start: Reaction | None = None) -> Reaction:
         """Torques of a state or a batch: programs are built and solved in one kernel.

@@ -8,16 +8,16 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.control.programmes.shape import ProgrammeShape
-from delassus.control.programmes.solve import PROGRAMME_INPUTS, USUAL, ProgrammeInputs, solve_programme_inline
-from delassus.control.programmes.status import QPStatus
+from delassus.control.qp.shape import QPShape
+from delassus.control.qp.solve import QP_INPUTS, USUAL, QPInputs, solve_qp_inline
+from delassus.control.qp.status import QPStatus
 from delassus.control.reactive.build import data_of
 from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.situation import Situation
 
 
 class ReactionArrays(NamedTuple):
-    """Torques (nu,), forces (nf,), accelerations (nv,), and what `Found` says of the programme."""
+    """Torques (nu,), forces (nf,), accelerations (nv,), and what `Found` says of the qp."""
 
     torque: Any
     force: Any
@@ -29,18 +29,16 @@ class ReactionArrays(NamedTuple):
     status: Any
 
 
-def compute_reaction(
-    control: ControlData, q: Any, v: Any, reference: Any, solve: ProgrammeInputs = USUAL
-) -> ReactionArrays:
+def compute_reaction(control: ControlData, q: Any, v: Any, reference: Any, solve: QPInputs = USUAL) -> ReactionArrays:
     """Solve the QP of reactive control inside a kernel. Torques are finite and within their limits for any state."""
     s = Situation.of(control, control.places, q, v, reference)
     cones = (3,) * (control.cone_rows // 3)
-    shape = ProgrammeShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace
-    result = solve_programme_inline(shape, data_of(s, control.tasks), solve)
+    shape = QPShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace
+    result = solve_qp_inline(shape, data_of(s, control.tasks), solve)
     U, u0 = s.torque
     torque = U @ result.x + u0
     lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
-    # Not all of a state and a reference need be a part of the programme.
+    # Not all of a state and a reference need be a part of the qp.
     good = (result.status < 2.5) & np.isfinite(np.sum(torque) + np.sum(q) + np.sum(v) + np.sum(reference))
     torque = np.clip(np.where(good, torque, 0.0), lower, upper)
     status = np.where(good, result.status, float(QPStatus.NOT_FINITE))
@@ -51,11 +49,9 @@ def compute_reaction(
 
 @kernel(
     "(nq),(nv),(references)->(nu),(nf),(nv),(multipliers),(),(),(),()",
-    inputs={"solve": PROGRAMME_INPUTS},
+    inputs={"solve": QP_INPUTS},
     result=ReactionArrays,
 )
-def react(
-    control: ControlData, q: Any, v: Any, reference: Any, *, solve: ProgrammeInputs = USUAL
-) -> tuple[Floats, ...]:
+def react(control: ControlData, q: Any, v: Any, reference: Any, *, solve: QPInputs = USUAL) -> tuple[Floats, ...]:
     """Torques [N·m, N], forces, accelerations, multipliers, errors, Newton steps and status."""
     return compute_reaction(control, q, v, reference, solve)

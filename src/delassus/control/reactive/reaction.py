@@ -14,11 +14,11 @@ import delassus.numpy as dnp
 from delassus.common.checks import array_of_shape, real_array
 from delassus.common.outcomes import Outcome
 from delassus.compiler.host.kernel import Kernel, kernel
-from delassus.control.programmes.programme import QP
-from delassus.control.programmes.scaled import Data
-from delassus.control.programmes.solution import QPSolution
-from delassus.control.programmes.status import QPStatus, describe_worst
-from delassus.control.reactive.build import build_programme, task_errors
+from delassus.control.qp.quadratic_program import QP
+from delassus.control.qp.scaled import Data
+from delassus.control.qp.solution import QPSolution
+from delassus.control.qp.status import QPStatus, describe_worst
+from delassus.control.reactive.build import build_qp, task_errors
 from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.react import compute_reaction, react
 from delassus.control.reactive.supports import ReactiveError
@@ -89,7 +89,7 @@ class Reaction(Outcome):
     def solution(self) -> QPSolution:
         """The answer to the program: which rows are at their bounds, which are broken."""
         return QPSolution(
-            programme_of(self.control, self.q, self.v, self.reference),
+            qp_of(self.control, self.q, self.v, self.reference),
             self.x,
             self.multipliers,
             self.primal,
@@ -114,10 +114,10 @@ class Reaction(Outcome):
         return text if most is None else f"{text} Of all tasks, {most!r} misses most, by {targets[most]:.3g}."
 
 
-def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
+def qp_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
     """The program of a state or a batch, with names."""
     q, v, reference = _check_state(control, q, v, reference)
-    data: Any = build_programme(control, q, v, reference)
+    data: Any = build_qp(control, q, v, reference)
     passive = np.abs(control.actuated.passive).argmax(axis=0)
     names = [f"motion {control.velocity_names[k]}" for k in passive]
     for name, rows in control.force_slices.items():

@@ -16,11 +16,11 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.control.inverse.actuated import RANK
 from delassus.control.reactive.ranges import limited_joints, torque_limits
 from delassus.control.reactive.supports import ReactiveError, Support
+from delassus.model.description import HasModel
 from delassus.model.model import Model
-from delassus.model.of_model import OfModel
 
 
-class SupportedRobot(OfModel):
+class SupportedRobot(HasModel):
     """The unknowns and the rows of a program that tasks have no part in; attributes as of `ReactiveControl`."""
 
     actuated: Any

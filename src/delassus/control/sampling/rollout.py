@@ -18,9 +18,9 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import scan
 from delassus.contact.cones.parameters import ContactParameters
-from delassus.step.marks import Mark
-from delassus.step.of_scene import OfScene
+from delassus.step.flags import Mark
 from delassus.step.scene import Scene
+from delassus.step.scene_sizes import HasScene
 from delassus.step.stages.kernels import GROUND, MATERIAL, step_inputs
 from delassus.step.stages.pipeline import PeriodStart, take_period
 from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits
@@ -35,7 +35,7 @@ FinalCost = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(frozen=True)
-class Horizon(OfScene):
+class Horizon(HasScene):
     """A scene, and for how many control periods it is looked ahead."""
 
     scene: Scene

@@ -39,7 +39,7 @@ from delassus.simulation.ground import structures
 from delassus.simulation.runner import pad_empty
 from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State, is_alive
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 A spring of a coordinate has -k on the diagonal, a damper -d; a tendon with moment arms r has -k r rᵀ and -d r rᵀ. Where
 a joint turns in space, δ is no difference of coordinates, and its block is what the compiler makes of the force; so are
-the derivatives of strings, whose arms turn with the robot, and of gravity compensation. O(n).
+the derivatives of strings, whose arms turn with the robot, of gravity compensation, and of a medium. O(n).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from delassus.common.types import Traced
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.forces.compensation import compensation_forces, is_compensated
+from delassus.dynamics.forces.fluid import fluid_forces
 from delassus.dynamics.forces.passive import joint_forces, joint_gains
 from delassus.dynamics.forces.tendons import check_tendons, elastic_tendons, tendon_state
 from delassus.dynamics.kinematics.manifold import coordinate_rates, parts
@@ -57,11 +58,16 @@ def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Flo
                 if described.terms:
                     by_q[i, j] = by_q[i, j] - tendon.stiffness * (r[i] * r[j])
                 by_v[i, j] = by_v[i, j] - tendon.damping * (r[i] * r[j])
-    if turning or is_compensated(model):
+    is_immersed = model.medium.is_felt
+    if is_immersed:
+        by_v = by_v + jacobian(lambda there: fluid_forces(model, q, there))(v)
+    if turning or is_immersed or is_compensated(model):
 
         def elsewhere(step: Any) -> Any:
             there = q + coordinate_rates(model, q, step)
             total = compensation_forces(model, there)
+            if is_immersed:
+                total = total + fluid_forces(model, there, v)
             for described in turning:
                 tendon = tendon_state(model, described, there, v)
                 total = tendon.add_force(total, tendon.force)

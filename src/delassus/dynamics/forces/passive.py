@@ -1,8 +1,10 @@
-"""Passive forces: springs and dampers in the joints, of tendons, gravity compensation; the one place that knows them.
+"""Passive forces: springs and dampers in the joints, of tendons, gravity compensation, the medium; the one place that
+knows them.
 
-    f = -K δ(q) - D v - Σ r (k δ_t(q) + d r·v) - Σ m Jᵀ g,
+    f = -K δ(q) - D v - Σ r (k δ_t(q) + d r·v) - Σ m Jᵀ g + Σ Jᵀ f_m(v),
 
-δ leading from the joints' rest to q, r the moment arms of a tendon (see `tendons`), m compensated masses.
+δ leading from the joints' rest to q, r the moment arms of a tendon (see `tendons`), m compensated masses, f_m forces of
+a medium on bodies (see `fluid`).
 
 `rnea`, `aba` and all that is the equation of motion M a + c = tau + Jᵀ λ leave them to tau: `aba(model, q, v, tau + f)`
 moves as MuJoCo does with `qfrc_applied = tau`. Whatever claims a motion of the robot, by simulating it, controlling it
@@ -21,6 +23,7 @@ from delassus.common.types import Traced
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.tracing.array import contains_traced
 from delassus.dynamics.forces.compensation import compensation_energy, compensation_forces, is_compensated
+from delassus.dynamics.forces.fluid import fluid_forces
 from delassus.dynamics.forces.tendons import TendonState, tendon_states
 from delassus.model.model import Model
 from delassus.model.parts import Joint
@@ -33,7 +36,7 @@ def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
 
     δ leads from the joint's rest to q: the difference of coordinates; of rotations the shortest rotation vector; of
     free and planar joints the straight way of the origin, in the body's axes, and the rotation. Tendons over joints
-    pull these with their moment arms.
+    pull these with their moment arms. A medium adds its drag and lift.
 
     >>> dl.dynamics.passive_forces(dl.load("pendulum"), [0.3], [0.0]).shape
     (1,)
@@ -41,7 +44,9 @@ def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
     total = joint_forces(model, q, v)
     for tendon in tendon_states(model, q, v):
         total = tendon.add_force(total, tendon.force)
-    return total + compensation_forces(model, q) if is_compensated(model) else total
+    if is_compensated(model):
+        total = total + compensation_forces(model, q)
+    return total + fluid_forces(model, q, v) if model.medium.is_felt else total
 
 
 def joint_forces(model: Model, q: Any, v: Any) -> Any:

@@ -1,8 +1,8 @@
 """Tendons in a state: their lengths and moment arms, and the forces of their springs and dampers.
 
-The length of a tendon over joints, MJCF's `fixed`, is l = Σ c q, with constant moment arms; that of a string through
-sites, MJCF's `spatial`, is a sum of distances (`strings`). The rate is l̇ = r·v with the moment arms r (nv,). The force
-f = -k δ - d l̇ acts as r f on the joints, δ being how far the length is from those at which it rests.
+The length of a tendon over joints (MJCF's `fixed`) is l = Σ c q, with constant moment arms. That of a tendon through
+sites (MJCF's `spatial`) is a sum of distances (`spatial_tendons`). The rate is l̇ = r·v with the moment arms r (nv,).
+The force f = -k δ - d l̇ acts on the joints as r f, where δ is the distance of the length from its range at rest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.dynamics.forces.strings import Line, string_line
+from delassus.dynamics.forces.spatial_tendons import Line, string_line
 from delassus.errors import BadArgument
 from delassus.model.model import Model
 from delassus.model.transmission import Tendon

@@ -14,7 +14,7 @@ from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.compiler.tracing.flow.control import scan
 from delassus.geometry.fields import HeightField
 from delassus.geometry.hulls.ground_faces import HullTables, hull_tables
-from delassus.geometry.hulls.on_plane import POINTS, choose_points, choose_vertices
+from delassus.geometry.hulls.plane_contacts import POINTS, choose_points, choose_vertices
 from delassus.geometry.hulls.tables import Hull, as_hull
 from delassus.geometry.shapes.distances import UPWARD, norm
 from delassus.geometry.shapes.registry import Array, Core, Facet, Placed, ShapeKind, Touch, register_shape

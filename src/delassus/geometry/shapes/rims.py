@@ -9,10 +9,7 @@ Cost: some 120 operations and 4 gathers for each of ⌈2.2 r/spacing⌉ + 1 squa
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final, NamedTuple
-
-import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
@@ -48,8 +45,7 @@ class _Lowest(NamedTuple):
 def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> list[Touch]:
     """The least gaps of a rim with center (3,), axis (3,) and a known radius [m] above faces of a height field."""
     grid, reach = field.field, _REACH * radius
-    count = math.ceil(2.0 * reach / grid.spacing) + 1
-    first = [np.floor((center[k] - reach - grid.origin[k]) / grid.spacing) for k in range(2)]
+    first = grid.first_point(center, reach)
 
     def height(i: Any, j: Any) -> Any:
         row, column = np.clip(i, 0.0, grid.rows - 1.0), np.clip(j, 0.0, grid.columns - 1.0)
@@ -59,13 +55,13 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
         i, j = first[0] + shift[0], first[1] + shift[1]
         a, b, c, d = height(i, j), height(i, j + 1.0), height(i + 1.0, j), height(i + 1.0, j + 1.0)
         for number, rises in enumerate((((c - a), (d - c)), ((d - b), (b - a)))):
-            n = np.stack([-rises[0] / grid.spacing, -rises[1] / grid.spacing, np.array(1.0)])
+            n = np.stack([-rises[0] / grid.spacing[0], -rises[1] / grid.spacing[1], np.array(1.0)])
             n = n / norm(n)
             u = n - (n @ axis) * axis
             size = norm(u)
             x = center - radius * u / np.maximum(size, _UPRIGHT)
-            s = (x[0] - grid.origin[0]) / grid.spacing - i
-            t = (x[1] - grid.origin[1]) / grid.spacing - j
+            s = (x[0] - grid.origin[0]) / grid.spacing[0] - i
+            t = (x[1] - grid.origin[1]) / grid.spacing[1] - j
             along, across = (s, t) if number == 0 else (t, s)
             above = (along <= 1.0 + _ROUNDING) & (across >= -_ROUNDING) & (across <= along + _ROUNDING)
             gap = (x[2] - a - rises[0] * s - rises[1] * t) * n[2]
@@ -74,7 +70,7 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
             best = _insert_minimum(best, _Lowest(gap, x, n, feature), radius)
         return best, None
 
-    shifts = numpy.array([(u, v) for u in range(count) for v in range(count)], float)
+    shifts = grid.shifts(reach)
     none = _Lowest(np.array(_FAR), np.array(center), np.array((0.0, 0.0, 1.0)), np.array(-1.0))
     lowest, _ = scan(visit, (none,) * RIM_POINTS, shifts)
     away = 10.0 * radius + np.abs(field(center)[0])

@@ -23,7 +23,6 @@ Cost: 4 distances for each point of the grid below the shape, 12 more where it i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -103,13 +102,12 @@ class _Minimum(NamedTuple):
 def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
     """Contacts of a shape with vertices and edges of a height field; those that are not there have large gaps."""
     grid, radius = field.field, _REACH * body.radius
-    count = math.ceil(2.0 * radius / grid.spacing) + 1
-    first = [np.floor((body.center[k] - radius - grid.origin[k]) / grid.spacing) for k in range(2)]
+    first = grid.first_point(body.center, radius)
 
     def node(i: Any, j: Any) -> Any:
         row, column = np.clip(i, 0.0, grid.rows - 1.0), np.clip(j, 0.0, grid.columns - 1.0)
         height = np.take(field.heights, row * float(grid.columns) + column)
-        return np.stack([grid.origin[0] + grid.spacing * i, grid.origin[1] + grid.spacing * j, height])
+        return np.stack([grid.origin[0] + grid.spacing[0] * i, grid.origin[1] + grid.spacing[1] * j, height])
 
     def visit(best: Any, shift: Any) -> Any:
         i, j = first[0] + shift[0], first[1] + shift[1]
@@ -121,7 +119,7 @@ def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
         far = _with_minimum(best, level, body.center)
         return cond(near, lambda best: _with_minima_around(best, body, x, around, number), far, best), None
 
-    shifts = numpy.array([(u, v) for u in range(count) for v in range(count)], float)
+    shifts = grid.shifts(radius)
     none = _Minimum(np.array(_FAR), np.array(body.center), np.array((0.0, 0.0, -1.0)), np.array(-1.0))
     minima, _ = scan(visit, (none,) * TERRAIN_POINTS, shifts)
     touches: list[Touch] = []

@@ -25,7 +25,7 @@ from delassus.simulation.runner import pad_empty
 from delassus.simulation.setup import reason_against_single_precision
 from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 
 Array = NDArray[np.float64]
 

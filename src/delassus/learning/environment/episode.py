@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Declared
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.learning.environment.draws import Draws
 from delassus.learning.environment.task import LearningTask, Moment
 from delassus.learning.errors import LearningError
 from delassus.simulation.sensors.readout import Readout
-from delassus.step.of_scene import OfScene
 from delassus.step.scene import Scene
+from delassus.step.scene_sizes import HasScene
 from delassus.step.stages.kernels import GROUND
 from delassus.step.stages.types import GroundShape
 
@@ -29,7 +30,7 @@ _BEGIN_PLACE: Final = 1000.0
 
 
 @dataclass(frozen=True)
-class Episode(OfScene):
+class Episode(HasScene):
     """A task in a scene, and the sizes of what its functions give: what its kernels are compiled for."""
 
     scene: Scene
@@ -160,10 +161,10 @@ def end_period(
     )
 
 
-@kernel(
-    "(parameter_size),(memory_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)",
-    inputs={"ground": GROUND},
-)
+BEGIN: Final = "(parameter_size),(memory_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)"
+
+
+@kernel(BEGIN, inputs={"ground": GROUND})
 def begin_episode(
     episode: Episode, parameters: Any, hold: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
 ) -> tuple[Any, ...]:
@@ -175,7 +176,10 @@ def begin_episode(
     return q, v, memory, parameters, observation
 
 
-@kernel("(nq),(nv),(memory_size),(actions)->(control_size)")
+CONTROL: Final = "(nq),(nv),(memory_size),(actions)->(control_size)"
+
+
+@kernel(CONTROL)
 def control_for(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Any:
     """The controls of the actuators for an action."""
     now = moment_without_contacts(episode, q, v, memory, action)
@@ -261,41 +265,23 @@ def kernels_of(kind: type[LearningTask]) -> tuple[Kernel[..., Any], Kernel[..., 
     if kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
         return end_period, begin_episode, control_for
 
-    @kernel(SIGNATURE, inputs={"ground": GROUND}, result=Ending)
-    def end_period_of_task(
-        episode: Episode,
-        q: Any,
-        v: Any,
-        impulse: Any,
-        contact: Any,
-        parameters: Any,
-        memory: Any,
-        hold: Any,
-        action: Any,
-        frozen: Any,
-        counters: Any,
-        difficulty: Any,
-        time_step: Any,
-        *,
-        ground: GroundShape,
-    ) -> Ending:
-        rest = (parameters, memory, hold, action, frozen, counters, difficulty, time_step)
-        return end_period.function(episode, q, v, impulse, contact, *rest, ground=ground)
-
-    @kernel(
-        "(parameter_size),(memory_size),(3),(),()->(nq),(nv),(memory_size),(parameter_size),(observations)",
-        inputs={"ground": GROUND},
+    ground: dict[str, Declared] = {"ground": GROUND}
+    return (
+        kernel(SIGNATURE, inputs=ground, result=Ending)(_without_cache(end_period.function)),
+        kernel(BEGIN, inputs=ground)(_without_cache(begin_episode.function)),
+        kernel(CONTROL)(_without_cache(control_for.function)),
     )
-    def begin_episode_of_task(
-        episode: Episode, parameters: Any, hold: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
-    ) -> tuple[Any, ...]:
-        return begin_episode.function(episode, parameters, hold, counters, difficulty, age, ground=ground)
 
-    @kernel("(nq),(nv),(memory_size),(actions)->(control_size)")
-    def control_for_action(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Any:
-        return control_for.function(episode, q, v, memory, action)
 
-    return end_period_of_task, begin_episode_of_task, control_for_action
+def _without_cache(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy of a kernel's function that counts as one from elsewhere, since it has no name in this package."""
+
+    @functools.wraps(function)
+    def copy(*arguments: Any, **inputs: Any) -> Any:
+        return function(*arguments, **inputs)
+
+    copy.__qualname__ = f"{_without_cache.__name__}.<locals>.{function.__name__}"
+    return copy
 
 
 def measured(episode: Episode) -> tuple[Episode, tuple[str, ...], tuple[str, ...]]:

@@ -30,6 +30,7 @@ from delassus.model.readers.documents.mjcf_places import Places, check_assets
 from delassus.model.readers.documents.mjcf_refusals import one_line, refused
 from delassus.model.readers.documents.xml import ModelFileError, check_size, decoded
 from delassus.model.readers.mjcf_contact import contact_rules, impedances
+from delassus.model.readers.mjcf_medium import read_medium
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
 from delassus.model.readers.mjcf_omissions import unsupported
@@ -143,6 +144,7 @@ def _convert_model(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         tree.base_inertia,
         actuators=driven,
         tendons=strings,
+        medium=read_medium(mujoco, m, tree),
         sensors=sensed.sensors,
         postures=_postures(m, names, driven),
         warnings=(*notes, *omissions),

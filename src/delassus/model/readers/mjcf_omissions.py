@@ -22,9 +22,9 @@ def unsupported(
     kinds = mujoco.mjtGeom
     free = m.jnt_type == FREE
     linear_armature = [names.joints[j] for j in np.flatnonzero(free) if m.dof_armature[m.jnt_dofadr[j]] != 0.0]
-    fields = [
-        names.geoms[g] for g in range(m.ngeom) if m.geom_type[g] in (int(kinds.mjGEOM_HFIELD), int(kinds.mjGEOM_SDF))
-    ]
+    solid = (m.geom_contype | m.geom_conaffinity) != 0
+    solid[np.concatenate([m.pair_geom1, m.pair_geom2])] = True
+    moving = solid & (m.geom_type == int(kinds.mjGEOM_HFIELD)) & (m.body_weldid[m.geom_bodyid] != 0)
     inactive = [name for kind, name in skipped if kind == "inactive"]
     features: list[tuple[str, list[str], str]] = [
         (
@@ -123,9 +123,14 @@ def unsupported(
             "Give the bodies joints with springs.",
         ),
         (
-            "height fields and signed distance fields are left out",
-            fields,
-            "Give ground=Ground(heights=…), or meshes in their place.",
+            "height fields on bodies that move are left out",
+            _where(moving, names.geoms),
+            "Fix them to the world, or write meshes in their place.",
+        ),
+        (
+            "signed distance fields are left out",
+            _where(solid & (m.geom_type == int(kinds.mjGEOM_SDF)), names.geoms),
+            "Write meshes in their place.",
         ),
     ]
     sentences = [
@@ -138,11 +143,6 @@ def unsupported(
         )
     if npairs := int(np.count_nonzero(getattr(m, "pair_adhesion", np.zeros(0)))):
         sentences.append(f"adhesion of listed pairs is left out: {npairs} pairs. Press by a Push, or by an actuator.")
-    if m.opt.density or m.opt.viscosity:
-        sentences.append(
-            f"the medium is left out: density {m.opt.density:g} kg/m³, viscosity {m.opt.viscosity:g} Pa·s. "
-            "Add its forces to the controls."
-        )
     return sentences
 
 

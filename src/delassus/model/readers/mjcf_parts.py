@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from delassus.model.equality import Connect, Equality, JointCoupling, TendonCoupling, WeldEquality
-from delassus.model.parts import Frame, Geometry
+from delassus.model.parts import HEIGHT_FIELD, WORLD, Frame, Geometry
 from delassus.model.placement import ZERO, vector
 from delassus.model.readers.documents.meshes import is_readable
 from delassus.model.readers.mjcf_contact import contact_fields
@@ -34,7 +34,7 @@ _DRIVES = ("joint", "joint", "slider-crank", "tendon", "site", "body")  # mjtTrn
 
 
 def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geometry]:
-    """The shapes; height fields and signed distance fields are left out."""
+    """The shapes; signed distance fields, and height fields that move, are left out."""
     found = []
     for g in range(m.ngeom):
         joint, at = tree.placed(m.geom_bodyid[g], m.geom_pos[g], m.geom_quat[g])
@@ -43,6 +43,10 @@ def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geomet
             continue
         mesh, k = "", m.geom_dataid[g]
         role, contact = contact_fields(mujoco, m, tree, g)
+        if shape == HEIGHT_FIELD:
+            if joint != WORLD or role != "collision":
+                continue
+            contact |= {"heights": _heights(m, k)}
         if shape == "mesh":
             mesh = _path(m, k)
             if is_readable(mesh):
@@ -51,6 +55,13 @@ def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geomet
                 size, contact = (1.0, 1.0, 1.0), contact | {"vertices": _hull_vertices(m, k)}
         found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), **contact))
     return found
+
+
+def _heights(m: Any, field: int) -> tuple[tuple[float, ...], ...]:
+    """The heights (rows, columns) [m] of a height field with rows along x, as MuJoCo's columns are."""
+    rows, columns, start = int(m.hfield_nrow[field]), int(m.hfield_ncol[field]), int(m.hfield_adr[field])
+    data = m.hfield_data[start : start + rows * columns].reshape(rows, columns).T.astype(float)
+    return tuple(map(tuple, (float(m.hfield_size[field, 2]) * data).tolist()))
 
 
 def _hull_vertices(m: Any, mesh: int) -> tuple[tuple[float, ...], ...]:
@@ -82,6 +93,8 @@ def _shape(kinds: Any, m: Any, g: int) -> tuple[str, tuple[float, ...]]:
             return "plane", (a, b)
         case kinds.mjGEOM_MESH:
             return "mesh", tuple(m.mesh_scale[m.geom_dataid[g]].tolist())
+        case kinds.mjGEOM_HFIELD:
+            return HEIGHT_FIELD, tuple((2.0 * m.hfield_size[m.geom_dataid[g], :2]).tolist())
         case _:
             return "", ()
 

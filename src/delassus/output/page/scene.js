@@ -85,8 +85,8 @@ function field() {
   const height = (i, j) => heights[clamp(i, 0, rows - 1) * columns + clamp(j, 0, columns - 1)];
   return surface(rows - 1, columns - 1, (s, t) => {
     const i = Math.round(s * (rows - 1)), j = Math.round(t * (columns - 1));
-    const dx = (height(i + 1, j) - height(i - 1, j)) / (2 * spacing), dy = (height(i, j + 1) - height(i, j - 1)) / (2 * spacing);
-    return [origin[0] + i * spacing, origin[1] + j * spacing, height(i, j), -dx, -dy, 1];
+    const dx = (height(i + 1, j) - height(i - 1, j)) / (2 * spacing[0]), dy = (height(i, j + 1) - height(i, j - 1)) / (2 * spacing[1]);
+    return [origin[0] + i * spacing[0], origin[1] + j * spacing[1], height(i, j), -dx, -dy, 1];
   });
 }
 

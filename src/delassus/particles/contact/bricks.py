@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from delassus.contact.cones.tangents import contact_axes
 from delassus.geometry.batched import box_pairs, distances_from
-from delassus.particles.contact.neighbours import near_pairs
 from delassus.particles.description.bodies import Bricks, rotations
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ def bricks_on_bricks(bricks: Bricks, n: int, x: Array, v: Array, orientations: A
     """Points where bricks meet: on the face of one, clipped by that of the other."""
     b, centers = len(bricks), x[n:]
     reach = _reach(bricks, v[n:], h, fall)
-    pairs = near_pairs(centers, bricks.reach, reach)
+    pairs = _near_pairs(centers, bricks.reach, reach)
     R = np.asarray(rotations(None, orientations))
     which, points, normal, gap, corner = box_contacts(centers, R, bricks.half, pairs, reach)
     i, j = pairs[which].T
@@ -108,3 +108,14 @@ def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:
     """(c, 3, 2, 3) rows of a body's linear and angular velocity at `arm` (c, 3) from its center, along a frame."""
     rows = sign * frame.mT
     return np.stack([rows, np.cross(arm[:, None, :], rows)], 2)
+
+
+def _near_pairs(centers: Array, radius: Array, reach: float) -> NDArray[np.int64]:
+    """(pairs, 2) of balls that are nearer than `reach` to each other [m], the smaller number first."""
+    pairs = cKDTree(centers).query_pairs(2.0 * float(radius.max()) + reach, output_type="ndarray")
+    if not len(pairs):
+        return np.zeros((0, 2), np.int64)
+    i, j = pairs.T
+    apart = np.linalg.norm(centers[i] - centers[j], axis=1)
+    near = pairs[apart < radius[i] + radius[j] + reach]
+    return np.asarray(near[np.lexsort((near[:, 1], near[:, 0]))], np.int64)

@@ -23,7 +23,7 @@ from delassus.particles.motion.step import Stepper
 from delassus.particles.solvers.coupled_system import Tie
 from delassus.step.compliant.arguments import StepError
 from delassus.step.compliant.compliant_system import compliant_system
-from delassus.step.scheme.flying import integrate_velocity
+from delassus.step.scheme.manifold_step import integrate_velocity
 
 Array = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from delassus.common.types import ArrayLike
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
 from delassus.particles.contact.bricks import Touches
-from delassus.particles.contact.touches import find_missing_touches, find_touches
+from delassus.particles.contact.detection import find_missing_touches, find_touches
 from delassus.particles.description.bodies import coast, rotate_quaternion
 from delassus.particles.description.checks import broadcast_to_shape
 from delassus.particles.description.particles import Particles

@@ -14,9 +14,9 @@ from delassus.particles.algebra.memory import check_bytes, check_memory
 from delassus.particles.algebra.pattern import Pattern
 from delassus.particles.description.particles import Particles
 from delassus.particles.solvers.coarse import CoarseGrid
-from delassus.particles.solvers.lower import Lower
+from delassus.particles.solvers.geometric_stability import GeometricStiffness
+from delassus.particles.solvers.lower_blocks import Lower
 from delassus.particles.solvers.rows import Rows
-from delassus.particles.solvers.turning import Turning
 
 Array = NDArray[np.float64]
 
@@ -91,9 +91,9 @@ class Structure:
         return np.concatenate([p.positions, *([] if p.bricks is None else [p.bricks.positions] * 2)])
 
     @cached_property
-    def turning(self) -> Turning:
+    def turning(self) -> GeometricStiffness:
         """Whether forces that turn may be explicit."""
-        return Turning(self.particles, self.rows)
+        return GeometricStiffness(self.particles, self.rows)
 
     @cached_property
     def coarse(self) -> CoarseGrid:

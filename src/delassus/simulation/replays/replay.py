@@ -16,10 +16,10 @@ from delassus.output.errors import NotRecorded
 from delassus.output.replay_record import ReplayRecord
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.controls import Control, control_of
+from delassus.simulation.initial_states import ground_of_items
 from delassus.simulation.pushes import Push
 from delassus.simulation.runner import Runner
 from delassus.simulation.setup import Setup
-from delassus.simulation.starting import ground_of_items
 from delassus.simulation.state import State
 from delassus.step.bodies.kernels import period_kernel
 

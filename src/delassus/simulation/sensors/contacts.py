@@ -14,7 +14,7 @@ from delassus.model.links import links_of
 from delassus.model.parts import WORLD
 from delassus.model.placement import HERE
 from delassus.simulation.sensors.readout import Readout, Sensor, register_sensor
-from delassus.step.points.tally import candidate_signs
+from delassus.step.points.statistics import candidate_signs
 from delassus.step.scene import TALLIES
 from delassus.step.stages.collide import find_candidates, ground_surface, link_movement
 from delassus.step.stages.kinematics import compute_kinematics

@@ -25,9 +25,9 @@ from delassus.simulation.runner import pad_empty
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
-from delassus.step.of_scene import OfScene
-from delassus.step.points.tally import contact_targets, is_contact_target
+from delassus.step.points.statistics import contact_targets, is_contact_target
 from delassus.step.scene import ParametricScene, Scene
+from delassus.step.scene_sizes import HasScene
 from delassus.step.stages.kernels import GROUND as GROUND_INPUTS
 from delassus.step.stages.types import GroundShape
 
@@ -38,7 +38,7 @@ AIR_TIME: Final = "airtime"
 
 
 @dataclass(frozen=True)
-class Panel(OfScene):
+class Panel(HasScene):
     """A scene and its sensors. The kernel is compiled for this object."""
 
     scene: Scene

@@ -64,12 +64,6 @@ def clip_control(actuator: Actuator, control: Any) -> Any:
     return np.clip(control, *actuator.control_range) if actuator.control_range else control
 
 
-def activation_rate(actuator: Actuator, activation: Any, control: Any) -> Any:
-    """ȧ [1/s] of an actuator that has a state."""
-    dynamics = ACTIVATIONS[actuator.dynamics]
-    return dynamics.rate(actuator.dynamics_parameters, activation, clip_control(actuator, control))
-
-
 def next_activation(actuator: Actuator, activation: Any, control: Any, h: Any) -> Any:
     """The activation of an actuator after a step h [s], within its range."""
     dynamics = ACTIVATIONS[actuator.dynamics]

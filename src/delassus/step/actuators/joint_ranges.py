@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from delassus.dynamics.forces.strings import moving_dofs, string_dofs
+from delassus.dynamics.forces.spatial_tendons import moving_dofs, string_dofs
 from delassus.dynamics.forces.tendons import tendon_named
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.dynamics.forces.strings import moving_dofs, world_jacobian
+from delassus.dynamics.forces.spatial_tendons import moving_dofs, world_jacobian
 from delassus.dynamics.forces.tendons import rate_of, tendon_line, tendon_named
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_in_world

@@ -15,7 +15,7 @@ from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors
 from delassus.geometry.candidates import Shape, touches
 from delassus.geometry.collisions import collision_touches
-from delassus.geometry.reach import Reach
+from delassus.geometry.point_jacobians import PointJacobians
 from delassus.geometry.shapes.registry import Touch
 from delassus.geometry.surfaces import plane_surface
 from delassus.model.links import links_of
@@ -94,7 +94,7 @@ def _responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     q = np.asarray(model.neutral() if name is None else model.posture(name), float)
     tree = links_of(model)
     poses = world_poses(tree, q)
-    reach = Reach.of(tree, model.nv, poses)
+    reach = PointJacobians.of(tree, model.nv, poses)
     surface = plane_surface(np.array([0.0, 0.0, 1.0]), 0.0)
     inverse = np.linalg.inv(np.asarray(mass_matrix(model, q)))
     found: list[tuple[Shape, Shape | None, Touch]] = []

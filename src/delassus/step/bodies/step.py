@@ -26,8 +26,8 @@ from delassus.step.bodies.rolling import rolling_velocity
 from delassus.step.bodies.rows import ContactRows, SweepRows, contact_rows, push_all, read, read_all
 from delassus.step.bodies.solve import solve_bodies
 from delassus.step.bodies.tables import Tables, tables_of
+from delassus.step.impacts.detection import SLOW, fall_speed, rebound_at_start
 from delassus.step.impacts.dissipation import solve_without_gain
-from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
 from delassus.step.points.slot_friction import contact_coefficients
 from delassus.step.scene import Scene
 from delassus.step.scheme.free_rotation import SUBSTEPS
@@ -115,7 +115,7 @@ def assemble_bodies(scene: Scene, state: StepState, inputs: StepInputs) -> BodyS
         # A slot without a contact does not move: nothing pushes it.
         bias = np.where(within, rolls + np.stack([0.0, 0.0, closing]), np.stack([0.0, 0.0, scale]))
         candidate = np.take(slots.candidate, k)
-        friction = contact_coefficients(scene, candidate, (ground.friction, 0.0, 0.0))["friction"]
+        friction = contact_coefficients(scene, candidate, (ground.friction, 0.0, 0.0)).friction
         return k + 1.0, (SweepRows(row, bias, friction), rebound, 0.5 * (before + after))
 
     _, (contacts, rebound, middle) = scan_first(count, contact, np.array(0.0), rows)

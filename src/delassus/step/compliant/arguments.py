@@ -20,7 +20,7 @@ from delassus.common.checks import (
 from delassus.common.names import UnknownName
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constraints.basis.constraint import row_indices
-from delassus.constraints.basis.on_frame import ROW_NAMES
+from delassus.constraints.basis.frame_constraint import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.options import SolverInputs, SolverOptions
 from delassus.dynamics.forces.tendons import check_tendons
@@ -31,7 +31,7 @@ from delassus.step.compliant.inputs import RowSprings, Scheme, StepNumbers
 from delassus.step.compliant.options import ServoOptions, SystemOptions
 from delassus.step.compliant.types import StepOptions
 from delassus.step.laws.inputs import ContactPlanes
-from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
+from delassus.step.points.parameters import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
 from delassus.step.scheme.row_laws import EXPLICIT
 
@@ -70,7 +70,7 @@ class CompliantArguments(NamedTuple):
             numbers_in_range(name, 1.0 if x is None else x, _BLENDS)
             for name, x in (("alpha", scheme.alpha), ("beta", scheme.beta))
         )
-        contact = contact_parameters(scene, given, options.contact)
+        contact = contact_parameters(given, options.contact)
         planes = ContactPlanes(*plane_arrays(scene, *options.planes))
         springs, elastic, coupled = elastic_numbers(
             scene, elements.compliance, elements.damping, contact.compliance, batch
@@ -113,7 +113,7 @@ def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
         return ()
 
 
-class OfRows(NamedTuple):
+class RowCoefficients(NamedTuple):
     """Numbers (…, m) of a mechanism's rows, the rows that they were given for, and matrices (…, k, k) of constraints
     with their rows; None and none without."""
 
@@ -122,10 +122,10 @@ class OfRows(NamedTuple):
     matrices: tuple[tuple[Any, slice], ...] = ()
 
 
-def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] = ()) -> OfRows:
+def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] = ()) -> RowCoefficients:
     """Numbers of rows from one, from some, or by the names of constraints, and there perhaps by those of rows."""
     if value is None:
-        return OfRows()
+        return RowCoefficients()
     if not isinstance(value, Mapping):
         if np.shape(value)[-2:] == (mechanism.m, mechanism.m) and mechanism.m > 1 and batch[-1:] != (mechanism.m,):
             raise StepError(
@@ -133,7 +133,7 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
                 f"{{{mechanism.names[0]!r}: matrix}}.",
                 code="wrong-shape",
             )
-        return OfRows(_not_negative(name, value, mechanism.m), tuple(range(mechanism.m)))
+        return RowCoefficients(_not_negative(name, value, mechanism.m), tuple(range(mechanism.m)))
     parts: list[tuple[Any, Any]] = []
     rows: list[int] = []
     matrices: list[tuple[Any, slice]] = []
@@ -155,7 +155,7 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
             numbers = np.asarray(x)[..., None] if np.ndim(x) else x
             parts.append((_not_negative(f"{what}, row {row!r},", numbers, 1), [at.start + k]))
             rows.append(at.start + k)
-    return OfRows(_scatter_rows(mechanism.m, parts), tuple(rows), tuple(matrices))
+    return RowCoefficients(_scatter_rows(mechanism.m, parts), tuple(rows), tuple(matrices))
 
 
 def _is_matrix(what: str, value: Any, count: int, batch: tuple[int, ...]) -> bool:

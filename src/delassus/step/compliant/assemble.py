@@ -28,8 +28,8 @@ from delassus.step.compliant.response import (
 from delassus.step.compliant.rows import dynamics_values
 from delassus.step.compliant.system import System
 from delassus.step.compliant.types import Reflections, RowSystem, RowValues, StepSetup
-from delassus.step.impacts.reflecting import constrained_response, reflect
-from delassus.step.impacts.strikes import strikes, touching
+from delassus.step.impacts.detection import detect_impacts, touching_points
+from delassus.step.impacts.reflection_rounds import constrained_response, reflect
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.response import Response
@@ -53,10 +53,10 @@ def assemble(state: RowKinematics, v: Any, setup: StepSetup) -> RowSystem:
         state, after = state._replace(rate=state.rate + jump), after + jump
     values = dynamics_values(state, inputs, options, after if reflections is None else None)
     meeting = None
-    if values.strikes is not None and options.impacts == "start":
+    if values.impact_points is not None and options.impacts == "start":
         meeting = 0.5 * (state.velocities(_coasting_velocity(state, v, blend.h, parts)) + after)
-    elif values.strikes is not None:
-        meeting = state.rate + (values.strikes.share + blend.beta - 0.5) * (after - state.rate)
+    elif values.impact_points is not None:
+        meeting = state.rate + (values.impact_points.share + blend.beta - 0.5) * (after - state.rate)
     return RowSystem(response, free, velocity, after, G, values, meeting, reflections)
 
 
@@ -80,8 +80,8 @@ def apply_reflections(
     """
     scene, normals = state.scene, list(state.scene.normals)
     before, after = state.rate[normals], after[normals]
-    found = strikes(state.motions.model, blend, state.gap, before, after, restitution)
-    on = touching(found, blend, state.gap, before, after)
+    found = detect_impacts(state.motions.model, blend, state.gap, before, after, restitution)
+    on = touching_points(found, blend, state.gap, before, after)
     ahead = (found.share + blend.beta - 0.5) * (after - before)
     ties = list(range(scene.m)[scene.bilateral])
     inner, reaction = constrained_response(G, normals, ties)

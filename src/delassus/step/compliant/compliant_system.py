@@ -17,6 +17,7 @@ from delassus.step.compliant.arguments import CompliantArguments, StepError, bat
 from delassus.step.compliant.kernel import system_of_step
 from delassus.step.compliant.options import SystemForm, SystemOptions
 from delassus.step.compliant.system import SOLVERS, SystemSolution, check_rows, system_kernel
+from delassus.step.compliant.types import ConeInputs
 from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
@@ -74,22 +75,11 @@ class CompliantSystem:
         if scene.friction_bounds:
             h = np.ones(()) if self.form == "acceleration" else self.time_step
             bounds = np.asarray(h)[..., None] * np.array(scene.friction_bounds)
-        return system_kernel(
-            layout,
-            self.W,
-            self.c,
-            self.J,
-            self.R,
-            self.b,
-            friction=self.contact.friction,
-            torsional=self.contact.torsional,
-            rolling=self.contact.rolling,
-            bounds=bounds,
-            coupling=self.coupling,
-            tolerance=number_in_range("tolerance", tolerance, TOLERANCES),
-            iterations=float(iterations),
-            method=method,
-        )
+        friction, torsional, rolling, *_ = self.contact
+        goal = number_in_range("tolerance", tolerance, TOLERANCES)
+        cones = ConeInputs(friction, torsional, rolling, bounds, tolerance=goal, iterations=float(iterations))
+        system = (self.W, self.c, self.J, self.R, self.b)
+        return system_kernel(layout, *system, cones=cones, coupling=self.coupling, method=method)
 
     def _solve_without_rows(self) -> SystemSolution:
         """x of W x = c."""

@@ -45,7 +45,7 @@ class Elements(NamedTuple):
         """Those of a state."""
         passive = PassiveElements.of(model, q, v)
         K, D = (gains if has_nonzero(gains) else None for gains in (passive.stiffness, passive.damping))
-        acts = K is not None or D is not None or passive.tendons or is_compensated(model)
+        acts = K is not None or D is not None or passive.tendons or is_compensated(model) or model.medium.is_felt
         force = passive.force if acts else None
         if servo.stiffness is not None:
             pull = servo.stiffness * difference(model, q, servo.target)

@@ -23,11 +23,10 @@ from delassus.step.compliant.response import PrescribedVelocities, free_response
 from delassus.step.compliant.rows import correction_bias
 from delassus.step.compliant.solve import solve_rows
 from delassus.step.compliant.types import RowValues, StepSetup, VelocityStep
-from delassus.step.impacts.strikes import mean_velocity
+from delassus.step.impacts.detection import mean_velocity
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.energy import Kick, gravity_forces
-from delassus.step.scheme.flying import fly_all, integrate_velocity, turning, without_flight
-from delassus.step.scheme.grounding import is_alone, is_grounded
+from delassus.step.scheme.manifold_step import fly_all, integrate_velocity, turning, without_flight
 from delassus.step.scheme.response import Response
 from delassus.step.scheme.restoration import (
     Allowances,
@@ -36,6 +35,7 @@ from delassus.step.scheme.restoration import (
     part_allowances,
     shared_excess,
 )
+from delassus.step.scheme.world_contact import is_alone, is_grounded
 from delassus.step.stages.correction import Correction, correct_positions, limited_bias
 
 
@@ -54,8 +54,8 @@ def move(state: RowKinematics, q: Any, before: Any, step: VelocityStep, setup: S
     """
     (_, inputs, _, options, parts), model, blend = setup, state.mechanism.model, setup.inputs.blend
     mean, status = blend.velocity(before, step.v), np.array(float(Status.CONVERGED))
-    if step.strikes is not None:
-        mean = mean_velocity(step.strikes, blend, before, step.free_velocity - before, step.v)
+    if step.impact_points is not None:
+        mean = mean_velocity(step.impact_points, blend, before, step.free_velocity - before, step.v)
     if step.system is not None and options.stabilization == "pre":
         u, status = _correct_errors(state, step.response, step.system.A, step.system.values, setup)
         mean = mean + u
@@ -140,5 +140,5 @@ def step_allowances(state: RowKinematics, v: Any, step: VelocityStep, setup: Ste
 def _touches_world(state: RowKinematics, part: Component) -> list[bool]:
     """Which contacts are those of a part with the world."""
     model, tree = state.mechanism.model, links_of(state.mechanism.model)
-    links = [spot.links(model) for spot in state.scene.spots]
+    links = [spot.links(model) for spot in state.scene.contact_points]
     return [len(own) == 1 and tree.path(own[0])[0] in part.roots for own in links]

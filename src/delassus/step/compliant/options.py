@@ -25,7 +25,7 @@ class SchemeOptions(Options):
     Attributes:
         alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit. 1 by default.
         beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺). The center of mass of a free body moves on
-            a straight line (see `flying`). 1 by default; ½ if all forces are smooth (see `midpoint`).
+            a straight line (see `manifold_step`). 1 by default; ½ if all forces are smooth (see `midpoint`).
         stabilization: Correction of position errors: "none" by the velocity equation of rigid rows; "pre" or "post" by
             a separate correction before or after the step, which does not change velocities; "project" by `project`.
         midpoint: Whether inertias, rows and velocity products are evaluated in the middle of the step, which a first

@@ -27,7 +27,7 @@ from delassus.step.compliant.system import System, solve_system
 from delassus.step.compliant.types import RowSolution, RowSystem, StepSetup, VelocityStep
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.scene import Scene
-from delassus.step.scheme.flying import fly_all, without_flight
+from delassus.step.scheme.manifold_step import fly_all, without_flight
 from delassus.step.scheme.restoration import restore_parts
 from delassus.step.stages.close_loops import project_loops
 from delassus.step.stages.types import StepState
@@ -103,14 +103,14 @@ def velocity_step(state: RowKinematics, v: Any, setup: StepSetup) -> VelocitySte
 def solve_with_restitution(scene: Scene, system: RowSystem, solve: Any) -> tuple[RowSolution, Any]:
     """The solution with as much restitution as adds no energy, and its fraction; `solve` takes b (m,)."""
     values = system.values
-    if values.strikes is None:
+    if values.impact_points is None:
         return solve(values.bias), np.array(1.0)
     nothing = RowSolution(np.zeros(scene.m), np.zeros(scene.m), np.array(0.0), np.array(0.0))
     solution, fraction = solve_without_gain(
         lambda b, _: solve(b),
         lambda impulse: system.G @ impulse,
         system.meeting_velocity,
-        values.strikes.any,
+        values.impact_points.any,
         values.bias,
         values.plastic_bias,
         nothing,
@@ -121,12 +121,14 @@ def solve_with_restitution(scene: Scene, system: RowSystem, solve: Any) -> tuple
 def solve_contact_law(scene: Scene, system: RowSystem, g: Any, setup: StepSetup) -> RowSolution:
     """Impulses that obey a contact law, for the original rows: g = J v_f + b (m,)."""
     cones, options = setup.cones, setup.options
-    given = cones.coefficients | {"compliance": system.values.compliance if system.values.yields else None}
-    given |= {"tolerance": cones.tolerance, "iterations": cones.iterations, "method": options.method}
+    layout, G, method = scene.layout, system.G, options.method
+    rows = cones.rows._replace(compliance=system.values.compliance if system.values.yields else None)
     if options.law == "lcp":
-        found = solve_pyramids(scene.layout, system.G, g, **given, faces=options.faces, pyramid=options.pyramid)
+        solver = cones.solver._replace(start=None)  # pivots start from nothing
+        faces, pyramid = options.faces, options.pyramid
+        found = solve_pyramids(layout, G, g, rows=rows, solver=solver, method=method, faces=faces, pyramid=pyramid)
     else:
-        found = solve_contacts(scene.layout, system.G, g, **given, start=cones.start, law=options.law)
+        found = solve_contacts(layout, G, g, rows=rows, solver=cones.solver, method=method, law=options.law)
     impulse, _, residual, count, status = found
     return RowSolution(impulse, residual, count, status)
 

@@ -28,7 +28,7 @@ from delassus.dynamics.tree.sums import total
 from delassus.dynamics.tree.sweep import world_acceleration
 from delassus.step.actuators.forces import Forces
 from delassus.step.scheme.components import Component
-from delassus.step.scheme.flying import turning, without_flight
+from delassus.step.scheme.manifold_step import turning, without_flight
 from delassus.step.scheme.response import ArticulatedResponse, FactoredResponse, Response
 
 
@@ -55,8 +55,8 @@ def free_response(
 ) -> tuple[Any, Response]:
     """The velocity (nv,) after a step h from v (nv,) without impulses of rows, and the response to these.
 
-    `straight` in the axes of its beginning (see `flying`). Free bodies among the parts have their velocity products in
-    their flight, not here.
+    `straight` in the axes of its beginning (see `manifold_step`). The velocity products of free bodies among the parts
+    belong to their flight and are not included.
     """
     check_inertias(motions.model)
     motions = motions_without_flight(motions, parts)

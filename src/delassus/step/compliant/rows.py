@@ -12,7 +12,7 @@ from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side
 from delassus.step.compliant.kinematics import RowKinematics, rigid_rows
 from delassus.step.compliant.types import Recovery, RowInputs, RowValues, StepOptions
-from delassus.step.impacts.strikes import rebound_at_start, rebound_bias, strikes
+from delassus.step.impacts.detection import detect_impacts, rebound_at_start, rebound_bias
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.row_laws import elastic, elastic_matrix, kinematic, unilateral
 
@@ -65,7 +65,7 @@ def dynamics_values(state: RowKinematics, inputs: RowInputs, options: StepOption
     if numbers.restitution is None or after is None:
         return RowValues(R, b, b, None, coupling, yields)
     e = numbers.restitution
-    found = strikes(state.motions.model, blend, state.gap, closing, after[normals], e)
+    found = detect_impacts(state.motions.model, blend, state.gap, closing, after[normals], e)
     if options.impacts == "start":
         found = found._replace(share=0.0)
         leaves, _ = rebound_at_start(np.maximum(state.gap, 0.0) / blend.h, closing, after[normals], e)

@@ -49,8 +49,9 @@ def solve_rows(
     if is_bilateral(scene) and method == "auto":
         return solve_bilateral(G, g, R, accuracy)
     rows = filter_rows(scene, G, g, R, accuracy)
+    parameters = cones.rows._replace(compliance=rows.R)
     impulse, _, residual, count, status = solve_contacts(
-        scene.layout, G, rows.g, **cones.coefficients, compliance=rows.R, **cones.limits, method=method
+        scene.layout, G, rows.g, rows=parameters, solver=cones.solver, method=method
     )
     solution = RowSolution(impulse, residual, count, status)
     return solution if rows.contradict is None else measure_residual(scene, G, g, R, cones, solution, rows.contradict)
@@ -60,8 +61,8 @@ def measure_residual(
     scene: Scene, G: Any, g: Any, R: Any, cones: ConeInputs, solution: RowSolution, contradict: Any
 ) -> RowSolution:
     """A solution of rows that agree, with the residual and the status of the rows g (m,), R (m,) that were stated."""
-    numbers = tuple(cones.coefficients.values())
-    _, residual = velocity_and_residual(scene.layout, "ncp", G, g, solution.impulse, numbers, R)
+    parameters = cones.rows._replace(compliance=R)
+    _, residual = velocity_and_residual(scene.layout, "ncp", G, g, solution.impulse, parameters)
     met = solution.status == float(Status.CONVERGED)
     status = np.where(met & contradict, float(Status.LEAST_SQUARES), solution.status)
     return solution._replace(residual=residual, status=status)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import one_of
 from delassus.common.options import Shortcuts
-from delassus.common.outcomes import Outcome, worst_of
+from delassus.common.outcomes import worst_of
 from delassus.constrained.rows.counts import as_integer
 from delassus.constrained.solvers.status import Status
 from delassus.contact.solvers.options import SolverInputs
@@ -24,7 +24,7 @@ from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.compliant.options import CompliantOptions
 from delassus.step.compliant.system import SOLVERS, check_rows
 from delassus.step.impacts.dissipation import describe_energy_limit
-from delassus.step.scene import Scene
+from delassus.step.outcome import RowOutcome
 
 Array = NDArray[np.float64]
 
@@ -35,19 +35,14 @@ _STEP: Final = Shortcuts("compliant_step", "mechanism q v tau time_step contacts
 
 
 @dataclass(frozen=True, eq=False)
-class CompliantStep(Outcome):
-    """A robot after a step of time, one state or a batch.
+class CompliantStep(RowOutcome):
+    """A robot after a step of time, one state or a batch; see also `RowOutcome`.
 
     Attributes:
-        scene: The robot, its contacts and its other rows.
         time_step: (…) h [s].
         q: (…, nq) configurations after the step [rad, m].
         v: (…, nv) velocities after the step [rad/s, m/s], with the energy and momentum that its impulses allow.
         impulse: (…, m) of all rows [N·s, N·m·s]: contacts (t1, t2, n), constraints, limits, dry friction.
-        residuals: (…, m) what is left of J v⁺ + R λ + b [m/s, rad/s].
-        gap: (…, points) as the step begins [m].
-        iterations: (…) of the contact solver.
-        status: (…) numbers of `Status`.
         restitution_share: (…) the share of restitution that contacts are thrown back with: less than 1 where more would
             have added energy. Residuals are those of the rows with this share.
         system_velocity: (…, nv) the velocities that solve the system of the step, W v⁺ = c + Jᵀ λ, in the axes and
@@ -59,17 +54,10 @@ class CompliantStep(Outcome):
     True
     """
 
-    status_type: ClassVar = Status
-
-    scene: Scene
     time_step: Array
     q: Array
     v: Array
     impulse: Array
-    residuals: Array
-    gap: Array
-    iterations: NDArray[np.int64]
-    status: NDArray[np.int64]
     restitution_share: Array
     system_velocity: Array
 
@@ -86,13 +74,7 @@ class CompliantStep(Outcome):
     @property
     def forces(self) -> Mapping[str, Array]:
         """Views of `force` by the names of contacts, constraints and joints."""
-        force = self.force
-        return {name: force[..., rows] for name, rows in self.scene.row_mechanism.slices.items()}
-
-    @property
-    def residual(self) -> Any:
-        """(…) the largest residual of a row."""
-        return np.abs(self.residuals).max(-1) if self.scene.m else np.zeros(np.shape(self.status))
+        return self.by_name(self.force)
 
     def describe(self) -> str:
         """How it ended, in a sentence: of the worst state, where there are several."""
@@ -156,5 +138,16 @@ def compliant_step(
     found = compliant_kernel(
         scene, q, v, tau, asked.step, numbers=numbers, options=compiled, parameters=options.parameters
     )
-    ended = as_integer(found.iterations), as_integer(found.status), found.restitution_share, found.system_velocity
-    return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)
+    return CompliantStep(
+        scene,
+        found.gap,
+        found.residual,
+        as_integer(found.iterations),
+        as_integer(found.status),
+        time_step=asked.step,
+        q=found.q,
+        v=found.v,
+        impulse=found.impulse,
+        restitution_share=found.restitution_share,
+        system_velocity=found.system_velocity,
+    )

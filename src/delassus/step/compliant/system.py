@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Bundle
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free, NonNegative
@@ -109,15 +110,8 @@ def solve_system(layout: RowsOnVelocities, system: System, cones: ConeInputs, me
     elif method == "sequential_impulses":
         return _by_impulses(layout, system, towards, free, cones)
     else:
-        impulse, _, left, count, status = solve_contacts(
-            layout,
-            G,
-            g,
-            **cones.coefficients,
-            compliance=R,
-            **cones.limits,
-            method="pgs",
-        )
+        rows = cones.rows._replace(compliance=R)
+        impulse, _, left, count, status = solve_contacts(layout, G, g, rows=rows, solver=cones.solver, method="pgs")
         found = RowSolution(impulse, left, count, status)
     return SystemSolution(free + towards @ found.impulse, *found)
 
@@ -172,9 +166,8 @@ def _by_impulses(
         J,
         np.concatenate([towards, across]),
         np.concatenate([free, system.b]),
-        **cones.coefficients,
-        compliance=system.R,
-        **cones.limits,
+        rows=cones.rows._replace(compliance=system.R),
+        solver=cones.solver,
     )
     return SystemSolution(moved[: layout.n], impulse, _row_residual(layout, sigma), count, status)
 
@@ -199,18 +192,22 @@ def _unmet(found: KrylovSolution) -> Any:
     return np.where(np.isfinite(np.sum(found.x)), status, float(Status.NOT_FINITE))
 
 
+_CONES: Final = Bundle(
+    ConeInputs,
+    friction="(contacts)",
+    torsional="(torsional)",
+    rolling="(rolling)",
+    bounds="(intervals)",
+    start="(m)",
+    tolerance="()",
+    iterations="()",
+)
+_NO_CONES: Final = ConeInputs()
+
+
 @kernel(
     "(n,n),(n),(m,n),(m),(m)->(n),(m),(m),(),()",
-    inputs={
-        "friction": "(contacts)",
-        "torsional": "(torsional)",
-        "rolling": "(rolling)",
-        "bounds": "(intervals)",
-        "coupling": "(m,m)",
-        "start": "(m)",
-        "tolerance": "()",
-        "iterations": "()",
-    },
+    inputs={"cones": _CONES, "coupling": "(m,m)"},
     result=SystemSolution,
 )
 def system_kernel(
@@ -221,16 +218,9 @@ def system_kernel(
     R: Any,
     b: Any,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    bounds: Any = None,
+    cones: ConeInputs = _NO_CONES,
     coupling: Any = None,
-    start: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
     method: str = "ldl",
 ) -> SystemSolution:
     """A system that is formed, solved."""
-    cones = ConeInputs(friction, torsional, rolling, bounds, start, tolerance, iterations)
     return solve_system(layout, System(W, c, J, R, b, coupling), cones, method)

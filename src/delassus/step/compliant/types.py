@@ -3,7 +3,7 @@
 StepState, StepSetup (Forces, RowInputs, ConeInputs, StepOptions)
   → kinematics   RowKinematics  links, rows J, their velocities, gaps
   → forces       Forces         springs, dampers, servos, tendons, forces that turn: the push, and what is added to M
-  → assemble     RowSystem      how velocities answer, G = J W⁻¹ Jᵀ, R and b, what strikes
+  → assemble     RowSystem      how velocities answer, G = J W⁻¹ Jᵀ, R and b, which contacts are impacts
   → solve        RowSolution    impulses of all rows, with restitution that adds no energy
   → integrate    q⁺, v⁺         positions corrected, energy and momentum kept
 """
@@ -13,8 +13,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
+from delassus.contact.cones.parameters import RowParameters
+from delassus.contact.solvers.options import SolverInputs
 from delassus.step.actuators.forces import Forces
-from delassus.step.impacts.strikes import Strikes
+from delassus.step.impacts.detection import ImpactPoints
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.response import Response
@@ -99,16 +101,15 @@ class ConeInputs(NamedTuple):
     iterations: Any = None
 
     @property
-    def coefficients(self) -> dict[str, Any]:
-        """Friction and bounds by the names that solvers have for them."""
+    def rows(self) -> RowParameters:
+        """Friction and bounds, as contact solvers take them."""
         lower = None if self.bounds is None else -self.bounds
-        rubbing = {"friction": self.friction, "torsional": self.torsional, "rolling": self.rolling}
-        return rubbing | {"lower": lower, "upper": self.bounds}
+        return RowParameters(self.friction, self.torsional, self.rolling, lower, self.bounds)
 
     @property
-    def limits(self) -> dict[str, Any]:
-        """Where a solve begins and ends, by the names that solvers have for it."""
-        return {"start": self.start, "tolerance": self.tolerance, "iterations": self.iterations}
+    def solver(self) -> SolverInputs:
+        """Where a solve begins and ends, as contact solvers take it."""
+        return SolverInputs(self.start, self.tolerance, self.iterations)
 
     @property
     def frictionless(self) -> ConeInputs:
@@ -129,7 +130,7 @@ class RowValues(NamedTuple):
         compliance: (m,) the diagonal of R.
         bias: (m,) b.
         plastic_bias: (m,) b without restitution.
-        strikes: Which contacts strike; None where none has restitution.
+        impact_points: Which contacts are impacts; None where no contact has restitution.
         coupling: (m, m) what R has besides its diagonal; None where rows yield to their own forces alone.
         yields: Whether some R is there; known when a kernel is compiled.
     """
@@ -137,7 +138,7 @@ class RowValues(NamedTuple):
     compliance: Any
     bias: Any
     plastic_bias: Any
-    strikes: Strikes | None
+    impact_points: ImpactPoints | None
     coupling: Any = None
     yields: bool = True
 
@@ -180,7 +181,7 @@ class RowSolution(NamedTuple):
 class Reflections(NamedTuple):
     """An impact of several contacts: which strike, the jump of velocities (nv,), the impulses (m,), and its status."""
 
-    strikes: Strikes
+    impact_points: ImpactPoints
     change: Any
     impulse: Any
     status: Any
@@ -239,8 +240,9 @@ class VelocityStep(NamedTuple):
     restitution_fraction: Any
 
     @property
-    def strikes(self) -> Strikes | None:
-        """Which contacts strike; None where none has restitution."""
+    def impact_points(self) -> ImpactPoints | None:
+        """Which contacts are impacts; None where none has restitution."""
         if self.system is None:
             return None
-        return self.system.values.strikes if self.system.reflections is None else self.system.reflections.strikes
+        source = self.system.values if self.system.reflections is None else self.system.reflections
+        return source.impact_points

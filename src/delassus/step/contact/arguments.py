@@ -27,7 +27,7 @@ from delassus.dynamics.kinematics.manifold import parts
 from delassus.step.contact.options import ProblemOptions
 from delassus.step.laws.inputs import ContactInputs, ContactPlanes
 from delassus.step.laws.law import Law, Relaxed
-from delassus.step.points.numbers import contact_parameters, plane_arrays, scene_for
+from delassus.step.points.parameters import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import Contact
 
@@ -70,7 +70,7 @@ class ContactArguments:
         _check_batch(state, step, solver.start)
         if options.time is not None:
             real_array("time", options.time, "a number of seconds")
-        contact = contact_parameters(scene, given, options.contact)
+        contact = contact_parameters(given, options.contact)
         planes = ContactPlanes(*plane_arrays(scene, *options.planes))
         share = numbers_in_range(
             "stabilization", 0.0 if options.stabilization is None else options.stabilization, SHARES

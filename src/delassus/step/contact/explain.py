@@ -8,7 +8,7 @@ velocities have no motor, those of a free base above all: the forces leave as li
 
 where contacts that open have none, and those that slide have friction against sliding as large as it can be.
 
-Contacts that give way tell their forces themselves (see `explaining`), and no equation has to be solved.
+Contacts that give way tell their forces themselves (see `inverse_impulses`), and no equation has to be solved.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from delassus.dynamics.mass.crba import crba
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.rows import dynamics_values
 from delassus.step.contact.rigid import STEP, row_inputs
-from delassus.step.laws.explaining import explain_impulses
 from delassus.step.laws.inputs import NOTHING, RELAXATION, ContactInputs, RowRelaxation, surroundings
+from delassus.step.laws.inverse_impulses import explain_impulses
 from delassus.step.laws.pyramids import edges_of, pyramids
 from delassus.step.laws.relaxed import RELAXED, rows_relaxed
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
-from delassus.step.scheme.flying import turning, velocity_at_start, without_flight
+from delassus.step.scheme.manifold_step import turning, velocity_at_start, without_flight
 
 _SURROUNDINGS: Final = surroundings(
     Group(ContactParameters, friction="(points)", torsional="(torsional)", rolling="(rolling)", compliance="(points)")

@@ -5,67 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import real_array
-from delassus.common.outcomes import Outcome, name_of_row, summary_of_worst
+from delassus.common.outcomes import name_of_row, summary_of_worst
 from delassus.constrained.solvers.status import Status
-from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
 from delassus.step.contact.origins import Origin
 from delassus.step.impacts.dissipation import describe_energy_limit
-from delassus.step.scene import Scene
+from delassus.step.outcome import RowOutcome
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class InContact(Outcome):
-    """Fields that all results share, of one state or a batch.
+class InContact(RowOutcome):
+    """Fields that all results share, of one state or a batch; see also `RowOutcome`.
 
     Attributes:
-        scene: The robot, its contacts and its other rows.
         law: The law of contact, by name.
-        gap: (…, points) before the step [m], negative where bodies penetrate.
-        residuals: (…, m) residuals of the contact laws [m/s, rad/s; per second for forces].
-        iterations: (…) number of iterations.
-        status: (…) values of `Status`.
         origin: Inputs of the call, from which `problem` is built on request.
     """
 
-    status_type: ClassVar = Status
-
-    scene: Scene
     law: str
-    gap: Array
-    residuals: Array
-    iterations: NDArray[np.int64]
-    status: NDArray[np.int64]
     origin: Origin
-
-    @property
-    def residual(self) -> Any:
-        """(…) the largest residual of a row."""
-        return np.abs(self.residuals).max(-1) if self.scene.m else np.zeros(np.shape(self.status))
 
     @cached_property
     def problem(self) -> ContactProblem:
         """The contact problem that was solved, rebuilt from the inputs."""
         return self.origin.problem()
-
-    def by_name(self, values: Array) -> Mapping[str, Array]:
-        """Views of values (…, m) by the names of contacts, constraints and joints."""
-        given: Array = real_array("values", values)
-        m = self.scene.m
-        if given.shape[-1:] != (m,):
-            raise ContactProblemError(
-                f"values have shape {given.shape}; their last axis must have {m} rows.", code="wrong-shape"
-            )
-        return {name: given[..., rows] for name, rows in self.scene.row_mechanism.slices.items()}
 
     def describe(self) -> str:
         """The status as a sentence or two; for a batch, that of the worst state."""

@@ -6,8 +6,8 @@ below:
 
     contacts, limits    J v⁺ + gap/h ≥ 0: a gap may close, and not more. Of a penetration, a part may be given back,
                         `stabilization` of it; none by default, so that nobody is thrown out of the ground.
-    contacts that strike    J v⁺ ≥ what is left of their approach after restitution (see `strikes`), or a share of it,
-                        where friction would make it add energy (see `dissipation`).
+    impacts             J v⁺ ≥ the rebound velocity (see `impacts.detection`), reduced where the rebound would
+                        add energy because of friction (see `dissipation`).
     compliant contacts  J v⁺ + gap/h + C/h² λ ≥ 0: a spring of stiffness 1/C at the end of the step.
     constraints         J v⁺ = the velocity of the reference, less `stabilization` of the error; those with gains or an
                         acceleration of their own pull by these, J v⁺ = J v + h a*.
@@ -29,12 +29,12 @@ from delassus.step.compliant.assemble import assemble
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.pipeline import solve_contact_law, solve_with_restitution
 from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions, StepSetup
+from delassus.step.laws.finite_flags import flag_not_finite
 from delassus.step.laws.inputs import CONTACT, NOTHING, SOLVER, ContactInputs, surroundings
-from delassus.step.laws.marks import flag_not_finite
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import components
-from delassus.step.scheme.flying import free_bodies, integrate_velocity, turning
+from delassus.step.scheme.manifold_step import free_bodies, integrate_velocity, turning
 from delassus.step.scheme.rigid_flight import kick_acceleration
 
 STEP: Final = StepOptions(impacts="start")
@@ -100,7 +100,7 @@ def contact_step(
     impulse, residual, count, status = solution
     values, after = system.values, system.velocity + system.response.respond(impulse)
     sigma = system.G @ impulse + (
-        system.after + values.bias_with_restitution(None if values.strikes is None else fraction)
+        system.after + values.bias_with_restitution(None if values.impact_points is None else fraction)
     )
     if values.yields:
         sigma = sigma + values.compliance * impulse

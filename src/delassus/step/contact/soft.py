@@ -24,12 +24,12 @@ from delassus.step.compliant.assemble import assemble
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.types import ConeInputs, StepSetup
 from delassus.step.contact.rigid import STEP, row_inputs
+from delassus.step.laws.finite_flags import flag_not_finite
 from delassus.step.laws.inputs import CONES, NOTHING, SOLVER, ContactInputs, surroundings
-from delassus.step.laws.marks import flag_not_finite
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
-from delassus.step.scheme.flying import integrate_velocity
+from delassus.step.scheme.manifold_step import integrate_velocity
 
 
 class PointSoftness(NamedTuple):

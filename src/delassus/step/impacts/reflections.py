@@ -1,4 +1,4 @@
-"""`reflections`: velocities of a robot after an impact of several contacts at once (see `reflecting`)."""
+"""`reflections`: velocities of a robot after an impact of several contacts at once (see `reflection_rounds`)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.dynamics.tree.check import check_inertias
 from delassus.linalg.products import mirror
-from delassus.step.impacts.reflecting import MOST, constrained_response, reflect
-from delassus.step.points.numbers import contact_parameters, scene_for
+from delassus.step.impacts.reflection_rounds import MOST, constrained_response, reflect
+from delassus.step.points.parameters import contact_parameters, scene_for
 from delassus.step.points.response import responding
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import contacts_of
@@ -86,6 +86,6 @@ def reflections(
     if not scene.points:
         raise ContactProblemError("contacts is empty: nothing strikes.", code="nothing-to-do")
     check_integer("rounds", rounds, 1, MOST)
-    own = contact_parameters(scene, given, ContactParameters(restitution=restitution)).restitution
+    own = contact_parameters(given, ContactParameters(restitution=restitution)).restitution
     on = None if touching is None else real_array("touching", touching)
     return reflections_kernel(scene, q, v, rounds=float(rounds), restitution=own, touching=on)

@@ -36,6 +36,7 @@ from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
+from delassus.step.laws.finite_flags import flag_not_finite
 from delassus.step.laws.impedance import LEAST, gains, impedances
 from delassus.step.laws.inputs import (
     CONES as CONE_INPUTS,
@@ -48,7 +49,6 @@ from delassus.step.laws.inputs import (
     RowRelaxation,
     surroundings,
 )
-from delassus.step.laws.marks import flag_not_finite
 from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.points.geometry import gaps

@@ -29,14 +29,15 @@ from delassus.constrained.rows.jacobian import link_values
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.solvers.choice import solve_by_name
 from delassus.contact.solvers.options import SolverInputs
 from delassus.contact.solvers.progress import Budget, initial_best
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
+from delassus.step.laws.finite_flags import flag_not_finite
 from delassus.step.laws.inputs import CONES, NOTHING, SOLVER, ContactInputs, surroundings
-from delassus.step.laws.marks import flag_not_finite
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.points.geometry import gaps
 from delassus.step.points.response import responding
@@ -99,10 +100,11 @@ def rigid_forces(
     compliance = compliance_of(mechanism)
     if numpy.any(compliance):
         A = A + np.diag(compliance)
-    numbers = (friction, torsional, rolling, lower, upper)
     factors = shape_of(scene.layout, friction, torsional, rolling)
     order = list(scene.layout.order)
-    symmetric = Scaled.of(scene.layout, law == "ccp", G, on * b, *numbers)
+    symmetric = Scaled.of(
+        scene.layout, law == "ccp", G, on * b, RowParameters(friction, torsional, rolling, lower, upper)
+    )
     f = factors[order] / symmetric.root
     problem = symmetric._replace(G=A[order][:, order] * f[:, None] * f[None, :])
     most = 1000.0 if iterations is None else iterations
@@ -119,7 +121,7 @@ def rigid_forces(
     status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
     unsolved = (status != float(Status.CONVERGED)) & wedged
     status = np.where(unsolved, float(Status.NO_SOLUTION), status)
-    known = [x for x in (q, v, tau, *numbers[:3], *planes) if x is not None]
+    known = [x for x in (q, v, tau, friction, torsional, rolling, *planes) if x is not None]
     finite = np.isfinite(np.sum(force) + np.sum(acceleration))
     for x in known:
         finite = finite & ~np.any(np.isnan(x))

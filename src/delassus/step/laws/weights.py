@@ -27,7 +27,7 @@ from delassus.constraints.kinds.unilateral import UnilateralRow
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree
-from delassus.geometry.reach import Reach
+from delassus.geometry.point_jacobians import PointJacobians
 from delassus.model.links import links_of
 from delassus.model.model import Model, TracedModel
 from delassus.model.parts import WORLD, Impedance
@@ -45,7 +45,7 @@ class InverseMass:
         self.above = ancestors(model)
         self.U, self.D = factor_tree(self.above, mass_matrix(model, q))
         self.poses = world_poses(self.tree, q)
-        self.reach = Reach.of(self.tree, model.nv, self.poses)
+        self.reach = PointJacobians.of(self.tree, model.nv, self.poses)
         self._bodies: dict[tuple[int, Any], Any] = {}
 
     def entries(self, J: Any) -> Any:
@@ -122,16 +122,6 @@ def row_weights(scene: Scene) -> Array:
     with plainly():
         weights = _constraint_weights(InverseMass(mechanism.model), mechanism.constraints)
     return numpy.asarray(weights, float)
-
-
-def inverse_weights(model: Model) -> tuple[Array, Array]:
-    """Of each link, for forces and for moments (links, 2), and of each velocity (nv,); zero if there is no body."""
-    with plainly():
-        inverse = InverseMass(model)
-        bodies = numpy.zeros((len(inverse.tree.links), 2))
-        for j in range(len(model.joints)):
-            bodies[inverse.tree.bodies[j][0]] = inverse.placed(j)
-        return bodies, numpy.asarray(inverse.joints(), float)
 
 
 def rest(model: Model) -> Array:

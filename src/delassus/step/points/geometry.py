@@ -19,13 +19,13 @@ def contact_geometry(
     """Gaps (points,), the Jacobian (m, nv) of all rows, axes (points, 3, 3) and places (points, 3) in the world."""
     mechanism = scene.on_planes(normal, height)
     motions = LinkMotions.of(mechanism.model, q, np.zeros(scene.nv))
-    spots: Any = mechanism.constraints[: scene.points]
-    placed = [spot.in_world(motions) for spot in spots]
+    points: Any = mechanism.constraints[: scene.points]
+    placed = [point.in_world(motions) for point in points]
     J = constraint_jacobian.function(mechanism, q)
     return gaps(scene, mechanism, motions), J, np.stack([R for R, _ in placed]), np.stack([p for _, p in placed])
 
 
 def gaps(scene: Scene, mechanism: Mechanism, motions: LinkMotions) -> Any:
     """The gaps (points,) [m]; the mechanism is that of the scene, on its planes."""
-    spots: Any = mechanism.constraints[: scene.points]
-    return np.stack([spot.gap(motions) for spot in spots]) if spots else np.zeros(0)
+    points: Any = mechanism.constraints[: scene.points]
+    return np.stack([point.gap(motions) for point in points]) if points else np.zeros(0)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.step.points.geometry import contact_geometry
-from delassus.step.points.numbers import plane_arrays, scene_for
+from delassus.step.points.parameters import plane_arrays, scene_for
 
 
 class ContactKinematics(NamedTuple):

@@ -7,14 +7,15 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.contact.cones.parameters import RowParameters
 from delassus.step.scene import Scene
 
 _NAMES: Final = {3: ("friction",), 4: ("friction", "torsional"), 6: ("friction", "torsional", "rolling")}
 """By the number of rows of a contact."""
 
 
-def contact_coefficients(scene: Scene, candidate: Any, ground: tuple[Any, Any, Any]) -> dict[str, Any]:
-    """Coefficients (…, slots) by their names, as contact solvers take them.
+def contact_coefficients(scene: Scene, candidate: Any, ground: tuple[Any, Any, Any]) -> RowParameters:
+    """Coefficients (…, slots), as contact solvers take them.
 
     Args:
         scene: With coefficients of shapes, where they count.
@@ -31,4 +32,4 @@ def contact_coefficients(scene: Scene, candidate: Any, ground: tuple[Any, Any, A
         if said.any():
             values = numpy.array([0.0 if x is None else x for x in own])
             found[name] = np.where(np.take(said * 1.0, candidate) > 0.5, np.take(values, candidate), ground[k])
-    return found
+    return RowParameters(**found)

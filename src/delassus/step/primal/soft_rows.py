@@ -25,7 +25,7 @@ from delassus.model.parts import Impedance
 from delassus.step.laws.impedance import LEAST, gains, impedances
 from delassus.step.laws.weights import scene_weights
 from delassus.step.scene import Scene
-from delassus.step.scheme.flying import turning
+from delassus.step.scheme.manifold_step import turning
 from delassus.step.sources.impedances import ContactImpedance
 
 

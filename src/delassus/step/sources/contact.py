@@ -15,7 +15,7 @@ from delassus.common.checks import FINITE, FRICTIONS, RESTITUTIONS, Range, eleme
 from delassus.common.options import Options, accept_groups
 from delassus.common.types import ArrayLike
 from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
-from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.constraints.basis.frame_constraint import WORLD_FRAME
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.cones.tangents import contact_axes
 from delassus.model.parts import Frame

@@ -14,8 +14,8 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.constraints.basis.constraint import BodyRows, Constraint
+from delassus.constraints.basis.frame_constraint import ROW_NAMES, FrameConstraint
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.on_frame import ROW_NAMES, OnFrame
 from delassus.constraints.kinds.point import Point
 from delassus.constraints.kinds.weld import Weld
 from delassus.spatial.quaternions import quaternion_from_rotation
@@ -23,7 +23,7 @@ from delassus.spatial.rotations import skew
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuaternionWeld(OnFrame):
+class QuaternionWeld(FrameConstraint):
     """Two frames coincide: 3 rows along the world's axes, and 3 of a quaternion."""
 
     rows: Any = ROW_NAMES

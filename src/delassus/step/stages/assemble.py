@@ -8,7 +8,7 @@ tendon with moment arms r:
     g = J v_f + b                                  velocities of rows, less those that they must not fall below
 
 A gap may close and not more: b = gap/h, with the J of the step's middle where a free body rolls. A contact approaching
-faster than 2·g·h is an impact: it leaves with its rebound velocity (see `impacts.strikes`), as far as that takes it
+faster than 2·g·h is an impact: it leaves with its rebound velocity (see `impacts.detection`), as far as that takes it
 above the ground.
 """
 
@@ -25,12 +25,12 @@ from delassus.dynamics.mass.factor import forward, substitute
 from delassus.linalg.products import mirror
 from delassus.step.actuators.forces import Forces
 from delassus.step.articulated.qualification import ARTICULATED
-from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
+from delassus.step.impacts.detection import SLOW, fall_speed, rebound_at_start
 from delassus.step.primal.soft_rows import RowState, soft_rows
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components
 from delassus.step.scheme.energy import gravity_forces
-from delassus.step.scheme.flying import turning, without_flight
+from delassus.step.scheme.manifold_step import turning, without_flight
 from delassus.step.stages.collide import Contacts, warm_start
 from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.rolling import rolling_velocity

@@ -18,9 +18,9 @@ from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, turning_dofs
 from delassus.step.scheme.energy import Kick
-from delassus.step.scheme.flying import integrate_velocity
-from delassus.step.scheme.grounding import is_alone, is_grounded
+from delassus.step.scheme.manifold_step import integrate_velocity
 from delassus.step.scheme.restoration import Allowances, PartContact, is_articulated, part_allowances, shared_excess
+from delassus.step.scheme.world_contact import is_alone, is_grounded
 from delassus.step.stages.assemble import StepSystem
 from delassus.step.stages.close_loops import loop_factors
 from delassus.step.stages.collide import Contacts

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.tree.poses import Pair
-from delassus.geometry.reach import Reach
+from delassus.geometry.point_jacobians import PointJacobians
 from delassus.model.links import Links, links_of
 from delassus.step.scene import Scene
 
@@ -16,12 +16,12 @@ class Kinematics(NamedTuple):
 
     tree: Links
     poses: list[Pair]
-    reach: Reach | None
+    reach: PointJacobians | None
 
 
 def compute_kinematics(scene: Scene, q: Any) -> Kinematics:
     """The kinematics of a configuration (nq,)."""
     tree = links_of(scene.model)
     poses = world_poses(tree, q)
-    reach = Reach.of(tree, scene.nv, poses, scene.has_pairs) if scene.candidates else None
+    reach = PointJacobians.of(tree, scene.nv, poses, scene.has_pairs) if scene.candidates else None
     return Kinematics(tree, poses, reach)

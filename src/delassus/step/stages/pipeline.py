@@ -17,6 +17,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.cones.parameters import RowParameters
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.tree.check import check_inertias
 from delassus.step.actuators.activation import activate, count_clipped
@@ -24,10 +25,10 @@ from delassus.step.actuators.drive import drive, limited_servos
 from delassus.step.actuators.external import push_frames
 from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_modes
 from delassus.step.articulated.qualification import ARTICULATED
+from delassus.step.flags import Mark
 from delassus.step.impacts.dissipation import solve_without_gain
-from delassus.step.marks import Mark
 from delassus.step.points.slot_friction import contact_coefficients
-from delassus.step.points.tally import begin_tally, end_tally, update_tally
+from delassus.step.points.statistics import begin_tally, end_tally, update_tally
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components, turning_dofs
 from delassus.step.scheme.free_rotation import SUBSTEPS
@@ -106,23 +107,23 @@ def solve_contacts_without_gain(
     if not scene.m and not scene.is_soft:
         zero = np.array(0.0)
         return Impulses(np.zeros(0), zero, zero, np.array(True), np.array(1.0))
-    coefficients: dict[str, Any] = {}
+    parameters = RowParameters()
     if scene.slots:
         none, ground = np.zeros(scene.slots), inputs.contact
         given = (ground.friction + none, ground.torsional + none, ground.rolling + none)
-        coefficients |= contact_coefficients(scene, contacts.candidate, given)
+        parameters = contact_coefficients(scene, contacts.candidate, given)
     if scene.friction_bounds:
         bounds = np.array(scene.friction_bounds) * inputs.time_step
-        coefficients |= {"lower": -bounds, "upper": bounds}
+        parameters = parameters._replace(lower=-bounds, upper=bounds)
 
     if scene.is_soft:
-        return solve_softly(scene, system, coefficients, inputs.time_step, inputs.solver)
+        return solve_softly(scene, system, parameters, inputs.time_step, inputs.solver)
 
     zero = np.array(0.0)
     empty: Any = Solved(system.start, zero, zero, np.array(True))
     if scene.method == ARTICULATED:
         h, limits = inputs.time_step, inputs.solver
-        by_tree = tree_solver(scene, state, kinematics, contacts, system, coefficients, h, limits)
+        by_tree = tree_solver(scene, state, kinematics, contacts, system, parameters, h, limits)
         empty = TreeSolution(system.start, zero, zero, np.array(True), system.free_velocity, np.zeros(scene.nv))
 
     def solve(g: Any, start: Any) -> Any:
@@ -130,7 +131,7 @@ def solve_contacts_without_gain(
             return by_tree.solve(g, start)
         sharing = system.rows.sharing
         return solve_impulses(
-            scene.layout, sharing, system.S, g, coefficients, start, system.scale, inputs.solver, scene.method
+            scene.layout, sharing, system.S, g, parameters, start, system.scale, inputs.solver, scene.method
         )
 
     if not scene.bounces:
@@ -314,7 +315,7 @@ Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
 
 
 class _Period(NamedTuple):
-    """The result of a control period so far, how many of its steps are done, and its tally (`points.tally`)."""
+    """The result of a control period so far, how many of its steps are done, and its tally (`points.statistics`)."""
 
     result: StepResult
     done: Any

@@ -1,7 +1,8 @@
 """All rows of a step: contacts, bilateral constraints, joint limits, joint friction.
 
-Contacts of one body share its six motions (see `sharing`): with J (motions, nv) that of the motions, the rows of all
-sources are P J, and their Delassus matrix is P S Pᵀ with S = J M̂⁻¹ Jᵀ. Other rows are motions of their own.
+All contacts of a body are functions of its six velocities (see `body_motions`). With J (motions, nv) the Jacobian of
+these velocities, the Jacobian of all rows is P J, and their Delassus matrix is P S Pᵀ with S = J M̂⁻¹ Jᵀ. Each row that
+belongs to no such body is a motion of its own.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import tendon_line
 from delassus.step.scene import Scene
+from delassus.step.stages.body_motions import BodyMotions, shared_motions
 from delassus.step.stages.collide import Contacts, candidate_links
 from delassus.step.stages.kinematics import Kinematics
-from delassus.step.stages.sharing import Sharing, shared_motions
 from delassus.step.stages.types import StepState
 
 _IMMOBILE: Final = 1e-9
@@ -39,7 +40,7 @@ class ConstraintRows(NamedTuple):
     """
 
     J: Any
-    sharing: Sharing | None
+    sharing: BodyMotions | None
     stop_gap: Any
     target: Any
     mobile: Any
@@ -97,7 +98,7 @@ def constraint_rows(
     return ConstraintRows(rows, sharing, stop_gap, target, mobile, overflow)
 
 
-def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, Sharing | None]:
+def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, BodyMotions | None]:
     """J (motions, nv) of contacts, and how rows share the motions."""
     slots, count, reach = scene.slots, scene.contact_rows, kinematics.reach
     if not slots or reach is None:

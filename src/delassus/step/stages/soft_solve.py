@@ -8,6 +8,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.constraints.basis.motions import LinkMotions
+from delassus.contact.cones.parameters import RowParameters
 from delassus.dynamics.mass.factor import ancestors
 from delassus.model.links import links_of
 from delassus.step.actuators.forces import Forces
@@ -22,12 +23,12 @@ from delassus.step.stages.types import Impulses, SolverLimits
 def solve_softly(
     scene: Scene,
     system: StepSystem,
-    coefficients: dict[str, Any],
+    parameters: RowParameters,
     time_step: Any,
     limits: SolverLimits,
 ) -> Impulses:
     """Impulses of a step, and its velocity."""
-    problem = primal_problem(scene, system, coefficients, time_step)
+    problem = primal_problem(scene, system, parameters, time_step)
     inverse = 1.0 / np.stack([problem.M[k, k] for k in range(scene.nv)])
 
     def error(now: PrimalState) -> Any:
@@ -43,7 +44,7 @@ def solve_softly(
     return Impulses(-end.slopes[: scene.m], residual, end.count, done, np.array(1.0), end.u, np.zeros(scene.nv))
 
 
-def primal_problem(scene: Scene, system: StepSystem, coefficients: dict[str, Any], time_step: Any) -> PrimalProblem:
+def primal_problem(scene: Scene, system: StepSystem, parameters: RowParameters, time_step: Any) -> PrimalProblem:
     """The problem of a step."""
     soft, forces = system.soft, system.forces
     M = np.array(system.inertia)
@@ -53,22 +54,22 @@ def primal_problem(scene: Scene, system: StepSystem, coefficients: dict[str, Any
         for i in term.dofs:
             for j in term.dofs:
                 M[i, j] = M[i, j] + term.coefficient * (term.moment_arms[i] * term.moment_arms[j])
-    blocks = _blocks(scene, system, _costs(scene, soft.contacts, coefficients))
-    singles, servos = _singles(scene, system, coefficients), _servos(forces, time_step)
+    blocks = _blocks(scene, system, _costs(scene, soft.contacts, parameters))
+    singles, servos = _singles(scene, system, parameters), _servos(forces, time_step)
     above = _coupled(scene, forces)
     return PrimalProblem(above, M, system.free_velocity, soft.target, blocks, singles, servos)
 
 
-def _costs(scene: Scene, stiffness: Any, coefficients: dict[str, Any]) -> list[ContactCost]:
+def _costs(scene: Scene, stiffness: Any, parameters: RowParameters) -> list[ContactCost]:
     """Of each slot, from the stiffnesses (slots,) of normals and the coefficients of friction."""
     impratio = scene.impedances.impratio if scene.impedances else 1.0
     costs = []
     for k in range(scene.slots):
-        own = [coefficients["friction"][k]] * 2
+        own = [parameters.friction[k]] * 2
         if scene.contact_rows > 3:
-            own.append(coefficients["torsional"][k])
+            own.append(parameters.torsional[k])
         if scene.contact_rows > 4:
-            own += [coefficients["rolling"][k]] * 2
+            own += [parameters.rolling[k]] * 2
         costs.append(ContactCost.of(own, stiffness[k], impratio))
     return costs
 
@@ -85,7 +86,7 @@ def _blocks(scene: Scene, system: StepSystem, costs: list[ContactCost]) -> list[
     ]
 
 
-def _singles(scene: Scene, system: StepSystem, coefficients: dict[str, Any]) -> list[Single]:
+def _singles(scene: Scene, system: StepSystem, parameters: RowParameters) -> list[Single]:
     """All rows but those of contacts."""
     J, end = system.rows.J, scene.contact_end
     shift = len(J) - scene.m
@@ -101,7 +102,7 @@ def _singles(scene: Scene, system: StepSystem, coefficients: dict[str, Any]) -> 
         if row in scene.stop_rows:
             kind = "one-sided"
         elif row in scene.friction_rows:
-            kind, bound = "friction", coefficients["upper"][row - scene.friction_rows[0]]
+            kind, bound = "friction", parameters.upper[row - scene.friction_rows[0]]
         factors = {j: J[row + shift, j] for j in dofs.get(row, range(scene.nv))}
         found.append(Single(row, factors, system.soft.others[row - end], kind, bound))
     return found

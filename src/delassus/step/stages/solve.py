@@ -17,14 +17,15 @@ import delassus.numpy as np
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.solvers.choice import solve_by_name, sweeps_for
 from delassus.contact.solvers.newton import ATTEMPTS, Attempt, NewtonRules, NewtonState, Proximal, iterate_newton
 from delassus.contact.solvers.progress import Best, Budget, initial_best
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.linalg.ldl import ldl_regularized
 from delassus.linalg.schur import ReducedSystem, eliminate_rows
-from delassus.step.stages.carried import Carried
-from delassus.step.stages.sharing import Sharing
+from delassus.step.stages.body_motions import BodyMotions
+from delassus.step.stages.body_space import BodySpaceProblem
 from delassus.step.stages.types import SolverLimits
 
 QUICKLY: Final = 4.0
@@ -92,10 +93,10 @@ def _limit(problem: Scaled, scale: Any) -> Any:
 
 def solve_impulses(
     layout: Layout,
-    sharing: Sharing | None,
+    sharing: BodyMotions | None,
     S: Any,
     g: Any,
-    numbers: dict[str, Any],
+    parameters: RowParameters,
     start: Any,
     scale: Any,
     limits: SolverLimits,
@@ -108,7 +109,7 @@ def solve_impulses(
         sharing: What rows have of motions; None if they are the same.
         S: (motions, motions) the response of motions: G = P S Pᵀ.
         g: (m,) [m/s].
-        numbers: Friction and bounds, as `Scaled.of` takes them.
+        parameters: Friction and bounds.
         start: (m,) impulses to start from [N·s].
         scale: Of velocities [m/s].
         limits: When it ends.
@@ -123,13 +124,15 @@ def solve_impulses(
     inner = sharing and sharing._replace(P=sharing.P[others][:, moving])
     own = np.stack([S[k, k] for k in moving] if inner is None else [p @ S[moving][:, moving] @ p for p in inner.P])
     if not loops:
-        return _solved(Carried.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits, method)
+        return _solved(
+            BodySpaceProblem.of(layout, inner, S, own, g, parameters), parameters, start, scale, limits, method
+        )
     first = [k + shift for k in loops]
     rest = _without_loops(S[first + moving][:, first + moving], g[loops])
     cones = Layout(tuple(cone for cone in layout.cones if not isinstance(cone, Free)))
     asked = g[others] + (rest.shift if inner is None else inner.P @ rest.shift)
-    problem = Carried.of(cones, inner, rest.S, own, asked, numbers)
-    found = _solved(problem, numbers, start[others], scale, limits, method)
+    problem = BodySpaceProblem.of(cones, inner, rest.S, own, asked, parameters)
+    found = _solved(problem, parameters, start[others], scale, limits, method)
     impulse = np.zeros(layout.m)
     impulse[others] = found.impulse
     impulse[loops] = rest.impulses(found.impulse if inner is None else inner.P.T @ found.impulse)
@@ -146,13 +149,13 @@ def _without_loops(S: Any, g: Any) -> ReducedSystem:
 
 
 def _solved(
-    problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: SolverLimits, method: str
+    problem: BodySpaceProblem, parameters: RowParameters, start: Any, scale: Any, limits: SolverLimits, method: str
 ) -> Solved:
     """Solve a problem without loops."""
     layout = problem.layout
     problem = replace(problem, rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
     rows, rules, zero = problem.rows, newton_rules(layout.m), np.array(0.0)
-    factors = shape_of(layout, *(numbers.get(name) for name in ("friction", "torsional", "rolling")))
+    factors = shape_of(layout, *parameters.coefficients)
 
     def should_continue(now: NewtonState) -> Any:
         count = now.best.count

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.systems.scaled import LARGEST_FRICTION, shape_of
 from delassus.dynamics.tree.sums import model_armature
 from delassus.model.links import Links
@@ -117,7 +118,7 @@ def tree_solver(
     kinematics: Kinematics,
     contacts: Contacts,
     system: StepSystem,
-    coefficients: dict[str, Any],
+    parameters: RowParameters,
     time_step: Any,
     limits: SolverLimits,
 ) -> TreeSolver:
@@ -128,8 +129,8 @@ def tree_solver(
     M = system.inertia + np.diag(added)
     rhs = system.inertia @ system.free_velocity + system.forces.added * system.free_velocity - servos.impulse
     rho = np.stack([M[k, k] + (servos.laws[k].B if k in servos.laws else 0.0) for k in range(nv)])
-    laws = JointLaws(_laws(scene, state, system, servos, time_step), rho)
-    factors = shape_of(scene.layout, *(coefficients.get(name) for name in ("friction", "torsional", "rolling")))
+    laws = JointLaws(_laws(scene, state, servos, time_step), rho)
+    factors = shape_of(scene.layout, *parameters.coefficients)
     factors = factors[: scene.contact_end]
     center = reach.center if reach is not None else kinematics.poses[0][1]
     V = _motions(tree, kinematics, center)
@@ -138,7 +139,7 @@ def tree_solver(
     friction, R = np.ones(scene.slots), np.zeros((0, scene.contact_rows))
     if scene.slots:
         if scene.contact_rows == 3:
-            friction = np.clip(coefficients["friction"], 0.0, LARGEST_FRICTION)
+            friction = np.clip(parameters.friction, 0.0, LARGEST_FRICTION)
         R = _responses(scene, contacts, factors)
     diagonal = added + numpy.array(model_armature(scene.model))
     problem = TreeProblem(tree, V, inertias, diagonal, M, rhs, laws, J, rows, shares, between, [], friction, R)
@@ -229,7 +230,7 @@ def _servos_of(scene: Scene, system: StepSystem, v: Any, time_step: Any) -> _Ser
     return _Servos(laws, diagonal, impulse)
 
 
-def _laws(scene: Scene, state: StepState, system: StepSystem, servos: _Servos, time_step: Any) -> tuple[JointLaw, ...]:
+def _laws(scene: Scene, state: StepState, servos: _Servos, time_step: Any) -> tuple[JointLaw, ...]:
     """The law of each velocity; the reduced contact set has no joint limits."""
     friction = {j: bound * time_step for j, bound in zip(scene.friction_dofs, scene.friction_bounds, strict=True)}
     limits: dict[int, tuple[Any, Any]] = {}

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 from delassus.compiler.backends.frame import Cursor
 from delassus.compiler.backends.llvm.loop_step import Wide
-from delassus.compiler.backends.llvm.marks import constant
 from delassus.compiler.backends.llvm.philox import emit_words
+from delassus.compiler.backends.llvm.placeholders import constant
 from delassus.compiler.backends.llvm.words import emit_word
 from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule
 from delassus.compiler.backends.target import Target

@@ -19,7 +19,7 @@ import numpy as np
 from delassus.compiler.backends.frame import LARGEST_FRAME
 from delassus.compiler.backends.llvm.chunk import DECLARATIONS, GATHER, ONE_IN_MEMORY, ChunkText
 from delassus.compiler.backends.llvm.loop_step import emit_loop_step, emit_wide_step, loop_widths
-from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.placeholders import fill_in
 from delassus.compiler.backends.llvm.scatter_step import SCATTER, emit_scatter_step
 from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, Step, count_operations
 from delassus.compiler.backends.target import Target

@@ -1,7 +1,7 @@
 """IR that moves states between the arrays of a call and a frame: all inputs of a group of states, or all outputs."""
 
 from delassus.compiler.backends.llvm import transpose
-from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.placeholders import fill_in
 from delassus.compiler.backends.llvm.shared import CHECK_AXIS
 from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.llvm.streaming import SMALLEST_ROW

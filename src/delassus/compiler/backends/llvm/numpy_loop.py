@@ -10,7 +10,7 @@ warnings.
 
 from delassus.compiler.backends.llvm import transpose
 from delassus.compiler.backends.llvm.float_environment import float_environment
-from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.placeholders import fill_in
 from delassus.compiler.backends.llvm.shared import WITH_SHARED
 from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.llvm.states import DECLARATIONS

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from delassus.compiler.backends.llvm.marks import constant
+from delassus.compiler.backends.llvm.placeholders import constant
 from delassus.compiler.functions.philox import MASK, MULTIPLIERS, ROUNDS, STEPS, dropped_bits
 from delassus.compiler.graph.precision import Precision
 

@@ -5,8 +5,8 @@ large together; the memory of those that come next is fetched in the meantime.
 """
 
 from delassus.compiler.backends.llvm import transpose
-from delassus.compiler.backends.llvm.marks import fill_in
 from delassus.compiler.backends.llvm.moves import emit_move
+from delassus.compiler.backends.llvm.placeholders import fill_in
 from delassus.compiler.backends.llvm.shared import SHARE
 from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.llvm.streaming import emit_stream

@@ -8,7 +8,7 @@ in a small buffer, and then streamed from there, from one boundary of vectors to
 For results that do not stay in a cache anyhow: the threshold is `STREAM_BYTES` for all outputs of a call.
 """
 
-from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.placeholders import fill_in
 from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.backends.target import Target
 

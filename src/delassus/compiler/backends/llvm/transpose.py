@@ -11,7 +11,7 @@ sign or a choice, would let them pass. LLVM must not see that factor, so it is a
 
 from collections.abc import Iterable
 
-from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.placeholders import fill_in
 from delassus.compiler.backends.llvm.shorthand import expand_ir
 from delassus.compiler.graph.precision import Precision
 

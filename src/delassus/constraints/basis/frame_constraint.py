@@ -1,0 +1,203 @@
+"""What constraints on a frame of the robot, or between two, share: where the frames are, and how one sees the other."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, row_indices
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.dynamics.tree.poses import Pair, fixed_pose
+from delassus.model.checks import check_placements
+from delassus.model.links import links_of
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame
+from delassus.model.placement import HERE, Placement
+
+ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")
+
+WORLD_FRAME: Final = "world"
+"""The name that stands for the world in constraints, unless a frame of the model has it."""
+
+
+class End(NamedTuple):
+    """A frame of a constraint: the link that carries it (or the world), and its placement there."""
+
+    link: int
+    placement: Placement
+
+
+@dataclass(frozen=True)
+class FrameConstraint(Constraint):
+    """A constraint in the axes of a frame, against the world or a second frame.
+
+    Attributes:
+        frame: Where it is attached: a frame's name, a `Frame`, or its number in the model.
+        frame2: What it is attached to: another frame, or "world". Without it, it is held where its position or target
+            says, or where it is.
+        rows: Which of its rows act, by number or name ("x", "y", "z"; "rx", "ry", "rz" about them).
+        placement: The constraint's frame in the named one.
+        placement2: The constraint's second frame in `frame2`, or in the world.
+    """
+
+    frame: Any
+    frame2: Any = None
+    _: KW_ONLY
+    rows: Any = ()
+    placement: Placement = HERE
+    placement2: Placement = HERE
+
+    def __post_init__(self) -> None:
+        for field in ("frame", "frame2"):
+            frame = getattr(self, field)
+            if isinstance(frame, Frame):
+                object.__setattr__(self, field, frame.name)
+                continue
+            named = isinstance(frame, (str, int, numpy.integer)) and not isinstance(frame, bool)
+            if not named and not (field == "frame2" and frame is None):
+                raise ConstraintError(
+                    f"a constraint is on a frame, given by its name or number, not on {frame!r}.", code="wrong-type"
+                )
+        self.check_placement(self.placement)
+        self.check_placement(self.placement2)
+        if self.frame2 is None and self.placement2 != HERE and not self.has_reference:
+            raise ConstraintError(
+                f"the constraint {self.label!r} has a second placement and no second frame: give frame2, or the place "
+                "in the world as its position or target.",
+                code="conflicting-arguments",
+            )
+        names = ROW_NAMES[: self.most]
+        object.__setattr__(self, "rows", row_indices(self.label, self.rows, names))
+        super().__post_init__()
+        for field in ("acceleration", *NOT_NEGATIVE):
+            self.per_row(field, len(self.rows))
+
+    def check_placement(self, placement: Any) -> None:
+        """Raise unless a placement is one, of finite numbers."""
+        if not isinstance(placement, Placement):
+            raise ConstraintError(
+                f"the constraint {self.label!r} needs a Placement, not {placement!r}.", code="wrong-type"
+            )
+        check_placements((Frame(self.label, WORLD, placement),))
+
+    @property
+    def most(self) -> int:
+        """The number of rows it has if all act."""
+        raise TypeError(f"{type(self).__name__} does not say how many rows it has.")
+
+    @property
+    def label(self) -> str:
+        """The name, or the frames'."""
+        named = [frame if isinstance(frame, str) else f"frame {frame}" for frame in (self.frame, self.frame2)]
+        return (isinstance(self.name, str) and self.name) or (
+            named[0] if self.frame2 is None else f"{named[0]}-{named[1]}"
+        )
+
+    @property
+    def has_reference(self) -> bool:
+        """Two frames are each other's reference."""
+        return self.frame2 is not None
+
+    def count(self, model: Model) -> int:
+        """The rows that act."""
+        return len(self.rows)
+
+    def ends(self, model: Model) -> tuple[End, End]:
+        """Both frames; the second is the world's where there is none."""
+        first = self._end(model, self.frame, self.placement)
+        second = End(WORLD, self.placement2) if self.frame2 is None else self._end(model, self.frame2, self.placement2)
+        if first.link == second.link:
+            self._refuse(model, first.link)
+        return first, second
+
+    def _end(self, model: Model, name: str | int, placement: Placement) -> End:
+        if is_the_world(model, name):
+            return End(WORLD, placement)
+        if not isinstance(name, str) and not 0 <= name < model.nframes:
+            raise ConstraintError(
+                f"the model has no frame number {name}; it has {model.nframes}.", code="unknown-frame"
+            )
+        frame = model.frame(name) if isinstance(name, str) else model.frame_list[name]
+        return End(*links_of(model).place(frame.joint, frame.placement * placement))
+
+    def _refuse(self, model: Model, link: int) -> None:
+        """Say why two frames on one link cannot be constrained."""
+        if self.frame2 is not None and self.frame == self.frame2:
+            raise ConstraintError(
+                f"the constraint {self.label!r} is between the frame {self.frame!r} and itself, which cannot move "
+                "against each other: name the frame that it is to be held to.",
+                code="immovable",
+            )
+        if link == WORLD:
+            raise ConstraintError(
+                f"the constraint {self.label!r} is on the frame {self.frame!r}, which is fixed to the world and "
+                "cannot move: there is nothing to constrain. Load the model with root='free', or choose a frame that "
+                "a joint carries.",
+                code="immovable",
+            )
+        raise ConstraintError(
+            f"the constraint {self.label!r} is between {self.frame!r} and {self.frame2!r}, which are on the same body "
+            "and cannot move against each other: there is nothing to constrain. Leave it out; if it comes with the "
+            "model, take model_constraints=False and add those that are wanted.",
+            code="immovable",
+        )
+
+    def links(self, model: Model) -> tuple[int, ...]:
+        """The links of both frames, the world left out."""
+        return tuple(end.link for end in self.ends(model) if end.link != WORLD)
+
+    def attachment(self, model: Model) -> End:
+        """The first frame."""
+        return self.ends(model)[0]
+
+    def relative(self, model: Model) -> bool:
+        """Where both frames are on bodies."""
+        return len(self.links(model)) > 1
+
+    def select_rows(self, values: Any) -> Any:
+        """The rows that act, of all."""
+        return np.stack([values[row] for row in self.rows])
+
+    def local_velocity(self, motions: LinkMotions) -> Pair:
+        """The velocity of the first frame, in its axes."""
+        first, _ = self.ends(motions.model)
+        return fixed_pose(first.placement).motion_to_child(*motions.velocity_of(first.link))
+
+    def second_velocity(self, motions: LinkMotions) -> Pair:
+        """The velocity of the second frame's origin, and the angular velocity, in the axes of its link."""
+        _, second = self.ends(motions.model)
+        v, w = motions.velocity_of(second.link)
+        return v + np.cross(w, np.array(second.placement.p)), w
+
+    def in_world(self, motions: LinkMotions) -> Pair:
+        """Rotation and origin of the first frame in the world."""
+        first, _ = self.ends(motions.model)
+        return fixed_pose(first.placement).compose(*motions.in_world(first.link))
+
+    def second_link(self, motions: LinkMotions) -> Pair:
+        """Rotation and origin of the second frame's link (or the world), seen from the first frame."""
+        first, second = self.ends(motions.model)
+        R, p = motions.between(first.link, second.link)
+        inward = first.placement.inverse()
+        return inward.R @ R, inward.R @ p + inward.p
+
+    def second_frame(self, motions: LinkMotions) -> Pair:
+        """Rotation and origin of the second frame, seen from the first."""
+        _, second = self.ends(motions.model)
+        R, p = self.second_link(motions)
+        return R @ second.placement.R, p + R @ second.placement.p
+
+    def first_motion(self, model: Model) -> Any:
+        """K (6, 6) that takes the first link's motions to those of the first frame, in its axes."""
+        first, _ = self.ends(model)
+        inward = first.placement.inverse()
+        across = numpy.cross(inward.p, inward.R, axisb=0, axisc=0)  # p × R, column by column
+        return numpy.block([[inward.R, across], [numpy.zeros((3, 3)), inward.R]]) + 0.0
+
+
+def is_the_world(model: Model, name: str | int | None) -> bool:
+    """Whether a name stands for the world."""
+    return name == WORLD_FRAME and all(frame.name != WORLD_FRAME for frame in model.frame_list)

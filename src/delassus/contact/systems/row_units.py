@@ -1,0 +1,58 @@
+"""What contact problems share whose rows are those of a `Scaled` problem, and whose G is something else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from delassus.contact.cones.layout import Layout
+from delassus.contact.systems.scaled import Scaled
+
+
+class HasRows:
+    """Something with `rows` in their own units: their cones, laws and residuals."""
+
+    rows: Scaled
+
+    @property
+    def layout(self) -> Layout:
+        """Which rows belong to which cone."""
+        return self.rows.layout
+
+    @property
+    def convex(self) -> bool:
+        """Whether contacts are those of the convex model."""
+        return self.rows.convex
+
+    @property
+    def g(self) -> Any:
+        """(m,) velocities of rows without impulses."""
+        return self.rows.g
+
+    @property
+    def limit(self) -> Any:
+        """(m,) the residual that a row may have at a tolerance of one."""
+        return self.rows.limit
+
+    def corrected_velocity(self, velocity: Any) -> Any:
+        """σ + Γ(σ) (m,)."""
+        return self.rows.corrected_velocity(velocity)
+
+    def project(self, x: Any) -> Any:
+        """The nearest impulses (m,)."""
+        return self.rows.project(x)
+
+    def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
+        """The smooth projection (m,) and its slopes."""
+        return self.rows.smooth(x, e)
+
+    def row_weights(self, e: Any) -> Any:
+        """R⁻¹ (m,), or None for ones."""
+        return self.rows.row_weights(e)
+
+    def smooth_in_metric(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
+        """The projection (m,) in the metric R and its slopes."""
+        return self.rows.smooth_in_metric(x, e)
+
+    def error(self, impulse: Any, velocity: Any) -> Any:
+        """The largest residual of a row as a share of its limit."""
+        return self.rows.error(impulse, velocity)

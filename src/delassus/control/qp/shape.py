@@ -1,0 +1,70 @@
+"""The structure of a program, known before its values: sizes, cones, and the zeros of its matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.errors import BadArgument
+
+
+class QPError(BadArgument):
+    """A quadratic program that is not one."""
+
+
+@dataclass(frozen=True)
+class QPShape:
+    """min ½ xᵀ H x + gᵀ x  with  A x = b,  lower ≤ C x ≤ upper,  and K x + k in second-order cones.
+
+    Attributes:
+        n: Unknowns.
+        equalities: Rows of A.
+        rows: Rows of C.
+        cones: Rows of each cone, its axis last: ‖(K x + k) without the last‖ ≤ the last.
+        zeros: For H, A, C and K, where they may differ from zero, as strings of "0" and "1" row by row, or "" for
+            everywhere. What is zero takes no time.
+    """
+
+    n: int
+    equalities: int = 0
+    rows: int = 0
+    cones: tuple[int, ...] = ()
+    zeros: tuple[str, str, str, str] = ("", "", "", "")
+
+    @property
+    def cone_rows(self) -> int:
+        """Rows of K."""
+        return sum(self.cones)
+
+    @property
+    def multipliers(self) -> int:
+        """One for each row of A, C and K."""
+        return self.equalities + self.rows + self.cone_rows
+
+    @property
+    def spans(self) -> tuple[slice, ...]:
+        """Where each cone's rows are in K."""
+        ends = numpy.cumsum((0, *self.cones))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+
+    def without_zeros(self, *matrices: Any) -> list[Any]:
+        """H, A, C and K with exact zeros where the pattern has them."""
+        return [_mask(matrix, zeros) for matrix, zeros in zip(matrices, self.zeros, strict=True)]
+
+
+def pattern_of(matrix: Any) -> str:
+    """Where a matrix, or any matrix of a batch (…, rows, n), differs from zero."""
+    matrix = numpy.asarray(matrix)
+    used = (matrix != 0.0).any(axis=tuple(range(matrix.ndim - 2))) if matrix.ndim > 2 else matrix != 0.0
+    return "".join("1" if x else "0" for x in used.ravel())
+
+
+def _mask(matrix: Any, zeros: str) -> Any:
+    if not zeros or "0" not in zeros:
+        return matrix
+    mask = numpy.array([x == "1" for x in zeros]).reshape(matrix.shape)
+    return np.array(mask.astype(float)) * matrix

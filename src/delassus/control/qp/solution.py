@@ -1,0 +1,117 @@
+"""Solutions of programs, and their description: residuals, active rows, violated rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.checks import array_of_shape
+from delassus.common.deprecated import OldName
+from delassus.common.outcomes import Outcome
+from delassus.control.qp.data import QPData
+from delassus.control.qp.shape import QPError
+from delassus.control.qp.status import QPStatus, describe_worst
+
+Array = NDArray[np.float64]
+
+BROKEN: Final = 1e-8
+"""Rows that miss by more count as broken, in their own units."""
+
+
+@dataclass(frozen=True, eq=False)
+class QPSolution(Outcome):
+    """The answer to a program, or to each of a batch.
+
+    Attributes:
+        program: The program.
+        x: (…, n).
+        multipliers: (…, equalities + rows + cone rows): H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
+        primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from
+            pushing inwards, at a bound alone.
+        dual: (…) the largest element of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
+        iterations: (…) how many were made.
+        status: (…) numbers of `QPStatus`.
+
+    >>> solution = dl.control.QP(np.eye(2), [-1.0, 0.0]).solve()
+    >>> solution.x.round(6)
+    array([1., 0.])
+    """
+
+    status_type: ClassVar = QPStatus
+
+    qp: QPData
+    x: Array
+    multipliers: Array
+    primal: Array
+    dual: Array
+    iterations: NDArray[np.int64]
+    status: NDArray[np.int64]
+
+    @property
+    def residual(self) -> Array:
+        """(…) the larger of `primal` and `dual`."""
+        return np.maximum(self.primal, self.dual)
+
+    @property
+    def row_violation(self) -> Array:
+        """(…, equalities + rows + cone rows) by how much x breaks each row, in its own units; rows of a cone share."""
+        return self.qp.row_violation(self.x)
+
+    programme = OldName("qp")
+    missed = OldName("row_violation")
+
+    @property
+    def slack(self) -> Array:
+        """(…, rows + cones) how far x is from the nearer bound of each row of C, and from the edge of each cone."""
+        return self.qp.slack(self.x)
+
+    def active(self, tolerance: float = 1e-7) -> list[str]:
+        """The names of the rows of C and of the cones of which a single program's answer is at the bound."""
+        tolerance = _check_tolerance(tolerance)
+        slack = self._single(self.slack, "active")
+        return [name for name, margin in zip(self.qp.bounded_names, slack, strict=True) if margin <= tolerance]
+
+    def violated_rows(self, tolerance: float = BROKEN) -> dict[str, float]:
+        """The rows that a single program's answer breaks, the worst first, and by how much, in their own units."""
+        tolerance = _check_tolerance(tolerance)
+        violations = self._single(self.row_violation, "violated_rows")
+        found = {
+            name: float(max(violations[rows], default=0.0))
+            for name, rows in self.qp.places.items()
+            if max(violations[rows], default=0.0) > tolerance
+        }
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    broken = OldName("violated_rows")
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two: the worst, of a batch."""
+        if np.ndim(self.status):
+            return describe_worst(self.status, "QPs")
+        worst = self.statuses
+        broken = {} if worst is QPStatus.NOT_FINITE else self.violated_rows()
+        if worst is QPStatus.SOLVED or not broken:
+            return f"{worst.sentence} The largest error is {float(self.residual):.3g}."
+        rows = [f"{name} by {amount:.3g}" for name, amount in broken.items()]
+        more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+        return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
+
+    def _single(self, values: Array, what: str) -> Array:
+        if values.ndim > 1:
+            raise QPError(
+                f"{what} is about one program, and this is the answer to {values.shape[:-1]}: take one with item(…).",
+                code="wrong-shape",
+            )
+        return values
+
+    def item(self, *index: int) -> QPSolution:
+        """The answer to one program of a batch."""
+        numbers = (self.x, self.multipliers, self.primal, self.dual, self.iterations, self.status)
+        return QPSolution(self.qp.item(*index), *(x[index] for x in numbers))
+
+
+def _check_tolerance(tolerance: Any) -> float:
+    return float(array_of_shape("tolerance", tolerance, (), "one number"))

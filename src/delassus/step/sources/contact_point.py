@@ -1,0 +1,146 @@
+"""One point of a contact, as rows on the bodies that it touches: its gap, its velocities, and how forces act there.
+
+All is seen from the plane: in coordinates of its frame (t1, t2, n), c is the center of the point's ball (or the point
+itself) and d = (0, 0, -r) leads from there to where it touches. The rows are
+
+    ċ + ω × d        (t1, t2, n),        ω        (spin about n; roll about t1 and t2),
+
+rates of coordinates in the frame of the plane and the angular velocity against it. The third is the rate of the gap
+exactly, c_n - r, however both bodies move. Both bodies feel the force at one place, so that it does no other work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.constraints.basis.constraint import BodyRows
+from delassus.constraints.basis.frame_constraint import WORLD_FRAME, FrameConstraint
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
+from delassus.model.placement import Placement
+from delassus.spatial.rotations import skew
+from delassus.step.sources.contact import Contact
+
+ROWS = (0, 1, 2, 5, 3, 4)
+"""t1, t2, n, spin, roll1, roll2 among x, y, z, rx, ry, rz."""
+
+
+class Plane(NamedTuple):
+    """The frame of a plane in the world: t1, t2, n as columns (3, 3), and its origin (3,) [m]."""
+
+    axes: Any
+    origin: Any
+
+
+class Touch(NamedTuple):
+    """A spot in a state: `turn` takes vectors of the first link to the plane's frame; `center` and `offset` there."""
+
+    turn: Any
+    center: Any
+    offset: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContactPoint(FrameConstraint):
+    """A point of the first frame against the x-y plane of the second.
+
+    Attributes:
+        radius: Of a ball around the point [m].
+        plane: Where the plane is, if that is known only in a state; else it is the second frame's.
+        midway: Whether the bodies touch halfway between their surfaces, instead of on that of the first.
+    """
+
+    radius: float = 0.0
+    plane: Any = None
+    midway: bool = False
+
+    @property
+    def most(self) -> int:
+        """The largest number of rows, 6."""
+        return 6
+
+    def inner(self, model: Model) -> bool:
+        """Joints that carry both bodies move them alike."""
+        return True
+
+    def touch(self, motions: LinkMotions) -> Touch:
+        """Where the bodies touch."""
+        first, second = self.ends(motions.model)
+        P, o = self._plane(motions.model)
+        R, p = motions.between(second.link, first.link)
+        center = P.T @ (p + R @ np.array(first.placement.p) - o)
+        reach = self.radius + (0.5 * (center[2] - self.radius) if self.midway else 0.0)
+        return Touch(P.T @ R, center, np.stack([0.0 * reach, 0.0 * reach, -reach]))
+
+    def gap(self, motions: LinkMotions) -> Any:
+        """The distance [m], negative where bodies penetrate."""
+        return self.touch(motions).center[2] - self.radius
+
+    def in_world(self, motions: LinkMotions) -> tuple[Any, Any]:
+        """t1, t2, n as columns (3, 3), and the point where bodies touch (3,) [m], in the world."""
+        _, second = self.ends(motions.model)
+        P, o = self._plane(motions.model)
+        touch = self.touch(motions)
+        R, p = motions.in_world(second.link)
+        return R @ P, p + R @ (o + P @ (touch.center + touch.offset))
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """K: the motion of each link where they touch, in the axes of the plane."""
+        first, second = self.ends(motions.model)
+        A, center, offset = self.touch(motions)
+        found, none = [], np.zeros((3, 3))
+        if first.link != WORLD:
+            arm = A @ skew(np.array(first.placement.p)) + skew(offset) @ A
+            found.append(BodyRows(first.link, self.select_rows(np.block([[A, -arm], [none, A]]))))
+        if second.link != WORLD:
+            P, o = self._plane(motions.model)
+            at = o + P @ (center + offset)
+            K = np.block([[P.T, -P.T @ skew(at)], [none, np.array(P.T)]])
+            found.append(BodyRows(second.link, -self.select_rows(K)))
+        return tuple(found)
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """The velocity product of rows: their acceleration minus K a.
+
+        The second derivative of c is R₂ᵀ (c̈ - c̈₂ - 2 ω₂ × ċ), c̈₂ of the second body's point there, and classical
+        accelerations are spatial ones plus ω × the velocity; ω turns with the second body.
+        """
+        first, second = self.ends(motions.model)
+        A, center, offset = self.touch(motions)
+        P, o = self._plane(motions.model)
+        (v_1, w_1), (v_2, w_2) = motions.velocity_of(first.link), motions.velocity_of(second.link)
+        w_1, c_1 = A @ w_1, A @ (v_1 + np.cross(w_1, np.array(first.placement.p)))
+        c_2, w_2 = P.T @ (v_2 + np.cross(w_2, o + P @ center)), P.T @ w_2
+        slip = c_1 - c_2
+        linear = np.cross(w_1, c_1) - np.cross(w_2, c_2) - 2.0 * np.cross(w_2, slip)
+        angular = -np.cross(w_2, w_1 - w_2)
+        return self.select_rows(np.concatenate([linear + np.cross(angular, offset), angular]))
+
+    def _plane(self, model: Model) -> tuple[Any, Any]:
+        """Axes and origin of the plane, in the second link."""
+        if self.plane is not None:
+            return self.plane.axes, self.plane.origin
+        _, second = self.ends(model)
+        return second.placement.R, second.placement.p
+
+
+def contact_points(contact: Contact, midway: bool) -> list[ContactPoint]:
+    """The points of a contact, one for each of its corners; `midway` as in `ContactPoint`."""
+    axes = contact.axes()
+    plane = Placement.of(axes, contact.height * axes[:, 2]) if contact.against == WORLD_FRAME else Placement()
+    return [
+        ContactPoint(
+            contact.frame,
+            contact.against,
+            rows=ROWS[: contact.rows],
+            placement=Placement.of(p=corner),
+            placement2=plane,
+            radius=contact.radius,
+            midway=midway,
+            name=contact.label if len(contact.corners) == 1 else f"{contact.label}_{k + 1}",
+        )
+        for k, corner in enumerate(contact.corners)
+    ]

@@ -1,0 +1,187 @@
+"""The contact problem of a step in the units of its contacts, with the operations that its solver uses.
+
+Where contacts share the motions of their bodies, σ = P S Pᵀ λ + g, and all that is asked goes through the motions: an
+iteration of Newton's method, (B + D P S Pᵀ) Δλ = r with B = I - D + ρ D made of a small block a contact, is
+
+    (I + S K) y = S Pᵀ B⁻¹ r,   Δλ = B⁻¹ (r - D P y),   K = Pᵀ B⁻¹ D P
+
+for the change y of the motions: two feet on four corners each have 12 of them, and 24 rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
+from delassus.contact.solvers.newton import Proximal
+from delassus.contact.systems.metric import proximal_slopes
+from delassus.contact.systems.protocol import NEWTON, SWEEP, TRACED, Update
+from delassus.contact.systems.row_units import HasRows
+from delassus.contact.systems.scaled import Scaled
+from delassus.contact.systems.sweep import ContactSteps, coulomb_move, row_step, steps_of
+from delassus.linalg.filtered_system import regularization
+from delassus.linalg.lu import solve_without_pivots
+from delassus.step.stages.body_motions import BodyMotions
+
+
+class Contact(NamedTuple):
+    """A contact's rows and its body's motions, what rows have of these (rows, motions), how the body responds to them
+    (motions, rows), and they to themselves (rows, rows)."""
+
+    rows: slice
+    body: slice
+    arms: Any
+    moves: Any
+    own: Any
+    steps: ContactSteps
+
+
+@dataclass(frozen=True, eq=False)
+class BodySpaceProblem(HasRows):
+    """A problem with its rows in their own units, S (motions, motions) and P (m, motions) in them, and the contacts of
+    each body.
+
+    Without P rows are motions, and `rows` has their G.
+    """
+
+    rows: Scaled
+    S: Any
+    P: Any = None
+    bodies: tuple[tuple[Contact, ...], ...] = ()
+
+    @classmethod
+    def of(
+        cls, layout: Layout, sharing: BodyMotions | None, S: Any, response: Any, g: Any, parameters: RowParameters
+    ) -> BodySpaceProblem:
+        """From rows as a step has them; `response` (m,) is that of each row to its own impulse."""
+        rows, acts = Scaled.by_response(layout, False, response, g, parameters)
+        order = list(layout.order)
+        if sharing is None:
+            G = S[order][:, order] * (acts[:, None] * acts[None, :])
+            return cls(rows._replace(G=G), G)
+        P = sharing.P[order] * acts[:, None]
+
+        def contact(k: int, body: slice) -> Contact:
+            at = layout.blocks[k]
+            arms = P[at, body]
+            moves = S[body, body] @ arms.T
+            own = arms @ moves
+            return Contact(at, body, arms, moves, own, steps_of(own))
+
+        return cls(rows, S, P, tuple(tuple(contact(k, body) for k in some) for body, some in sharing.bodies))
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Sweeps and Newton's method, and all of a dense matrix where rows are motions."""
+        return self.rows.capabilities if self.P is None else frozenset({TRACED, SWEEP, NEWTON})
+
+    def velocity(self, impulse: Any) -> Any:
+        """The velocities σ (m,) of the rows."""
+        return self.rows.velocity(impulse) if self.P is None else self.P @ self._moved(impulse) + self.rows.g
+
+    def dense(self) -> Scaled:
+        """The problem with its Delassus matrix G = P S Pᵀ, for solvers that need it."""
+        return self.rows if self.P is None else self.rows._replace(G=self.P @ self.S @ self.P.T)
+
+    def _moved(self, impulse: Any) -> Any:
+        return self.S @ (self.P.T @ impulse)
+
+    def respond(self, impulse: Any, velocity: Any = None) -> Any:
+        """The motions (motions,) that impulses make, or the velocities of rows where these are motions."""
+        return self.rows.respond(impulse, velocity) if self.P is None else self._moved(impulse)
+
+    def velocity_of(self, response: Any, impulse: Any) -> Any:
+        """The velocities σ (m,) of the rows, of a response."""
+        return response if self.P is None else self.P @ response + self.rows.g
+
+    def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
+        """Impulses (m,) and the response after one pass of Gauss–Seidel."""
+        if self.P is None:
+            return self.rows.sweep(impulse, response, relaxation, update)
+        return self._sweep(impulse, response)
+
+    def _sweep(self, impulse: Any, moved: Any) -> tuple[Any, Any]:
+        """A sweep that changes motions (motions,) in place of all rows."""
+        rows, P, impulse, moved = self.rows, self.P, np.array(impulse), np.array(moved)
+        for k in range(rows.layout.scalars):
+            response = P[k] @ self.S @ P[k]
+            new = row_step(rows, k, response, impulse[k], P[k] @ moved + rows.g[k], 1.0)
+            moved = moved + self.S @ (P[k] * (new - impulse[k]))
+            impulse[k] = new
+        for pair in (self.bodies[k : k + 2] for k in range(0, len(self.bodies), 2)):
+            # What contacts do to their own body is known at once, what they do to others when all of them are done. Two
+            # bodies take turns, since a processor waits for one contact after the other.
+            there = [moved[contacts[0].body] for contacts in pair]
+            pushed = [np.zeros(len(some)) for some in there]
+            for n, contact in ((n, c) for some in zip_longest(*pair) for n, c in enumerate(some) if c is not None):
+                at, _, arms, moves, own, steps = contact
+                velocity, mu = arms @ there[n] + rows.g[at], rows.friction[rows.layout.blocks.index(at)]
+                new = coulomb_move(own, steps, impulse[at], velocity, mu)
+                change = new - impulse[at]
+                # The normal's part, which comes last, is known first.
+                there[n], pushed[n] = there[n] + moves[:, ::-1] @ change[::-1], pushed[n] + arms.T @ change
+                impulse[at] = new
+            for n, contacts in enumerate(pair):
+                there = [
+                    x if m == n else x + self.S[other[0].body, contacts[0].body] @ pushed[n]
+                    for m, (x, other) in enumerate(zip(there, pair, strict=True))
+                ]
+                moved = moved + self.S[:, contacts[0].body] @ pushed[n]
+            for contacts, own_motions in zip(pair, there, strict=True):
+                moved[contacts[0].body] = own_motions
+        return impulse, moved
+
+    def newton_direction(
+        self, jacobians: list[Any], rho: Any, asked: Any, proximal: Proximal | None = None, weights: Any = None
+    ) -> Any:
+        """(I - D + D (R⁻¹ G + ρ R⁻½))⁻¹ r (m,), from the slopes D of the projection, the gap r (m,), and the weights
+        R⁻¹ (m,) of velocities, or None for ones.
+
+        A ρ of no more than the nearest one is there for the numbers alone: it is taken off again.
+        """
+        if self.P is None:
+            return self.rows.newton_direction(jacobians, rho, asked, weights=weights)
+        layout, kept, size = self.rows.layout, 1.0 - rho, 1.0 + regularization()
+        parts: list[tuple[slice, Any, Any]] = []  # rows, D, B
+        if layout.scalars:
+            slopes, *jacobians = jacobians
+            for k in range(layout.scalars):
+                D = slopes[k : k + 1, None]
+                parts.append((slice(k, k + 1), D, size - kept * D))
+        for at, D in zip(layout.blocks, jacobians, strict=True):
+            less = kept * D if weights is None else proximal_slopes(D, rho, weights[at])
+            parts.append((at, D, size * np.eye(len(D)) - less))
+        shares = {contact.rows.start: contact.body for some in self.bodies for contact in some}
+        beside = len(self.S) - layout.scalars  # rows that are no contacts are motions, in their order
+        for k in range(layout.scalars):
+            shares[k] = slice(beside + self._rank(k), beside + self._rank(k) + 1)
+        own = [shares[at.start] for at, _, _ in parts]
+        P = self.P if weights is None else weights[:, None] * self.P
+        DP = [solve_without_pivots(B, D) @ P[at, some] for (at, D, B), some in zip(parts, own, strict=True)]
+        blocks: dict[tuple[int, int], Any] = {}  # of K, one for each body
+        for (at, _, _), some, part in zip(parts, own, DP, strict=True):
+            key = some.start, some.stop
+            blocks[key] = blocks.get(key, 0.0) + self.P[at, some].T @ part
+        A = np.array(np.eye(len(self.S)))
+        for (start, stop), K in blocks.items():
+            A[:, start:stop] = A[:, start:stop] + self.S[:, start:stop] @ K
+
+        def solve(r: Any) -> Any:
+            alone = np.concatenate([solve_without_pivots(B, r[at]) for at, _, B in parts])
+            y = solve_without_pivots(A, self._moved(alone))
+            return alone - np.concatenate([part @ y[some] for some, part in zip(own, DP, strict=True)])
+
+        first, near = solve(asked), 0.0 if proximal is None else proximal.near
+        # ρ, and what is lost where B is nearly singular, are taken off once more, with the same factors.
+        held = P @ self._moved(first) - first
+        left = asked - first - np.concatenate([D @ held[at] for at, D, _ in parts])
+        return first + np.where(rho <= near, solve(left), 0.0)
+
+    def _rank(self, k: int) -> int:
+        """The place of the k-th scalar row, in the solvers' order, among all scalar rows in the order of the step."""
+        order = self.rows.layout.order[: self.rows.layout.scalars]
+        return sorted(order).index(order[k])
