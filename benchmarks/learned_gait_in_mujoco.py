@@ -20,7 +20,7 @@ from delassus.learning.environment.episode import moment_without_contacts, pack,
 COMMANDS = {"quadruped-walk": (0.5, 0.75, 1.0), "biped-walk": (0.35, 0.5, 0.65)}
 SECONDS = 10.0
 TIME_STEP = 1e-3
-LOOPS = "0.004 1"  # with MuJoCo's own softness, loops of 6 cm open by 1 cm
+STIFF = 'solref="0.004 1"'  # with MuJoCo's own softness, the biped's loops open by 1 cm, and it falls
 
 
 def from_file(path, task):
@@ -78,11 +78,12 @@ def from_model(task):
     )
     loops = "".join(
         f'<connect body1="b{frames[one.frame1].joint}" body2="b{frames[one.frame2].joint}" '
-        f'anchor="{numbers(frames[one.frame1].placement.translation)}" solref="{LOOPS}"/>'
+        f'anchor="{numbers(frames[one.frame1].placement.translation)}"/>'
         for one in robot.constraints
     )
     return mujoco.MjModel.from_xml_string(
-        f'<mujoco><compiler angle="radian"/><option timestep="{TIME_STEP}" integrator="implicitfast"/><worldbody>'
+        f'<mujoco><compiler angle="radian"/><option timestep="{TIME_STEP}" integrator="implicitfast"/>'
+        f'<default><geom {STIFF}/><equality {STIFF} solimp="0.99 0.999 0.001"/></default><worldbody>'
         f'<geom type="plane" size="0 0 1" friction="0.7"/>{"".join(body(c) for c in children[-1])}</worldbody>'
         f"<equality>{loops}</equality><actuator>{servos}</actuator></mujoco>"
     )
