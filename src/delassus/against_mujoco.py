@@ -1,4 +1,4 @@
-"""A file simulated here and in MuJoCo: where the motions part, and which ingredient differs.
+"""Simulates a file here and in MuJoCo, finds when the trajectories separate, and names the option that explains it.
 
 Motions of two engines part after a contact for many reasons. So each ingredient of the equation of motion is compared
 at the same states, those of MuJoCo's rollout: mass matrix, bias, passive and actuator forces, contacts, equality

@@ -84,7 +84,7 @@ def _load(source: str, root: Root, mimic: MimicMode) -> Model:
     text = sys.stdin.buffer.read(MAX_BYTES + 1).decode(errors="replace").lstrip("\ufeff \t\r\n")
     if not text.startswith("<"):
         raise DelassusError(
-            "standard input has no URDF or MJCF: its first character is to be <.", code="unreadable-file"
+            "standard input is neither URDF nor MJCF; its first character must be <.", code="unreadable-file"
         )
     return load(text, root=root, mimic=mimic)
 

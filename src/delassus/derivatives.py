@@ -1,4 +1,4 @@
-"""How motions, torques, accelerations and constraint forces change with what they are computed from.
+"""Derivatives of kinematics, inverse dynamics, forward dynamics and constraint forces.
 
 Those of functions that you write are in `delassus.compiler`: `jvp`, `vjp`, `jacobian`, `grad`.
 """

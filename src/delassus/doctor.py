@@ -1,4 +1,4 @@
-"""What `delassus doctor` finds out about an installation."""
+"""Checks of an installation for `delassus doctor`."""
 
 import platform
 import time

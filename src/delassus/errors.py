@@ -1,4 +1,4 @@
-"""What Delassus raises, warns and reports with: one base class of errors, each carries its data; numbers in words."""
+"""Errors, warnings and reports: one base class of errors, which carry a code and data; numbers in text."""
 
 from __future__ import annotations
 

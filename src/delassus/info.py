@@ -1,4 +1,4 @@
-"""A robot for people to read: the tree of its joints, and tables of joints, frames, postures and masses, as lines."""
+"""A robot as readable text: the tree of joints, and tables of joints, frames, postures and masses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first asked for, so that `import delassus` is short."""
+"""Packages that import their names on first use, so that `import delassus` is fast."""
 
 from __future__ import annotations
 

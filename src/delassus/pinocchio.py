@@ -1,4 +1,4 @@
-"""To and from Pinocchio: its models, and configurations in its layout."""
+"""Conversion to and from Pinocchio: models, and configurations in its layout."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The way to the terminal: names of any characters, any width, and output that cannot be written."""
+"""Terminal output: any characters, any width, and streams that cannot be written."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_the_input_backwards_is_refused_as_output():
 @pytest.mark.parametrize("strides", [(0, 8), (8, 8), (24, 0)])
 def test_an_output_that_repeats_elements_is_refused(strides):
     y = np.lib.stride_tricks.as_strided(np.zeros(60), (19, 3), strides)
-    with pytest.raises(ValueError, match="several indices of output 0 lead to one element"):
+    with pytest.raises(ValueError, match="several indices of output 0 refer to the same memory"):
         step.bind(None, vectors(19), y)
 
 
@@ -217,7 +217,7 @@ def test_an_unaligned_array_is_refused():
 
 def test_batch_axes_without_a_common_stride_are_refused():
     x = np.zeros((4, 10, 3))[:, ::2][:, :3]
-    with pytest.raises(ValueError, match="cannot be walked with one stride"):
+    with pytest.raises(ValueError, match="need more than one stride"):
         step.bind(None, x, np.zeros((4, 3, 3)))
 
 

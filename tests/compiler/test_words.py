@@ -97,7 +97,7 @@ def test_derivatives_of_words_are_zero():
 
 
 def test_single_precision_and_long_shifts_are_refused():
-    with pytest.raises(DelassusError, match="float32 holds 24"):
+    with pytest.raises(DelassusError, match="float32 represents 24"):
         KERNEL(None, 1.0, 2.0, dtype=np.float32)
     with pytest.raises(DelassusError, match="0 to 31"):
         words.shift_left(1.0, 32)

@@ -7,7 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import delassus as dl
-from delassus.geometry.bounds import bounding_box, bounding_capsule, box_distance, segment_distance
+from delassus.geometry.approach import Approach
+from delassus.geometry.bounds import bounding_box, bounding_capsule, box_distance, segment_offset
 from delassus.geometry.broad_phase import pair_bounds, pair_tables, place_shapes
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
@@ -105,7 +106,7 @@ def test_bounding_capsules_contain_their_shapes(kind):
     for shape in shapes:
         center, half, radius = bounding_capsule(shape)
         points = shape.kind.outline(shape.size)
-        away = [segment_distance(x, np.zeros(3), center, half) for x in points]
+        away = [np.linalg.norm(segment_offset(x, np.zeros(3), center, half)) for x in points]
         assert max(away) <= radius * (1.0 + 1e-12)
 
 
@@ -162,6 +163,26 @@ def test_pairs_that_meet_within_a_step_are_near_before_it(kinds):
     assert near.size > 20
 
 
+def test_no_point_approaches_by_more_than_the_reach_of_its_shape():
+    rng, t = np.random.default_rng(0), np.linspace(-1.0, 1.0, 21)
+    for _ in range(200):
+        half, way, turn, n = rng.normal(size=(4, 3))
+        radius, n = rng.uniform(0.0, 2.0), n / np.linalg.norm(n)
+        out = rng.normal(size=(50, 1, 3))
+        points = (t[:, None] * half + radius * out / np.linalg.norm(out, axis=-1, keepdims=True)).reshape(-1, 3)
+        closing = -(way + np.cross(turn, points)) @ n
+        assert closing.max() <= Approach(way, turn, half, radius, 0.0).reach(n) + 1e-12
+
+
+def test_pairs_that_pass_each_other_are_not_near():
+    _, looped = scenes(("box", "box"), count=2)
+    q = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.6, 0.0, 0.0, 0.0, 0.0, 1.0])
+    across, towards = np.zeros(12), np.zeros(12)
+    across[0], towards[1] = 50.0, 50.0  # 100 mm in a step; 600 mm between the centers
+    assert bounds_before.python(looped, q, across, 2e-3)[0] > 0.05
+    assert bounds_before.python(looped, q, towards * 4.0, 2e-3)[0] < 0.0
+
+
 def test_segments_are_as_far_apart_as_their_nearest_points():
     rng = np.random.default_rng(0)
     t = np.linspace(-1.0, 1.0, 401)
@@ -169,5 +190,5 @@ def test_segments_are_as_far_apart_as_their_nearest_points():
         p1, d1, p2, d2 = rng.normal(size=(4, 3))
         d2 = [d2, d1 * 0.7, np.zeros(3)][k % 3]
         sampled = np.linalg.norm((p1 + t[:, None] * d1)[:, None] - (p2 + t[:, None] * d2), axis=-1).min()
-        exact = segment_distance(p1, d1, p2, d2)
+        exact = np.linalg.norm(segment_offset(p1, d1, p2, d2))
         assert sampled - 0.02 <= exact <= sampled + 1e-12

@@ -269,10 +269,10 @@ def test_a_robot_comes_from_standard_input():
 
 
 @pytest.mark.parametrize("text", ["", "arm7", "robot.urdf"])
-def test_what_is_no_model_on_standard_input_is_refused(text):
+def test_info_refuses_standard_input_without_a_model(text):
     result = CliRunner().invoke(app, ["info", "-"], input=text)
     assert result.exit_code == 1
-    assert "standard input has no URDF or MJCF" in result.output
+    assert "standard input is neither URDF nor MJCF" in result.output
 
 
 @pytest.mark.parametrize("columns", ["20", "80"])

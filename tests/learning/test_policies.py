@@ -34,7 +34,7 @@ def test_task_name_plays_its_bundled_policy_on_its_own_robot_alone():
     task, policy = load_run(Path(NAME))
     assert policy.task == NAME
     assert task == find_task(NAME)
-    with pytest.raises(LearningError, match="learn one"):
+    with pytest.raises(LearningError, match="train one"):
         load_run(Path(NAME), "biped")
     with pytest.raises(LearningError, match="no bundled policy of 'cart-pole'"):
         bundled_policy("cart-pole")

@@ -23,6 +23,37 @@ def test_disabled_pairs_are_excluded_shape_by_shape():
     assert set(robot.contact_rules.excluded) == {("a_0", "c_0"), ("a_0", "c_1"), ("a_1", "c_0"), ("a_1", "c_1")}
 
 
+def test_rotors_are_armature_as_in_pinocchio(tmp_path):
+    pin = pytest.importorskip("pinocchio")
+    path, theirs = tmp_path / "arm.srdf", pin.buildModelFromXML(URDF)
+    path.write_text('<robot><rotor_params><joint name="bc" mass="1e-5" gear_ratio="-80"/></rotor_params></robot>')
+    pin.loadRotorParameters(theirs, str(path), False)
+    robot = dl.load(URDF, srdf=path)
+    assert not robot.joint("ab").armature and not theirs.armature[0]
+    assert robot.joint("bc").armature == pytest.approx(theirs.armature[1:], rel=1e-14)
+
+
+def test_rotors_of_joints_that_are_not_there_are_left_out():
+    srdf = '<robot><rotor_params><joint name="gone" mass="1" gear_ratio="2"/></rotor_params></robot>'
+    assert dl.load(URDF, srdf=srdf) == dl.load(URDF, srdf="<robot/>")
+
+
+def test_rotors_of_negative_inertia_are_left_out_with_a_warning():
+    srdf = '<robot><rotor_params><joint name="bc" mass="-1" gear_ratio="2"/></rotor_params></robot>'
+    robot = dl.load(URDF, srdf=srdf)
+    assert not robot.joint("bc").armature and "'bc' has the inertia -1" in robot.warnings[0]
+
+
+def test_joints_without_effort_are_a_warning():
+    weak = dl.load(URDF.replace('effort="7"', 'effort="0"', 1))
+    assert "the effort limit of 1 joints is 0" in weak.warnings[0] and "ab" in weak.warnings[0]
+
+
+def test_simulations_of_files_take_options_of_load():
+    sim = dl.Simulation.from_file(URDF, root="free", srdf=SRDF, self_collision=False)
+    assert sim.model.nv == 8 and sim.model.postures
+
+
 def test_group_states_are_postures():
     assert dl.load(URDF, srdf=SRDF).posture("bent").tolist() == [0.0, 0.5]
 

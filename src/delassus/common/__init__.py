@@ -1,1 +1,1 @@
-"""What rooms share that know nothing of each other: files that are replaced at once, and the memory that is free."""
+"""Utilities that all rooms share: argument checks, options, archives, memory limits."""

@@ -1,4 +1,4 @@
-"""Files that are replaced when all is written and not before, and arrays by name in them."""
+"""Atomic writing of files, and reading and writing of named arrays in them."""
 
 from __future__ import annotations
 

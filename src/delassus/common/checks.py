@@ -1,4 +1,4 @@
-"""Arguments, checked: one function for each kind of mistake, which has one code and one class in all rooms.
+"""Argument checks. Each kind of mistake has one function, one error code and one error class in all rooms.
 
 Messages begin with the words of the caller for what is wrong, `what`. Arrays that are given for each state of a batch
 may hold NaN, which spoils its own state alone and is told by the status; one number for all may not.

@@ -1,4 +1,4 @@
-"""Old names of attributes: they work for one version, and warn with the new name."""
+"""Attributes that were renamed: the old name works for one version and warns with the new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing all files of a folder, so that each of them can register what it adds."""
+"""Imports all files of a folder, so that each can register its objects."""
 
 import pkgutil
 from collections.abc import Iterable

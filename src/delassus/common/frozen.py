@@ -1,4 +1,4 @@
-"""Objects and arrays that stay as they were checked."""
+"""Immutable objects and arrays."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Frozen:
     def _check_open(self, name: str) -> None:
         if "_is_frozen" in self.__dict__:
             kind = type(self).__name__
-            raise FrozenError(f"{name} of this {kind} cannot be changed: make another {kind} with what it is to be.")
+            raise FrozenError(
+                f"{name} of this {kind} cannot be changed; create a new {kind} with the value that you need."
+            )
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""How much memory is free: for those who would rather say that it will not suffice than be killed."""
+"""Available memory: allocations that would exceed it raise an error first."""
 
 from __future__ import annotations
 

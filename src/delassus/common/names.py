@@ -1,4 +1,4 @@
-"""Names of parts of a model: found by patterns, and missed with those that resemble them."""
+"""Lookup of the parts of a model by name or pattern; errors suggest the nearest names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of public functions: frozen objects, and keywords that stand for their fields.
+"""Options of public functions: frozen objects, whose fields can also be given as keywords.
 
 A function has few parameters, some of them objects. It collects other keywords in `**shortcuts`, and `Shortcuts.fill`
 puts each of them into the field of that name:

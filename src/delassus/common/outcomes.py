@@ -1,4 +1,4 @@
-"""How the items of a batch ended: numbers of an enumeration of sentences, and what to say of the worst of them."""
+"""Statuses of the states of a batch, and a summary that names the worst of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines on a terminal for those who wait; they go again, and elsewhere nothing is written."""
+"""Progress lines on a terminal, which are erased at the end; elsewhere nothing is written."""
 
 from __future__ import annotations
 

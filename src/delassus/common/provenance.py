@@ -1,4 +1,4 @@
-"""Results that keep what they are computed from."""
+"""Results that keep the inputs they were computed from."""
 
 from __future__ import annotations
 

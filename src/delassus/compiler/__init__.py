@@ -1,4 +1,4 @@
-"""Numbers, not robots: NumPy functions traced to expression graphs and compiled to native SIMD ufuncs."""
+"""The compiler: traces NumPy functions to graphs and compiles these to SIMD ufuncs. It knows nothing of robots."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Random numbers in kernels, as pure functions of a seed and of counters.
+"""Random numbers in kernels: pure functions of a seed and counters.
 
     uniform(seed, item, step)              in [0, 1)
     normal(seed, item, step, shape=(3,))   mean 0, standard deviation 1

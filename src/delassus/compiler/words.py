@@ -1,4 +1,4 @@
-"""Integers of 32 bits in kernels: words, for identifiers, hashes and ciphers.
+"""Words, 32-bit integers in kernels, for identifiers, hashes and ciphers.
 
     add(a, b)   multiply(a, b)          modulo 2³²
     multiply_high(a, b)                 the upper 32 of the 64 bits of a product

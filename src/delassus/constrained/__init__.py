@@ -1,4 +1,4 @@
-"""Dynamics of mechanisms under constraints, one file an algorithm."""
+"""Dynamics of mechanisms under constraints; one file per algorithm."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a robot is held by: constraints, and the mechanism that they make of a model."""
+"""Constraints, and `Mechanism`: a model with constraints."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Contact: what only pushes, with friction: cones, problems, their solvers, and the way from a robot to a problem."""
+"""Contact with friction: cones, contact problems, their solvers, and contact problems of robots."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Control: torques for a motion that is asked for, under constraints; tasks; linear models."""
+"""Control: inverse dynamics under constraints, tasks, quadratic programs, linear models, planning."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Dynamics of trees, one file an algorithm."""
+"""Dynamics of trees; one file per algorithm."""
 
 from typing import TYPE_CHECKING
 

@@ -1,1 +1,1 @@
-"""Where shapes touch the ground: gaps, points and normals, inside of kernels."""
+"""Collision detection inside kernels: gaps, contact points and normals."""

@@ -1,4 +1,4 @@
-"""Shapes and pairs for arrays of bodies: the functions of the tables as kernels."""
+"""Gaps and contacts of shapes for arrays of poses, as kernels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Capsules and boxes around shapes, for a broad phase. The gap of two shapes is at least that of their bounds.
+"""Capsules and boxes around shapes, for the broad phase: the gap of two shapes is at least that of their bounds.
 
-Limbs of robots are long: balls around them overlap wherever two links are neighbors, capsules seldom. Capsules of flat
-hulls, boxes and short cylinders reach far beyond them, where boxes do not.
+Robot links are long. Bounding spheres of neighboring links nearly always overlap; bounding capsules seldom do. Around
+flat hulls, boxes and short cylinders, a box is a tighter bound than a capsule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = NDArray[numpy.float64]
 
 
 class BoundingCapsule(NamedTuple):
-    """All points within a radius [m] of the segment center ± half, both (3,) [m] in the axes of the shape."""
+    """All points within a radius [m] of the segment center ± half; both (3,) [m] in the axes of the shape."""
 
     center: Array
     half: Array
@@ -27,7 +27,8 @@ class BoundingCapsule(NamedTuple):
 
 
 def bounding_capsule(shape: Shape) -> BoundingCapsule:
-    """A capsule that contains a shape: the shape itself if it is a ball or capsule, that of its rims for a cylinder."""
+    """A capsule that contains a shape: the shape itself for spheres and capsules, the capsule around both rims for
+    cylinders."""
     origin, size = numpy.zeros(3), shape.size
     match shape.kind.name:
         case "sphere":
@@ -74,15 +75,35 @@ def box_distance(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> Any:
 
     Boxes with rotations (3, 3), centers and half their sizes (3,); negative where they overlap along all of these.
     """
-    C, between = R1.T @ R2, p2 - p1
-    across = np.abs(C)
-    first = np.abs(R1.T @ between) - h1 - across @ h2
-    second = np.abs(R2.T @ between) - h2 - across.T @ h1
+    first, second = _face_gaps(R1, p1, h1, R2, p2, h2)
     return np.maximum(np.max(first), np.max(second))
 
 
+def box_excess(box: tuple[Any, ...], other: tuple[Any, ...], ways: tuple[Any, Any], turn: Any, margin: Any) -> Any:
+    """By how much [m] the gaps of two boxes exceed those below which they are near in a step, along the six normals of
+    their faces the largest.
+
+    Boxes as in `box_distance`; the first one moves relative to the second: displacements (3,) [m] at both centers, and
+    the rotation (3,) [rad].
+    """
+    between, excess = other[1] - box[1], []
+    for gaps, (R, _, half), way in zip(_face_gaps(*box, *other), (box, other), ways, strict=True):
+        w, t = R.T @ way, np.abs(R.T @ turn)
+        closing = np.where(R.T @ between < 0.0, -w, w)
+        closing = closing + np.stack([t[i] * half[j] + t[j] * half[i] for i, j in ((1, 2), (2, 0), (0, 1))])
+        excess.append(np.max(gaps - np.maximum(closing, 0.0)))
+    return np.maximum(*excess) - margin
+
+
+def _face_gaps(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> tuple[Any, Any]:
+    """Gaps (3,) of two boxes along the normals of the first one's faces, and along those of the second one's."""
+    C, between = R1.T @ R2, p2 - p1
+    across = np.abs(C)
+    return np.abs(R1.T @ between) - h1 - across @ h2, np.abs(R2.T @ between) - h2 - across.T @ h1
+
+
 def _capsule_around(points: Array) -> BoundingCapsule:
-    """Along the direction in which points (n, 3), whose hull is the shape, are spread most."""
+    """A capsule around points (n, 3), along the direction of their largest variance."""
     low, high = points.min(0), points.max(0)
     middle = 0.5 * (low + high)
     axis = numpy.linalg.eigh((points - middle).T @ (points - middle))[1][:, -1]
@@ -91,7 +112,7 @@ def _capsule_around(points: Array) -> BoundingCapsule:
 
 
 def _along(points: Array, middle: Array, axis: Array, radii: Array | float = 0.0) -> BoundingCapsule:
-    """Around balls of some radii, along an axis."""
+    """A capsule along an axis that contains spheres of given radii."""
     along = (points - middle) @ axis
     radius = float((numpy.linalg.norm(points - middle - numpy.outer(along, axis), axis=1) + radii).max())
     start, end = float(along.min()), float(along.max())
@@ -99,12 +120,13 @@ def _along(points: Array, middle: Array, axis: Array, radii: Array | float = 0.0
 
 
 def transform_capsule(capsule: BoundingCapsule, R: Array, p: Array) -> BoundingCapsule:
-    """A capsule in other axes, of which its own are turned by R (3, 3) and shifted by p (3,) [m]."""
+    """Transform a capsule by the rotation R (3, 3) and the translation p (3,) [m]."""
     return BoundingCapsule(p + R @ capsule.center, R @ capsule.half, capsule.radius)
 
 
 def around(capsules: Sequence[BoundingCapsule]) -> BoundingCapsule:
-    """A capsule that contains others: along the direction in which their ends are spread most, or along one of them."""
+    """A capsule that contains several capsules. Its axis is the direction of largest variance of their ends, or one of
+    their axes."""
     if len(capsules) == 1:
         return capsules[0]
     ends = numpy.concatenate([[c.center - c.half, c.center + c.half] for c in capsules])
@@ -116,10 +138,10 @@ def around(capsules: Sequence[BoundingCapsule]) -> BoundingCapsule:
     return min(found, key=lambda c: c.radius**2 * (float(numpy.linalg.norm(c.half)) + c.radius))
 
 
-def segment_distance(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:
-    """The distance [m] of two segments p ± d, which may be points, up to rounding never more than it is.
+def segment_offset(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:
+    """The vector (3,) [m] between the nearest points of two segments p ± d, from the second one to the first.
 
-    The nearest point of the first line is cut off at its ends, that of the second follows, then the first again.
+    Clips the nearest point of the first line to its segment, then that of the second, then that of the first again.
     """
     between = p1 - p2
     a, e, b, c, f = d1 @ d1, d2 @ d2, d1 @ d2, d1 @ between, d2 @ between
@@ -128,5 +150,4 @@ def segment_distance(p1: Any, d1: Any, p2: Any, d2: Any) -> Any:
     s = np.where(skew, np.clip((b * f - c * e) / np.where(skew, cross, 1.0), -1.0, 1.0), 0.0)
     t = np.clip((b * s + f) / np.where(e > 0.0, e, 1.0), -1.0, 1.0)
     s = np.clip((b * t - c) / np.where(a > 0.0, a, 1.0), -1.0, 1.0)
-    apart = between + s * d1 - t * d2
-    return np.sqrt(apart @ apart)
+    return between + s * d1 - t * d2

@@ -1,14 +1,14 @@
-"""The broad phase of classes of pairs: lower bounds of gaps, by capsules around bodies, then by bounds of shapes.
+"""The broad phase of classes of pairs: lower bounds of gaps, from capsules around bodies, then from bounds of shapes.
 
     bodies      gaps of the capsules around all shapes of two bodies, once for all classes
-    shapes      gaps of the capsules and of the boxes around two shapes, the larger one, in blocks of pairs of the same
-                two bodies; blocks of bodies that do not come near in the step are left out
+    shapes      the larger of the gaps of the capsules and of the boxes around two shapes, in blocks of pairs of the
+                same two bodies; blocks of bodies that stay apart during the step are skipped
 
-Bodies approach by no more than h (|v| + |ω| r) in a step of time h, with their relative motion (v, ω) about the center
-of either of them, and its radius r. Bounds by the speeds of all joints between two bodies are several times that: a
-quadruped with quick legs looked at fifty pairs of shapes in eight states, where five are near.
+Each bound is a gap along some direction, less twice what the bodies may approach along it in the step (see `approach`):
+velocities change in a step. A bound from the joint speeds between them is many times as large: for a quadruped with
+fast legs, it passes fifty pairs of shapes in a vector of eight states, of which one is near.
 
-Cost: 100 operations for each pair of bodies, 170 for each pair of shapes of near bodies.
+Cost: 170 operations for each pair of bodies, 290 for each pair of shapes of near bodies.
 """
 
 from __future__ import annotations
@@ -25,34 +25,41 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import map as map_stacks
 from delassus.dynamics.tree.poses import Pair
+from delassus.geometry.approach import Approach, displacement
 from delassus.geometry.bounds import (
     BoundingCapsule,
     around,
     bounding_box,
     bounding_capsule,
     box_distance,
-    segment_distance,
+    box_excess,
+    segment_offset,
     transform_capsule,
 )
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
 from delassus.geometry.nearest import FAR
+from delassus.geometry.shapes.distances import norm
 from delassus.model.links import Links
 from delassus.model.parts import WORLD
 from delassus.model.placement import HERE
 
 Array = NDArray[numpy.float64]
 
-NEAR: Final = 0.01
-"""Pairs [m] that are farther apart than this, after twice the way on which they may approach, are not looked at."""
+NEAR: Final = 1e-3
+"""Pairs [m] that are farther apart than this, after twice the way by which they may approach, are not looked at."""
+
+CHANGE: Final = 1.0
+"""By how much velocities between bodies [m/s] may change in a step; impacts that change them by more than twice that
+may let shapes penetrate until the next step, which corrects it."""
 
 BLOCK: Final = 6
 """Pairs of the same two bodies in a block, at most."""
 
 
 class Movement(NamedTuple):
-    """How links move in a step of time [s]: motions (links + 1, 6) about a center (3,), the world's last; None if they
-    stand still. They may approach by a margin [m] besides."""
+    """The motion of links in a step of time [s]: twists (links + 1, 6) about a center (3,), the world's last; None if
+    they are at rest. `margin` [m] is an additional approach distance."""
 
     twists: Any
     center: Any
@@ -64,7 +71,9 @@ class WorldShapes(NamedTuple):
     """Shapes in the world: rotations (n, 3, 3), centers (n, 3), bounding capsules center ± half, (n, 3) each, and
     centers of bounding boxes (n, 3).
 
-    Of pairs of bodies (n,): the gaps [m] of the capsules around them, and those below which shapes count as near.
+    Of pairs of bodies: how much [m] the gaps of the capsules around them exceed those of near bodies (n,), and twice
+    the motions (n, 6) of the first relative to the second in the step, about a center (3,); None if nothing moves.
+    Shapes that stand still are near below a gap `margin`.
     """
 
     R: Any
@@ -72,8 +81,19 @@ class WorldShapes(NamedTuple):
     center: Any
     half: Any
     box: Any
-    body_gaps: Any
-    reach: Any
+    body_excess: Any
+    motions: Any
+    origin: Any
+    margin: Any
+
+    def approach(self, capsule: tuple[Any, Any, Any], bodies: Any, sign: Any) -> Approach:
+        """How a shape within a capsule, its center (3,), half axis (3,) and radius, may approach another one: those of
+        a pair of bodies by its number, with the sign -1 if the shape is of the second one."""
+        center, half, radius = capsule
+        if self.motions is None:
+            return Approach(None, None, half, radius, self.margin)
+        motion = sign * np.take(self.motions, bodies, axis=0)
+        return Approach(displacement(motion, center - self.origin), motion[3:], half, radius, self.margin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +101,14 @@ class PairTables:
     """Constants of classes of pairs, known when a kernel is traced.
 
     Attributes:
-        shapes: All shapes, once.
-        bodies: Of each body its joint, and the capsule around its shapes in that joint's axes. Shapes that are fixed to
-            the world are bodies of their own.
-        body_pairs: (n, 2) numbers of bodies whose shapes make pairs.
-        blocks: Of each class, numbers of its pairs in blocks (blocks, size), -1 where there is none.
-        block_bodies: Of each class, the pair of bodies (blocks,) of each block.
+        shapes: All shapes, without repetition.
+        bodies: The joint of each body, and the capsule around its shapes in that joint's axes. Each shape that is fixed
+            to the world is a body of its own.
+        body_pairs: (n, 2) indices of the pairs of bodies.
+        blocks: For each class, indices of its pairs in blocks (blocks, size); -1 is padding.
+        block_bodies: For each class, the pair of bodies (blocks,) of each block.
+        pair_bodies: For each class, the pair of bodies (pairs,) of each pair.
+        signs: For each class, 1 for pairs (pairs,) whose shapes are in the order of that pair of bodies, else -1.
     """
 
     shapes: tuple[Shape, ...]
@@ -94,6 +116,8 @@ class PairTables:
     body_pairs: Array
     blocks: tuple[NDArray[numpy.int64], ...]
     block_bodies: tuple[Array, ...]
+    pair_bodies: tuple[Array, ...]
+    signs: tuple[Array, ...]
 
 
 @lru_cache(maxsize=16)
@@ -107,12 +131,15 @@ def pair_tables(classes: tuple[PairClass, ...]) -> PairTables:
     number = {key: k for k, key in enumerate(members)}
     bodies = tuple((key[0], _capsule_of(some)) for key, some in members.items())
     met: dict[tuple[int, int], int] = {}
-    blocks, block_bodies = [], []
+    blocks, block_bodies, pair_bodies, signs = [], [], [], []
     for one in classes:
         groups: dict[int, list[int]] = {}
+        met_by, sign = numpy.zeros(len(one.pairs)), numpy.ones(len(one.pairs))
         for k, pair in enumerate(one.pairs):
-            i, j = sorted(number[owner[shape]] for shape in pair)
-            groups.setdefault(met.setdefault((i, j), len(met)), []).append(k)
+            i, j = (number[owner[shape]] for shape in pair)
+            sign[k] = 1.0 if i <= j else -1.0
+            met_by[k] = met.setdefault((min(i, j), max(i, j)), len(met))
+            groups.setdefault(int(met_by[k]), []).append(k)
         size = min(BLOCK, max(map(len, groups.values())))
         rows = [(g, ks[at : at + size]) for g, ks in groups.items() for at in range(0, len(ks), size)]
         table = numpy.full((len(rows), size), -1)
@@ -120,7 +147,10 @@ def pair_tables(classes: tuple[PairClass, ...]) -> PairTables:
             row[: len(ks)] = ks
         blocks.append(table)
         block_bodies.append(numpy.array([float(g) for g, _ in rows]))
-    return PairTables(shapes, bodies, numpy.array(list(met), float), tuple(blocks), tuple(block_bodies))
+        pair_bodies.append(met_by)
+        signs.append(sign)
+    columns = (tuple(some) for some in (blocks, block_bodies, pair_bodies, signs))
+    return PairTables(shapes, bodies, numpy.array(list(met), float), *columns)
 
 
 def _capsule_of(shapes: Sequence[Shape]) -> BoundingCapsule:
@@ -131,7 +161,8 @@ def _capsule_of(shapes: Sequence[Shape]) -> BoundingCapsule:
 
 
 def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Movement | None = None) -> WorldShapes:
-    """Shapes where links with some rotations and origins carry them, and what is near in a step; None for no motion."""
+    """Poses of shapes for given link poses, and the pairs of bodies that are near during the step; None for links at
+    rest."""
     R_links = np.stack([*(R for R, _ in world), numpy.eye(3)])
     p_links = np.stack([*(p for _, p in world), numpy.zeros(3)])
 
@@ -161,64 +192,88 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
     center, half = map_stacks(place_body, numpy.array([number(link) for link, _ in joints]), *_ends(capsules))
     pairs = tables.body_pairs.astype(int)
     radii = numpy.array([c.radius for c in capsules])
-    extents = radii + numpy.array([float(numpy.linalg.norm(c.half)) for c in capsules])
     links = numpy.array([number(link) for link, _ in joints])[pairs]
+    still = moving is None or moving.twists is None
+    change = 0.0 if still else CHANGE * moving.time_step  # type: ignore[union-attr]
+    margin = NEAR + 2.0 * (change + (0.0 if moving is None else moving.margin))
 
-    def approach(twist: Any, place: Any, extent: Any) -> Any:
-        """The largest speed [m/s] of points around a place, of a body with a motion about the center of all motions."""
-        at_place = twist[:3] + np.cross(twist[3:], place - moving.center)  # type: ignore[union-attr]
-        return np.sqrt(at_place @ at_place) + np.sqrt(twist[3:] @ twist[3:]) * extent
-
-    def body_gap(pair: Any, radius: Any, link: Any, extent: Any) -> tuple[Any, Any]:
-        gap = _capsule_gap(center, half, pair[0], pair[1], radius)
+    def body_excess(pair: Any, radius: Any, link: Any) -> tuple[Any, Any]:
+        """The gap of two bodies less that below which they are near, by the smaller of their own extents."""
+        ends = [[np.take(x, pair[k], axis=0) for x in (center, half)] for k in range(2)]
+        n, gap = _direction(segment_offset(*ends[0], *ends[1]))
+        gap = gap - (radius[0] + radius[1])
         if moving is None or moving.twists is None:
-            return gap, np.array(NEAR + 2.0 * (0.0 if moving is None else moving.margin))
+            return np.array(gap - margin), np.zeros(6)
         twist = np.take(moving.twists, link[0], axis=0) - np.take(moving.twists, link[1], axis=0)
-        speeds = [approach(twist, np.take(center, pair[k], axis=0), extent[k]) for k in range(2)]
-        return gap, NEAR + 2.0 * moving.time_step * np.minimum(*speeds)
+        motion, reaches = 2.0 * moving.time_step * twist, []
+        for k in range(2):
+            way = displacement(motion, ends[k][0] - moving.center)
+            reaches.append(Approach(way, motion[3:], ends[k][1], radius[k], margin).reach(n))
+        return gap - np.minimum(*reaches), motion
 
-    gaps, reach = map_stacks(body_gap, tables.body_pairs, radii[pairs].sum(1), links, extents[pairs])
-    return WorldShapes(R_shapes, p_shapes, centers, halves, boxes, gaps, reach)
+    excess, motions = map_stacks(body_excess, tables.body_pairs, radii[pairs], links)
+    origin = None if still else moving.center  # type: ignore[union-attr]
+    return WorldShapes(R_shapes, p_shapes, centers, halves, boxes, excess, None if still else motions, origin, margin)
 
 
 def pair_bounds(tables: PairTables, number: int, one: PairClass, placed: WorldShapes) -> Any:
-    """Bounds (blocks, size) of the gaps of the pairs of a class, the one of this number, less the gap below which they
-    are near: 5e29 m where bodies are not near, and more where there is no pair."""
+    """Lower bounds (blocks, size) of the gaps of all pairs of a class, minus the gap below which they are near.
+
+    Pairs of bodies that are not near have the bound 5e29 m; padding has a larger one.
+    """
     blocks, boxed = tables.blocks[number], _are_boxed(one)
     halves = numpy.stack([bounding_box(shape).half for shape in tables.shapes])
     index = {shape: float(k) for k, shape in enumerate(tables.shapes)}
     radius = {shape: bounding_capsule(shape).radius for shape in tables.shapes}
     first, second = (numpy.array([index[pair[k]] for pair in one.pairs])[blocks] for k in range(2))
-    radii = numpy.array([sum(radius[shape] for shape in pair) for pair in one.pairs])[blocks]
-    radii = numpy.where(blocks < 0, -FAR, radii)
+    radii = numpy.array([[radius[shape] for shape in pair] for pair in one.pairs])[blocks]
+    radii = numpy.where(blocks[..., None] < 0, -FAR, radii)
 
-    def block_gaps(bodies: Any, i: Any, j: Any, radius: Any) -> Any:
-        def gaps(i: Any, j: Any, radius: Any) -> Any:
+    def block_excess(bodies: Any, i: Any, j: Any, radius: Any, sign: Any) -> Any:
+        def excess(i: Any, j: Any, radius: Any, sign: Any) -> Any:
             bounds = []
             for k in range(blocks.shape[1]):
-                bound = _capsule_gap(placed.center, placed.half, i[k], j[k], radius[k])
+                bound = _capsule_excess(placed, (i[k], j[k]), radius[k], bodies, sign[k])
                 if boxed:
-                    boxes = [[np.take(x, n, axis=0) for x in (placed.R, placed.box, halves)] for n in (i[k], j[k])]
-                    bound = np.maximum(bound, box_distance(*boxes[0], *boxes[1]))
+                    boxes = [tuple(np.take(x, n, axis=0) for x in (placed.R, placed.box, halves)) for n in (i[k], j[k])]
+                    bound = np.maximum(bound, _box_excess(placed, boxes, bodies, sign[k]))
                 bounds.append(bound)
-            return np.stack(bounds) - np.take(placed.reach, bodies)
+            return np.stack(bounds)
 
-        near = np.take(placed.body_gaps, bodies) < np.take(placed.reach, bodies)
-        return cond(near, gaps, np.full(blocks.shape[1], 0.5 * FAR), i, j, radius)
+        near = np.take(placed.body_excess, bodies) < 0.0
+        return cond(near, excess, np.full(blocks.shape[1], 0.5 * FAR), i, j, radius, sign)
 
-    return map_stacks(block_gaps, tables.block_bodies[number], first, second, radii)
+    return map_stacks(block_excess, tables.block_bodies[number], first, second, radii, tables.signs[number][blocks])
+
+
+def _capsule_excess(placed: WorldShapes, shapes: tuple[Any, Any], radii: Any, bodies: Any, sign: Any) -> Any:
+    """The gap of the capsules around two shapes less that below which they are near."""
+    one, two = ([np.take(x, k, axis=0) for x in (placed.center, placed.half)] for k in shapes)
+    n, distance = _direction(segment_offset(*one, *two))
+    approach = placed.approach((*one, radii[0]), bodies, sign)
+    return distance - (radii[0] + radii[1]) - approach.reach(n)
+
+
+def _box_excess(placed: WorldShapes, boxes: list[tuple[Any, ...]], bodies: Any, sign: Any) -> Any:
+    """The gap of the boxes around two shapes less that below which they are near."""
+    if placed.motions is None:
+        return box_distance(*boxes[0], *boxes[1]) - placed.margin
+    motion = sign * np.take(placed.motions, bodies, axis=0)
+    ways = tuple(displacement(motion, box[1] - placed.origin) for box in boxes)
+    return box_excess(boxes[0], boxes[1], ways, motion[3:], placed.margin)
+
+
+def _direction(offset: Any) -> tuple[Any, Any]:
+    """The unit vector (3,) of an offset and its length; zero where that is zero."""
+    length = norm(offset)
+    return offset / np.where(length > 0.0, length, 1.0), length
 
 
 def _are_boxed(one: PairClass) -> bool:
-    """Whether boxes around the shapes of a class say more than capsules: these are what balls and capsules are."""
+    """Whether bounding boxes of a class are tighter than capsules; spheres and capsules are their own bounding
+    capsules."""
     return any(shape.kind.name not in ("sphere", "capsule") for shape in one.pairs[0])
 
 
 def _ends(capsules: Sequence[BoundingCapsule]) -> tuple[Array, Array]:
     return numpy.stack([c.center for c in capsules]), numpy.stack([c.half for c in capsules])
-
-
-def _capsule_gap(center: Any, half: Any, i: Any, j: Any, radius: Any) -> Any:
-    """The gap of two capsules by their numbers, whose radii have a sum."""
-    (p1, d1), (p2, d2) = ([np.take(x, k, axis=0) for x in (center, half)] for k in (i, j))
-    return segment_distance(p1, d1, p2, d2) - radius

@@ -1,4 +1,4 @@
-"""Shapes on the links of a robot, and where they touch the ground.
+"""Shapes on the links of a robot, and their contacts with the ground.
 
 Each kind of shape says with which of its points (`shapes`). A point is one of the body, so that its velocity is that of
 the body there: a ball rolls. On curved ground, normals are taken below the center first, then below the point that they

@@ -1,11 +1,11 @@
-"""Pairs of shapes of the same two kinds, whose narrow phase is one function: a class.
+"""Classes of pairs: pairs of shapes of the same two types, which share one narrow-phase function.
 
-Straight-line code for each of some hundred pairs would not compile. The pairs of a class are looked through by loops
-with shapes as data (see `broad_phase` and `narrow_phase`); a few pairs stay straight-line code, which constants make
-short.
+Straight-line code for hundreds of pairs would take too long to compile. Loops over the pairs of a class read the shapes
+as data (see `broad_phase` and `narrow_phase`). Scenes with few pairs keep straight-line code, in which sizes are
+constants.
 
-A pair has as many places as its entries in the table of pairs have points. The number of a place is that of its pair
-times their count, and its own: it is the same in every state, whichever pairs are near.
+A pair has one contact for each point of its entries in the table of pairs. The index of a contact is the index of its
+pair times this number, plus its own index; it is the same in every state.
 """
 
 from __future__ import annotations
@@ -33,33 +33,34 @@ _TETRAHEDRON: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 
 
 @dataclass(frozen=True)
 class PairClass:
-    """Pairs of shapes of the same two kinds, each in the order of the table, and how many are looked at in a state."""
+    """Pairs of shapes of the same two types, each in the order of the table, and the number of them examined in a
+    state."""
 
     pairs: tuple[tuple[Shape, Shape], ...]
     slots: int
 
     @cached_property
     def collisions(self) -> tuple[Collision, ...]:
-        """The ways in which the first pair touches: the same ones as for all."""
+        """The contact functions of the first pair, which are those of all pairs."""
         return tuple(collisions_of(*self.pairs[0]))
 
     @property
     def points(self) -> int:
-        """Places of a pair."""
+        """Contacts of a pair."""
         return sum(collision.count for collision in self.collisions)
 
     @property
     def count(self) -> int:
-        """Places of all pairs."""
+        """Contacts of all pairs."""
         return len(self.pairs) * self.points
 
     @property
     def slot_count(self) -> int:
-        """Places of the pairs that are looked at."""
+        """Contacts of the pairs that are examined."""
         return self.slots * self.points
 
     def place_shapes(self) -> Iterable[tuple[Shape, Shape, str]]:
-        """Of each place the shape, the other one, and a name."""
+        """For each contact the shape, the other shape, and a name."""
         for pair in self.pairs:
             for collision in collisions_of(*pair):
                 yield from [(collision.shape, collision.other, collision.name)] * collision.count
@@ -68,11 +69,11 @@ class PairClass:
 def arrange_pairs(
     pairs: Iterable[tuple[Shape, Shape]], slots: int
 ) -> tuple[tuple[Collision, ...], tuple[PairClass, ...]]:
-    """Pairs as straight-line code while they are few, else in classes; pairs that are not in the table are left out.
+    """Split pairs into those in straight-line code and those in classes; unsupported pairs are omitted.
 
-    Few are those whose code has no more than `STRAIGHT` operations: classes are made of the kinds that have most of
-    them, until the rest is few. Pairs with planes have no bounds, and stay as they are. `slots` pairs of a class are
-    looked at in a state, at most.
+    Straight-line code has at most `STRAIGHT` operations: the types with the most pairs become classes until the rest
+    fits. Pairs with planes have no bounds and stay in straight-line code. At most `slots` pairs of a class are examined
+    in a state.
     """
     groups: dict[Any, list[tuple[Shape, Shape]]] = {}
     for pair in pairs:
@@ -92,7 +93,7 @@ def arrange_pairs(
 
 @lru_cache
 def narrow_operations(one: str, two: str) -> int:
-    """Traced operations of the narrow phase of two kinds of shapes, loops counted once."""
+    """Traced operations of the narrow phase of two types of shapes; loops count once."""
     program = _narrow_phase.program((one, two))
     return sum(program.count().values())
 

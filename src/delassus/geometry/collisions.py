@@ -1,4 +1,4 @@
-"""Shapes of robots and of the world that touch each other, by the table of pairs."""
+"""Collisions between shapes of robots and of the world, by the table of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which shapes of a model may touch each other: MuJoCo's filters.
+"""Pairs of shapes of a model that may touch, by MuJoCo's filters.
 
 Two shapes may touch if the contype of one and the conaffinity of the other have a bit in common, and they are not
 

@@ -1,7 +1,7 @@
-"""The narrow phase of classes of pairs: a loop over the nearest pairs, with shapes gathered by their numbers.
+"""The narrow phase: a loop over the nearest pairs of a class, whose shapes are gathered by index.
 
-The nearest pairs are those with the smallest bounds of the broad phase, in the order of its blocks. A pair that is not
-near is left out, and so is a class if all of its pairs are.
+The nearest pairs are those with the smallest broad-phase bounds. Pairs that are not near are skipped, and so is a class
+without near pairs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import map as map_stacks
+from delassus.geometry.approach import Approach
+from delassus.geometry.bounds import bounding_capsule
 from delassus.geometry.broad_phase import PairTables, WorldShapes, pair_bounds
 from delassus.geometry.candidates import Shape
 from delassus.geometry.classes import PairClass
@@ -26,9 +28,9 @@ _UP: Final = numpy.array([0.0, 0.0, 1.0])
 
 
 class Places(NamedTuple):
-    """Places of pairs: gaps (n,) [m], points and normals (n, 3) in the world, and their numbers (n,) in the class.
+    """Contacts of pairs: gaps (n,) [m], points and normals (n, 3) in the world, and their indices (n,) in the class.
 
-    `crowded` if more pairs are near than were looked at.
+    `crowded` is true if more pairs are near than are examined.
     """
 
     gap: Any
@@ -39,7 +41,7 @@ class Places(NamedTuple):
 
 
 class _Near(NamedTuple):
-    """Of the pairs that are looked at: gaps (pairs, points), points and normals (pairs, points, 3), their numbers."""
+    """The examined pairs: gaps (pairs, points), points and normals (pairs, points, 3), and their indices."""
 
     gap: Any
     point: Any
@@ -49,8 +51,8 @@ class _Near(NamedTuple):
 
 
 def class_places(tables: PairTables, number: int, one: PairClass, placed: WorldShapes) -> Places:
-    """Where the nearest pairs of a class, the one of this number, touch."""
-    narrow = _narrow_phase(tables.shapes, one, placed, _pair_bodies(tables, number, one))
+    """Contacts of the nearest pairs of a class, given by its index."""
+    narrow = _narrow_phase(tables, one, placed, number)
     bounds, pairs = pair_bounds(tables, number, one, placed).reshape(-1), tables.blocks[number].reshape(-1)
     first = _shape_numbers(tables.shapes, one)[0]
     count, points = one.slots, one.points
@@ -75,24 +77,25 @@ def class_places(tables: PairTables, number: int, one: PairClass, placed: WorldS
 
 
 def _near_first(places: Any, bounds: Any, n: int) -> Any:
-    """Places (k,) below n in ascending order, those with bounds below zero first.
+    """Indices (k,) below n, those with negative bounds first, each group in ascending order.
 
-    States that are computed together skip a pair of the loop only if none of them is near there: where near pairs came
-    at places of their own, eight states of a quadruped looked at as many pairs as all of them had together.
+    The states of a SIMD vector skip a pair only if it is near in none of them. With the near pairs at the same
+    positions of the loop, eight states of a quadruped examine no more pairs than the state with the most; without this
+    order, they examined as many as all eight together.
     """
     key = np.sort(np.where(bounds < 0.0, places, places + float(n)))
     return np.where(key < float(n), key, key - float(n))
 
 
 def all_places(tables: PairTables, one: PairClass, placed: WorldShapes) -> Places:
-    """Where all pairs of a class touch, however far they are."""
-    narrow, pairs = _narrow_phase(tables.shapes, one, placed), numpy.arange(float(len(one.pairs)))
+    """Contacts of all pairs of a class, at any distance."""
+    narrow, pairs = _narrow_phase(tables, one, placed), numpy.arange(float(len(one.pairs)))
     gap, point, normal = map_stacks(narrow, pairs)
     return _flat(_Near(gap, point, normal, pairs, np.array(False)), one.points)
 
 
 def _absent(centers: Any, points: int) -> tuple[Any, Any, Any]:
-    """Places of pairs that are left out: at centers (…, 3) of their shapes, where they move no faster than these."""
+    """Placeholders of skipped pairs, at the centers (…, 3) of their shapes."""
     shape = (*centers.shape[:-1], points)
     point = np.zeros((*shape, 3)) + centers[..., None, :]
     return np.full(shape, ABSENT), point, np.zeros((*shape, 3)) + _UP
@@ -105,38 +108,41 @@ def _flat(near: _Near, points: int) -> Places:
     )
 
 
-def _pair_bodies(tables: PairTables, number: int, one: PairClass) -> NDArray[numpy.float64]:
-    """Of all pairs (n,) of a class, the one of this number, the pairs of their bodies."""
-    blocks, result = tables.blocks[number], numpy.zeros(len(one.pairs))
-    for row, bodies in zip(blocks, tables.block_bodies[number], strict=True):
-        result[row[row >= 0]] = bodies
-    return result
-
-
 def _narrow_phase(
-    shapes: Sequence[Shape], one: PairClass, placed: WorldShapes, bodies_of: NDArray[numpy.float64] | None = None
+    tables: PairTables, one: PairClass, placed: WorldShapes, number: int | None = None
 ) -> Callable[[Any], tuple[Any, ...]]:
-    """A function of the number of a pair: gaps (points,), points and normals (points, 3).
+    """A function that maps the index of a pair to gaps (points,), points and normals (points, 3).
 
-    With the pairs of bodies of all pairs (n,), shapes that are not near may have absent touches.
+    Given the index of the class, shapes that are not near may be skipped.
     """
+    shapes = tables.shapes
     numbers = _shape_numbers(shapes, one)
     sizes = [_size_table(shapes, frozenset(column)) for column in zip(*one.pairs, strict=True)]
 
     def body(number: Any, size: Callable[[Any], Any]) -> Placed:
         return Placed(np.take(placed.R, number, axis=0), np.take(placed.p, number, axis=0), size(number))
 
+    def approach(pair: Any) -> Approach:
+        """How the first shape of a pair may approach the second one."""
+        shape = np.take(numbers[0], pair)
+        center, half = np.take(placed.center, shape, axis=0), np.take(placed.half, shape, axis=0)
+        radii = numpy.array([bounding_capsule(shape).radius for shape in shapes])
+        capsule = center, half, np.take(radii, shape)
+        bodies, sign = tables.pair_bodies[number or 0], tables.signs[number or 0]
+        return placed.approach(capsule, np.take(bodies, pair), np.take(sign, pair))
+
     def narrow(pair: Any) -> tuple[Any, Any, Any]:
         bodies = [body(np.take(column, pair), size) for column, size in zip(numbers, sizes, strict=True)]
         touches = []
         for collision in one.collisions:
-            first, second = reversed(bodies) if collision.shape != one.pairs[0][0] else bodies
+            is_reversed = collision.shape != one.pairs[0][0]
+            first, second = reversed(bodies) if is_reversed else bodies
             entry = collision.pair
-            if bodies_of is None or entry.touches_within is None:
+            if number is None or entry.touches_within is None:
                 touches += entry.touches(first, second)
             else:
-                reach = np.take(placed.reach, np.take(bodies_of, pair))
-                touches += entry.touches_within(first, second, reach)
+                motion = approach(pair)
+                touches += entry.touches_within(first, second, motion.reversed() if is_reversed else motion)
         gap, point, normal = (np.stack([np.array(touch[k]) for touch in touches]) for k in range(3))
         return gap, point, normal
 
@@ -144,13 +150,13 @@ def _narrow_phase(
 
 
 def _shape_numbers(shapes: Sequence[Shape], one: PairClass) -> list[NDArray[numpy.float64]]:
-    """Of all pairs (n,) the numbers of their first shapes, and of their second ones."""
+    """Indices (n,) of the first and of the second shapes of all pairs."""
     index = {shape: float(k) for k, shape in enumerate(shapes)}
     return [numpy.array([index[pair[k]] for pair in one.pairs]) for k in range(2)]
 
 
 def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[Any], Any]:
-    """The size of a shape by its number, one of those that are used; hulls have as many rows as the largest one."""
+    """The size of a shape by its index; hulls are padded to as many rows as the largest one."""
     kind = next(iter(used)).kind
     if kind.name != "mesh":
         table = _pad([numpy.array(shape.size) if shape in used else None for shape in shapes])
@@ -161,7 +167,8 @@ def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[An
 
 
 def _pad(arrays: Sequence[Any]) -> NDArray[numpy.float64]:
-    """Arrays (n, …) as one, with the last row of each repeated, which changes no hull; zeros where there is none."""
+    """Stack arrays (n, …), padded with copies of their last row, which leave a hull unchanged; empty arrays become
+    zeros."""
     most = max(len(x) for x in arrays if x is not None)
     some = next(x for x in arrays if x is not None)
     table = numpy.zeros((len(arrays), most, *some.shape[1:]))

@@ -1,14 +1,14 @@
-"""The k smallest of n numbers, by their places, without sorting all of them.
+"""Indices of the k smallest of n values, without a full sort.
 
-A sorting network takes n (log₂ n)²/4 comparisons, whatever is used of its result. Here the numbers are cut into groups
-of about √n. Each group knows its smallest number; k times, the smallest of these is taken out, and its group, gathered
-by its place, finds its next one:
+A sorting network takes n (log₂ n)²/4 comparisons, however few of its results are used. Here, the values are divided
+into groups of about √n, each with its minimum. In each of k rounds, the smallest minimum is removed, and the next one
+of its group is found:
 
     n - 1 + k (n/g + g) comparisons,        g = √n
 
-The k rounds are a loop, so that the code does not grow with k. Nothing is written into the groups: the successor of the
-number x at place i is the smallest pair (y, j) beyond (x, i) in lexicographic order, which also keeps equal numbers in
-the order of their places.
+The rounds are a loop, so the size of the code does not depend on k. Nothing is written to the groups: the successor of
+the value x at index i is the smallest pair (y, j) after (x, i) in lexicographic order. Equal values keep the order of
+their indices.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ _ROUND: Final = 9
 
 
 class Nearest(NamedTuple):
-    """The places (k,) of the k smallest numbers in ascending order of places, and the smallest of all others ()."""
+    """The indices (k,) of the k smallest values, in ascending order, and the smallest of the other values ()."""
 
     places: Any
     next: Any
 
 
 class _Least(NamedTuple):
-    """Numbers and their places, of each group the smallest one that is left; infinite if none is."""
+    """The smallest remaining value of each group and its index; infinite if the group is empty."""
 
     number: Any
     place: Any
 
 
 def nearest(numbers: Any, k: int) -> Nearest:
-    """The k smallest of numbers (n,), of equal ones the first; all of them where k ≥ n, and then the next is ∞.
+    """The k smallest of values (n,); of equal values the first. For k ≥ n all of them, and the next value is ∞.
 
-    Cost: by sorting for few numbers, else about 3 n + 15 k √n operations; k ≥ 1.
+    Cost: a sort for few values, else about 3 n + 15 k √n operations; k ≥ 1.
     """
     n = len(numbers)
     if k >= n:
@@ -60,7 +60,7 @@ def nearest(numbers: Any, k: int) -> Nearest:
 
 
 def sorting_operations(n: int) -> float:
-    """The number of operations of `argsort` on so many values."""
+    """Operations of `argsort` on this number of values."""
     return _COMPARISON * n * math.log2(max(n, 2)) ** 2 / 4.0
 
 
@@ -70,7 +70,7 @@ def _selection_operations(n: int, k: int) -> float:
 
 
 def _group_size(n: int) -> int:
-    """That makes a round cheapest."""
+    """The group size that minimizes the cost of a round."""
     return max(round(math.sqrt(6.0 * n / _ROUND)), 2)
 
 
@@ -97,7 +97,7 @@ def _select(numbers: Any, k: int) -> Nearest:
 
 
 def _least(numbers: Any, places: Any) -> _Least:
-    """The smallest of the last axis, of equal ones the first: a tournament of neighbors."""
+    """The minimum along the last axis, of equal values the first, by a tournament of neighbors."""
     while numbers.shape[-1] > 1:
         paired = numbers.shape[-1] // 2 * 2
         (a, b), (i, j) = ((x[..., 0:paired:2], x[..., 1:paired:2]) for x in (numbers, places))

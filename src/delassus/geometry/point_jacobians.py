@@ -1,8 +1,8 @@
-"""How places on links move: the rows of contacts as a Jacobian, where the link may be known at run time alone.
+"""Jacobians of points on links, also for links whose index is known at run time only.
 
-Velocities are taken about one point c of the robot, so that nothing is lost far from the world's origin: the motion of
-a joint's direction e is (lin, ang) there, and a point at c + r on a link moves by the sum of lin + ang × r over those e
-that carry the link.
+Twists are taken about a point c of the robot, which keeps precision far from the world's origin. With the twist (lin,
+ang) of a joint direction e about c, a point at c + r on a link moves with the sum of lin + ang × r over all e on the
+path from the root to the link.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from delassus.model.links import Links
 
 @dataclass(frozen=True, eq=False)
 class PointJacobians:
-    """The motions (6,) of all directions of joints about c (3,), and which carry a link, (links, directions)."""
+    """Twists (6,) of all joint directions about c (3,), and which links they move, (links, directions)."""
 
     tree: Links
     nv: int
@@ -44,10 +44,9 @@ class PointJacobians:
         return cls(tree, nv, center, columns, carries)
 
     def rows(self, link: Any, among: frozenset[int], point: Any, axes: Any, count: int = 3) -> Any:
-        """J (count, nv) of a point (3,) along axes (3, 3), which are columns; its link, a traced number, is one of
-        some.
+        """J (count, nv) of a point (3,) along the columns of axes (3, 3), on a link given by a traced index.
 
-        Rows beyond three are turns about the third axis, the first and the second.
+        Rows beyond the third are rotations about the third, first and second axis.
         """
         arm = point - self.center
         directions = [np.concatenate([axes[:, k], np.cross(arm, axes[:, k])]) for k in range(3)]
@@ -64,7 +63,8 @@ class PointJacobians:
         return J
 
     def twist(self, link: int, v: Any) -> Any:
-        """The motion (6,) of a link about c at velocities (nv,); none of the world, which comes after all links."""
+        """The twist (6,) of a link about c at velocities (nv,); zero for the world, whose index follows those of all
+        links."""
         if link == len(self.tree.links):
             return np.zeros(6)
         directions = ((owner, owner.v + k) for owner in self.tree.links for k in range(owner.motion.nv))
@@ -75,5 +75,5 @@ class PointJacobians:
         return total
 
     def speed(self, twist: Any, point: Any, normal: Any) -> Any:
-        """The velocity of a point (3,) along a normal (3,), of a link with that motion."""
+        """The velocity of a point (3,) along a normal (3,), for a link with this twist."""
         return twist[:3] @ normal + twist[3:] @ np.cross(point - self.center, normal)

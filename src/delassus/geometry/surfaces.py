@@ -1,4 +1,4 @@
-"""The ground as kernels see it: how far a point is above it, and in which direction.
+"""The ground in kernels: height of a point above it, and the normal.
 
 A plane holds all points x with normal · x = height; height fields are in `fields`.
 """

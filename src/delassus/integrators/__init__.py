@@ -1,1 +1,1 @@
-"""Integrators on the manifold of configurations, one file a method, and the simulation that is made of them."""
+"""Integrators on the configuration manifold, one file each, and `simulate_motion`."""

@@ -1,4 +1,4 @@
-"""The kernel of all integrators: from one output time to the next, in as many steps as each item needs.
+"""The kernel of all integrators: advances from one output time to the next, in as many steps as a state needs.
 
 Steps of a fixed length are cut at the output time. An adaptive method chooses its own: with the errors e of a step as
 multiples of the tolerance, the next one is 0.9 e^(-1/p) times as long, p the order, and one with e > 1 is made again.

@@ -1,4 +1,4 @@
-"""Integrators by their names."""
+"""The table of integrators."""
 
 from __future__ import annotations
 

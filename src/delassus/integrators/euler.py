@@ -1,4 +1,4 @@
-"""Steps of first order: one evaluation of the acceleration a = a(t, q, v) each.
+"""First-order methods with one evaluation of a = a(t, q, v) per step.
 
     ExplicitEuler        q⁺ = q ⊕ h v,                v⁺ = v + h a      adds energy to whatever swings: for comparisons
     SemiImplicitEuler    q⁺ = q ⊕ h v⁺,               v⁺ = v + h a      keeps the energy of what swings near its value

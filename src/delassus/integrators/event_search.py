@@ -1,7 +1,7 @@
-"""The search for an event inside a step: a zero that is enclosed by shorter and shorter steps from the same start.
+"""Event location inside a step: regula falsi with the Illinois weights, safeguarded by bisection.
 
-Regula falsi with the weights of Illinois, on what the events' functions are at the end of real steps; every third trial
-is a bisection. Of several functions that change sign the first zero is looked for.
+The event functions are evaluated at the ends of real integration steps; every third trial is a bisection. If several
+functions change sign, the search finds the first zero.
 """
 
 from __future__ import annotations

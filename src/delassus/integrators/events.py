@@ -1,4 +1,4 @@
-"""Functions of time and state that users write, for forces and events: followed once, kept as what they compute."""
+"""Forces and events as functions of time and state that users write; they are traced once."""
 
 from __future__ import annotations
 

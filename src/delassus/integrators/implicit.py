@@ -1,4 +1,4 @@
-"""Implicit Runge–Kutta–Munthe-Kaas methods: stages that depend on each other, found by Newton's iterations.
+"""Implicit Runge–Kutta–Munthe-Kaas methods; the stages are solved by Newton's method.
 
     vᵢ = v + h Σⱼ aᵢⱼ v'ⱼ,      θᵢ = h Σⱼ aᵢⱼ J(θⱼ)⁻¹ vⱼ,      v'ᵢ = a(t + cᵢ h, q ⊕ θᵢ, vᵢ)
 

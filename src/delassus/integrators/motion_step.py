@@ -1,4 +1,4 @@
-"""One step of a motion: it is tried, and taken, made again shorter, or left to the search for an event."""
+"""One integration step: accepted, repeated with a shorter step, or passed to the event search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `simulate_motion`: the integrator, and what is done about constraints."""
+"""Options of `simulate_motion`: the integrator and the treatment of constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an integrator is: something that makes one step of a system, on the manifold of its configurations.
+"""The interface of an integrator: one step of a system on its configuration manifold.
 
 A configuration is moved along tangent vectors, q ⊕ θ, never added to. Within a step, a method may work in the chart θ
 around the q that it starts from, where the motion is an ordinary differential equation of vectors (Munthe-Kaas):

@@ -1,4 +1,4 @@
-"""`simulate_motion`: a motion of a robot under forces, by any integrator, at the times that are asked for."""
+"""`simulate_motion`: the motion of a robot under forces, by any integrator, at given output times."""
 
 from __future__ import annotations
 
@@ -379,7 +379,7 @@ def _refuse(what: str, off: Any, unit: str) -> None:
     if np.any(off > _ON):
         where = f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(off)), off.shape)))}" if off.ndim else ""
         raise MotionError(
-            f"the {what}{where} does not meet the constraints: it is off by {off.max():.3g} ({unit}). dl.assemble and "
-            'dl.project find one that does, and start="project" does it for you.',
+            f"the {what}{where} does not meet the constraints: its error is {off.max():.3g} ({unit}). dl.assemble and "
+            'dl.project compute one that does; start="project" calls them.',
             code="constraints-violated",
         )

@@ -1,4 +1,4 @@
-"""Runge–Kutta methods as tables: a, b, c of Butcher, on Lie groups by Munthe-Kaas' method.
+"""Butcher tableaux of Runge–Kutta methods, on Lie groups by Munthe-Kaas's method.
 
     RK4              order 4, explicit, four evaluations a step: for steps of a fixed length, where motions are smooth
     DORMAND_PRINCE   order 5 with an error of order 4: chooses its steps by a tolerance; six evaluations a step, since

@@ -1,4 +1,4 @@
-"""`Task`: the mechanism whose motion is followed, and how: all that decides the code of an integrator."""
+"""`Task`: the mechanism and options for which the kernel of an integrator is compiled."""
 
 from __future__ import annotations
 

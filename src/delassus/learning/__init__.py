@@ -1,4 +1,4 @@
-"""Learning: tasks that robots practise by thousands, a policy in compiled code, and proximal policy optimisation."""
+"""Learning: tasks, batched environments, a compiled policy, and proximal policy optimization."""
 
 from typing import TYPE_CHECKING
 

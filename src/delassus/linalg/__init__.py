@@ -1,1 +1,1 @@
-"""Linear algebra of one state, on traced arrays and on NumPy arrays: factors, least squares, iterations."""
+"""Linear algebra of one state, on traced and NumPy arrays: factorizations, least squares, iterative methods."""

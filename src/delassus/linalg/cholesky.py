@@ -1,4 +1,4 @@
-"""Positive definite equations that are solved more than once: K = L Lᵀ, in the order of tiles that stay in registers.
+"""Cholesky factors K = L Lᵀ of positive definite systems with several right-hand sides, in register tiles.
 
 n³/6 multiplications and n square roots for the factor, n² multiplications a right-hand side. Choose `ldl` for matrices
 of a few rows, or where zeros of the matrix are known; this one from a dozen rows on.

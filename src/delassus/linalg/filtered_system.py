@@ -1,4 +1,4 @@
-"""Least squares of symmetric systems of any rank, by the factors L D Lᵀ of A + ε: for systems solved in every step.
+"""Least squares for symmetric systems of any rank, by the factors L D Lᵀ of A + ε.
 
 A (m, m) is positive semidefinite, with a diagonal of about one: rows of loops repeat each other, and robots pass
 singular poses. Eigenvalues σ well above ε count, those well below do not. Two ways:

@@ -1,4 +1,4 @@
-"""Vectors made orthogonal to each other by rotations of pairs: singular values, compiled.
+"""Singular value decompositions by one-sided Jacobi rotations, compiled.
 
 One-sided Jacobi: every pair of vectors x, y is rotated in its plane, x' = c x - s y, y' = s x + c y, so that x'ᵀ y' =
 0, until no pair is left that is not orthogonal. The lengths of the vectors are then the singular values of the matrix
@@ -59,8 +59,8 @@ def orthogonalize(vectors: Any, length: int) -> Any:
     def sweep(carry: Any) -> Any:
         return scan(play, (carry[0], np.array(0.0)), length=len(teams) - 1)[0]
 
-    found, _ = while_loop(lambda carry: carry[1] > 0.5, sweep, (teams, np.array(1.0)), _SWEEPS)
-    return found[:count] if not odd else _without_zero(found, len(teams))
+    result, _ = while_loop(lambda carry: carry[1] > 0.5, sweep, (teams, np.array(1.0)), _SWEEPS)
+    return result[:count] if not odd else _without_zero(result, len(teams))
 
 
 def _next_seats(teams: int) -> list[int]:

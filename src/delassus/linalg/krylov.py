@@ -1,4 +1,4 @@
-"""Iterations on symmetric systems: conjugate gradients, and minimal residuals for indefinite ones.
+"""Krylov methods for symmetric systems: conjugate gradients, and minimal residuals for indefinite ones.
 
 Both are short recurrences on products A x, on traced arrays or on NumPy's, so A may be a matrix, sparse, or a function.
 In exact arithmetic they end after as many iterations as A has different eigenvalues; stiff and heavy parts spread

@@ -1,4 +1,4 @@
-"""Dense symmetric systems that are solved more than once: A = L D Lᵀ, kept, for one state.
+"""Dense factors A = L D Lᵀ of symmetric systems with several right-hand sides.
 
 n³/6 multiplications for the factors and n² for each right-hand side; no square roots, no pivoting: for positive
 definite matrices. Only the lower triangle is read.

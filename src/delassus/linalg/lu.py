@@ -1,4 +1,4 @@
-"""Linear equations without exchange of rows: in tiles, as straight-line code, where they are small; else in loops.
+"""LU factorization without pivoting: tiled straight-line code for small systems, loops for large ones.
 
 n³/3 multiplications and no choices, so that all states of a batch take the same path. For matrices whose pivots stay
 away from zero by themselves: I - D + D G of Newton's method on contacts, and symmetric positive definite ones.

@@ -1,4 +1,4 @@
-"""Products of dense matrices: in tiles that stay in registers, and in loops where code would be long.
+"""Products of dense matrices: tiles that stay in registers, or loops where straight-line code would be long.
 
 A tile is `TILE` rows by `TILE` columns of a result. Its 9 sums and the 6 factors of a term stay in registers while the
 sums are made, so every value is read once a tile. The order of the loops is the speed of the code.

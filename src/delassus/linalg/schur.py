@@ -1,4 +1,4 @@
-"""Schur complements: free rows eliminated from a system, whatever the impulses of the other rows are.
+"""Schur complements: eliminates unconstrained rows from a system.
 
 With f the eliminated rows and c the others, S_ff λ_f + S_fc λ_c + g_f = 0 gives λ_f = -(X λ_c + x), and the others see
 
@@ -39,7 +39,7 @@ class ReducedSystem(NamedTuple):
 def eliminate_rows(S: Any, g: Any, solve: Callable[[Any, Any], Any]) -> ReducedSystem:
     """Eliminate the first rows of S (n, n), as many as g (f,) has; `solve(S_ff, B)` is S_ff⁺ B (f, k)."""
     count = len(g)
-    found = solve(S[:count, :count], np.concatenate([S[:count, count:], g[:, None]], 1))
-    X, x = found[:, :-1], found[:, -1]
+    result = solve(S[:count, :count], np.concatenate([S[:count, count:], g[:, None]], 1))
+    X, x = result[:, :-1], result[:, -1]
     across = S[count:, :count]
     return ReducedSystem(mirror(S[count:, count:] - across @ X), -(across @ x), X, x)

@@ -1,4 +1,4 @@
-"""Least squares of any rank, in two stages, by orthogonal decompositions that are compiled.
+"""Lexicographic least squares of any rank in two stages, by compiled orthogonal decompositions.
 
     first  |K x - g|,   then, among all x that make it least,  |F x - t|,   then  |x|.
 
@@ -72,8 +72,8 @@ def first_stage(K: Any, g: Any, rank: Any, scale: Any = 1.0, pushes: bool = Fals
         _, K, g, _ = carry
         return np.array(False), K, g, tuple(_by_singular_values(K, g, rank, scale, pushes))
 
-    found = while_loop(lambda carry: carry[0], decompose, (~clear, K, g, tuple(usual)), 1)[3]
-    return Stage(*found)
+    result = while_loop(lambda carry: carry[0], decompose, (~clear, K, g, tuple(usual)), 1)[3]
+    return Stage(*result)
 
 
 def _by_triangles(K: Any, g: Any, scale: Any, pushes: bool) -> tuple[Stage, Any]:
@@ -142,8 +142,8 @@ def second_stage(stage: Stage, F: Any, t: Any) -> Any:
         return np.array(False), x, seen, t, F
 
     start = (stage.freedoms > 0.5, stage.x, stage.seen, t, F)
-    found: Any = while_loop(lambda carry: carry[0], choose, start, 1)[1]
-    return found
+    result: Any = while_loop(lambda carry: carry[0], choose, start, 1)[1]
+    return result
 
 
 def _inverse(C: Any, rank: Any, scale: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""What the numbers of a model have to be: as many as needed, finite, and those of rotations and bodies."""
+"""Checks of the values of a model: counts, finiteness, rotations, inertias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The coordinates and velocities of a model: where those of a joint are, their limits, and configurations of them."""
+"""Coordinates and velocities of a model: indices of joints, limits, neutral and random configurations."""
 
 from __future__ import annotations
 

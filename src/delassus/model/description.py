@@ -1,4 +1,4 @@
-"""What follows from the parts of a model, counts, names and coordinates; and what all that has a model offers alike."""
+"""Quantities that follow from the parts of a model: counts, names and coordinates. `HasModel` forwards them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making models from models: attaching one to another, locking joints."""
+"""Creates models from models: attaches one to another, locks joints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equality constraints as model files give them: which frames or joints are tied together, as frozen data.
+"""Equality constraints of model files, as frozen data.
 
 They name frames and joints of the model that carries them in `Model.constraints`. How stiff a file wants them is not
 kept: they are meant exactly.

@@ -1,4 +1,4 @@
-"""The table of file formats that `load` reads: one entry for each, registered beside its reader.
+"""The table of file formats that `load` reads. Each registers itself next to its reader.
 
     @register_format("sdf", suffixes=(".sdf", ".world"), root_tag="sdf", options=("packages",))
     def read_sdf(data: str | bytes, file: str, *, packages: Packages = ()) -> Model: ...

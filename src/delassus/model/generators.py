@@ -1,4 +1,4 @@
-"""Generated mechanisms, for tests, benchmarks and first steps: trees of revolute joints with boxes for links."""
+"""Generated mechanisms for tests and benchmarks: trees of revolute joints with boxes as links."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""The kinds of joints: how many coordinates each has, and the elementary motions it is made of.
+"""Types of joints: their numbers of coordinates and the elementary motions that compose them.
 
 Coordinates `q` and velocities `v` follow Pinocchio, except that an unbounded angle is one number: revolute, continuous,
 prismatic and helical joints have one coordinate, universal and cylindrical ones two; a planar joint has (x, y, angle)

@@ -1,4 +1,4 @@
-"""A model as algorithms see it: elementary joints in a row, each along or about the z axis of its own link.
+"""A model as algorithms see it: a chain of elementary joints, each about or along an axis of its own link.
 
 Joints of several elements (universal, cylindrical) become several links, all but the last massless. The axes of a
 link are those of its body turned by a constant so that the joint's axis is z; frames and inertias are turned with

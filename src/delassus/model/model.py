@@ -1,4 +1,4 @@
-"""Models of robots, frozen data that is compared by content: of plain numbers, with parameters, and traced.
+"""Models of robots: frozen data, compared by content. Their values may be constants, parameters or traced.
 
 `Model` makes a `ParametricModel` of itself, which makes a `TracedModel` while a kernel is traced: each knows the next.
 """
@@ -84,7 +84,7 @@ class Model(Description):
         for i, joint in enumerate(self.joints):
             if not WORLD <= joint.parent < i:
                 raise BadArgument(
-                    f"joint {joint.name!r} (number {i}) hangs on number {joint.parent}: a parent comes before its "
+                    f"joint {joint.name!r} (number {i}) has the parent {joint.parent}; a parent must precede its "
                     f"children, so it is between -1 (the world) and {i - 1}.",
                     code="not-a-tree",
                 )
@@ -130,7 +130,7 @@ class Model(Description):
         source = self.joints[joint.mimic.source]
         if source.mimic is not None:
             raise BadArgument(
-                f"joint {joint.name!r} mimics {source.name!r}, which mimics another one itself.", code="bad-mimicry"
+                f"joint {joint.name!r} mimics {source.name!r}, which itself mimics another joint.", code="bad-mimicry"
             )
         if not (math.isfinite(joint.mimic.ratio) and math.isfinite(joint.mimic.offset)):
             raise BadArgument(

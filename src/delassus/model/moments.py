@@ -1,4 +1,4 @@
-"""Principal moments of inertia, and whether a body can have them."""
+"""Principal moments of inertia, and whether a rigid body can have them."""
 
 from __future__ import annotations
 

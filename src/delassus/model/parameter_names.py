@@ -1,4 +1,4 @@
-"""Names of parameters, such as "inertia:trunk", and what they stand for in a model; see `parametric`."""
+"""Names of parameters, such as "inertia:trunk", and the parts of a model that they refer to; see `parametric`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models with parameters: constants of a robot as inputs of the compiled code, one set per item of a batch.
+"""Models with parameters: constants of a robot as inputs of the compiled code, one set per state of a batch.
 
     model = dl.load("robot.urdf").parametric("gravity", "inertia:trunk")
     p = model.pack({"inertia:trunk": inertias})     (…, nparameters); the rest as in the robot

@@ -1,4 +1,4 @@
-"""What is asked of a trajectory, checked: items by their numbers, times, rates and angles."""
+"""Argument checks of trajectories: indices of environments, times, rates and angles."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def item_numbers(items: Any, count: int, most: int) -> NDArray[np.int64]:
     return chosen.astype(np.int64)
 
 
-def real(what: str, x: Any, least: float, most: float, hint: str) -> float:
+def real(label: str, x: Any, least: float, most: float, hint: str) -> float:
     """One number within bounds."""
     try:
         value = math.nan if isinstance(x, (bool, str, bytes)) else float(x)
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not least <= value <= most:
-        raise TrajectoryError(f"{what} is {short(repr(x))}; it must be {hint}.", code="out-of-range")
+        raise TrajectoryError(f"{label} is {short(repr(x))}; it must be {hint}.", code="out-of-range")
     return value
 
 
-def moments(what: str, times: Any, first: float, last: float, slack: float = 0.0) -> NDArray[np.float64]:
+def moments(label: str, times: Any, first: float, last: float, slack: float = 0.0) -> NDArray[np.float64]:
     """Times [s] of a trajectory, one or an array of them, that are at most `slack` beyond its own."""
     try:
         wanted = np.asarray(times)
@@ -76,7 +76,7 @@ def moments(what: str, times: Any, first: float, last: float, slack: float = 0.0
         wanted = wanted.astype(float)
     except (TypeError, ValueError, OverflowError):
         raise TrajectoryError(
-            f"{what} is {short(repr(times))}; it must be a time [s], or an array of them.", code="not-a-number"
+            f"{label} is {short(repr(times))}; it must be a time [s], or an array of them.", code="not-a-number"
         ) from None
     outside = ~((wanted >= first - slack) & (wanted <= last + slack))
     if np.any(outside):

@@ -84,10 +84,12 @@ def mechanism_of(given: Any, nq: int, nv: int) -> Mechanism | None:
 
 
 def _numbers(name: str, given: Any, whole: bool = False) -> NDArray[Any]:
-    what = f"{name} of a trajectory"
-    array = real_array(what, given, "an array of real numbers")
+    label = f"{name} of a trajectory"
+    array = real_array(label, given, "an array of real numbers")
     if whole and np.asarray(given).dtype.kind not in "biu":
-        raise NotANumber(f"{what} is {short(repr(given))}; it must be an array of integers.", code="not-a-whole-number")
+        raise NotANumber(
+            f"{label} is {short(repr(given))}; it must be an array of integers.", code="not-a-whole-number"
+        )
     return np.asarray(given) if whole else array
 
 

@@ -1,4 +1,4 @@
-"""`ContactRecord`: the part of a trajectory that simulations on the ground record, impulses of rows and contacts."""
+"""`ContactRecord`: impulses of rows and contacts that simulations record in a trajectory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trajectory cannot do."""
+"""Errors of trajectories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why an item of a simulation was flagged: its run made again up to the step in question, in sentences and drawn."""
+"""Explains a flag of a simulation: repeats the run up to the flagged step, and describes and draws it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN: Final = 20
 def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
     """See `Trajectory.explain`."""
     if log.contacts is None:
-        raise NotRecorded("this motion has no marks: dl.Simulation records them, simulate_motion has none.")
+        raise NotRecorded("this trajectory has no flags: dl.Simulation records them, simulate_motion does not.")
     batch = log.q.shape[1:-1]
     at = tuple(int(k) for k in np.unravel_index(item_number(item, batch), batch)) if batch else ()
     own: Any = (slice(None), *at)

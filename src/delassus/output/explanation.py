@@ -1,4 +1,4 @@
-"""`Explanation`: what went wrong with an item of a simulation, as a text that can be drawn."""
+"""`Explanation`: the description of a failure, as text that can be drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of trajectories: NumPy's archives, with all arrays by name and nothing that has to be unpickled."""
+"""Files of trajectories: NumPy archives of named arrays, without pickled objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Films of trajectories: one file for any browser, offline, with shapes, ground and contact forces.
+"""Films of trajectories: self-contained HTML with shapes, ground and contact forces.
 
 The page draws with WebGL by code of its own, in the folder `page`; numbers are in it as base64 of float32.
 """
@@ -68,7 +68,7 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
     """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
     if log.mechanism is None:
         raise TrajectoryError(
-            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model.",
+            "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
             code="not-recorded",
         )
     sim, model = log.simulation, log.mechanism.model

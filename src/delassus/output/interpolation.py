@@ -1,4 +1,4 @@
-"""States between two moments of a motion, on the manifold of configurations."""
+"""Interpolation between two recorded states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of states after they were simulated: energy, and how far and how fast they leave the constraints."""
+"""Quantities computed from recorded states: energy, and position and velocity errors of constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings of trajectories over time, with matplotlib."""
+"""Plots of trajectories over time, with matplotlib."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check_axes(*axes: Any) -> None:
     """Raise unless these are axes of matplotlib, or None."""
     for ax in axes:
         if ax is not None and not hasattr(ax, "annotate"):
-            raise TrajectoryError(f"one draws on axes of matplotlib, not on {type(ax).__name__}.", code="wrong-type")
+            raise TrajectoryError(f"ax is a {type(ax).__name__}; it must be axes of matplotlib.", code="wrong-type")
 
 
 def plain_text(name: str | None) -> str | None:
@@ -80,10 +80,10 @@ def next_color(ax: Any) -> str:
     return f"C{len(ax.get_legend_handles_labels()[1]) % 10}"
 
 
-def _curves(log: Trajectory, what: str) -> Iterator[tuple[Any, str | None]]:
+def _curves(log: Trajectory, label: str) -> Iterator[tuple[Any, str | None]]:
     """Arrays (times, …) that are drawn, with their names."""
-    if what != "contact_force" or log.contacts is None:
-        yield getattr(log, what), None
+    if label != "contact_force" or log.contacts is None:
+        yield getattr(log, label), None
         return
     for shape in log.contacts.touching:
         force = log.normal_force(shape)

@@ -1,4 +1,4 @@
-"""`ReplayRecord`: what a simulated run received from outside, period by period, so that it can be made again."""
+"""`ReplayRecord`: the external inputs of a simulated run in each period, from which it can be repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RunRecord`: the part of a trajectory from which a simulation goes on at any of its times."""
+"""`RunRecord`: the data from which a simulation can continue at any recorded time."""
 
 from __future__ import annotations
 

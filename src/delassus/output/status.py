@@ -1,4 +1,4 @@
-"""How the simulation of a motion ended."""
+"""Statuses of `simulate_motion`."""
 
 from __future__ import annotations
 

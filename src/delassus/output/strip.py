@@ -1,4 +1,4 @@
-"""Strips of drawings: a robot at several times, side by side, with the ground and contact forces; with matplotlib.
+"""Strips of drawings: a robot at several times side by side, with ground and contact forces; with matplotlib.
 
 Shapes are seen from afar, without perspective. All of them are convex, so the outline of one is the hull of its points
 on the paper; boxes and hulls of meshes show their faces. What is nearer is painted later.
@@ -64,7 +64,7 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     """The axes of drawings of one item, side by side; see `Trajectory.draw`."""
     if log.mechanism is None:
         raise TrajectoryError(
-            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model.",
+            "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
             code="not-recorded",
         )
     sim, model = log.simulation, log.mechanism.model

@@ -1,4 +1,4 @@
-"""`Trajectory`: motions as they were simulated, states at some times, of one item or a batch, and what follows."""
+"""`Trajectory`: recorded states of one robot or a batch, and quantities computed from them."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class Trajectory:
     def applied_force(self) -> Floats:
         """(times, …, nv) generalized forces [N·m, N] that were given to a motion, without springs and dampers."""
         if self.tau is None:
-            raise NotRecorded("the forces that were given are not known: simulate_motion records them.")
+            raise NotRecorded("this trajectory has no applied forces: only simulate_motion records them.")
         tau = self.tau(self._times, self.q, self.v) if callable(self.tau) else self.tau
         return read_only(np.broadcast_to(_with_items(np.asarray(tau), self.q.ndim), self.v.shape))
 
@@ -286,7 +286,7 @@ class Trajectory:
         wanted = moments("times", times, self.time[0], self.time[-1])
         if len(self) < 2:
             raise TrajectoryError(
-                "this trajectory has one time alone: there are no states between times.", code="nothing-to-do"
+                "this trajectory has a single time, so there is nothing to interpolate.", code="nothing-to-do"
             )
         k = np.clip(np.searchsorted(self.time, wanted, side="right") - 1, 0, len(self) - 2)
         span = self.time[k + 1] - self.time[k]
@@ -355,18 +355,18 @@ class Trajectory:
 
         return load(path, of)
 
-    def plot(self, what: str | None = None, item: int | Iterable[int] | None = None, ax: Axes | None = None) -> Axes:
+    def plot(self, label: str | None = None, item: int | Iterable[int] | None = None, ax: Axes | None = None) -> Axes:
         """A drawing over time, with matplotlib; gives its axes.
 
         Args:
-            what: "q", "v", "energy", "drift", "velocity_drift"; of simulations also "contact_force", "impulse" and
+            label: "q", "v", "energy", "drift", "velocity_drift"; of simulations also "contact_force", "impulse" and
                 "residual". By default "contact_force" if contacts were recorded, else "q".
             item: Which of a batch; by default the first sixteen.
             ax: Where to draw; a new figure by default.
         """
         from delassus.output.plots import plot
 
-        return plot(self, what, item, ax)
+        return plot(self, label, item, ax)
 
     def draw(
         self,
@@ -429,15 +429,15 @@ class Trajectory:
     def _worst(self, rows: Any) -> Floats:
         return read_only(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
 
-    def _require(self, what: str) -> Mechanism:
+    def _require(self, label: str) -> Mechanism:
         if self.mechanism is None:
             raise NotRecorded(
-                f"this trajectory does not know its mechanism, from which {what} would follow: "
+                f"this trajectory has no mechanism, which is needed for {label}: load it with one, "
                 "Trajectory.load(path, mechanism)."
             )
         return self.mechanism
 
-    def _require_recorded(self, what: str) -> ContactRecord:
+    def _require_recorded(self, label: str) -> ContactRecord:
         if self.contacts is None:
-            raise NotRecorded(f"this motion has no {what}: dl.Simulation records them, simulate_motion has none.")
+            raise NotRecorded(f"this trajectory has no {label}: dl.Simulation records them, simulate_motion does not.")
         return self.contacts

@@ -1,4 +1,4 @@
-"""Large sparse systems: ropes, nets, cloth and towers by the compliant scheme, a million unknowns. Needs SciPy."""
+"""Large sparse systems with up to a million unknowns: ropes, nets, cloth, towers. Needs SciPy."""
 
 from typing import TYPE_CHECKING
 

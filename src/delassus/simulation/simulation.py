@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
 
+_OF_LOAD: Final = ("root", "mimic", "packages", "srdf")
+"""Options of `load` that `Simulation.from_file` passes on."""
+
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
 )
@@ -187,9 +190,10 @@ class Simulation(Inspection):
 
             log = dl.Simulation.from_file("scene.xml").run(steps=1000)
 
-        `options` are those of `Simulation`; they replace values of the file.
+        `options` are those of `Simulation`; they replace values of the file. For URDF, those of `load` are accepted as
+        well, such as root="free".
         """
-        model = load(source)
+        model = load(source, **{name: options.pop(name) for name in _OF_LOAD if name in options})
         options = {"time_step": model.time_step} | options if model.time_step else options
         return cls(model, **options)
 

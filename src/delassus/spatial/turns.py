@@ -1,4 +1,4 @@
-"""Rotations as a few turns about coordinate axes, the cheap way to carry vectors and inertias between frames.
+"""Rotations as a few rotations about coordinate axes: a cheap way to transform vectors and inertias.
 
 Any rotation matrix is R = Rz(α) Rx(β) Rz(γ). Turning a vector about one axis takes 6 operations and turning a
 matrix 16 to 23, where a product with a full 3×3 matrix takes 15 and 75 to 90. Besides, a revolute joint about z

@@ -1,1 +1,1 @@
-"""From a graph to code that runs: schedule, LLVM, C, and an interpreter as the reference."""
+"""Back ends: a scheduler, LLVM, C99, and an interpreter as the reference."""

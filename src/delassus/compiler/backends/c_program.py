@@ -1,4 +1,4 @@
-"""Emits a program as C99: a header and a source that need nothing but the C library's math.h, string.h and stdint.h.
+"""Emits a program as C99: a header and a source file that need math.h, string.h and stdint.h only.
 
 The text follows the schedule, as the LLVM back end does: a static function per chunk, values that cross chunks in an
 array of slots on the stack. One operation per statement, fused operations as calls of fma() or fmaf(), constants as

@@ -1,4 +1,4 @@
-"""The words of exported C: what operations look like, what surrounds them, and which names are possible."""
+"""Text of exported C: expressions of operations, surrounding declarations, and checks of names."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The frame: slots in memory for values that pass from one chunk of code to another, single ones and in rows.
+"""The frame: memory slots for values that pass between chunks of code.
 
 Shared arrays are not in the frame. It holds their addresses, and those of what loops have reached in them: cursors.
 """

@@ -1,4 +1,4 @@
-"""Which carried arrays of a loop's body are changed where they lie.
+"""Selects the carried arrays of a loop that can be updated in place.
 
 A scatter replaces a row of an array at a run-time position. Where the array is carried by a loop and its old values are
 not read any more, the row is written in place: the cost of an execution does not depend on the length of the array.

@@ -1,4 +1,4 @@
-"""Evaluates a program on NumPy arrays: the reference that compiled code has to meet bit by bit.
+"""Evaluates a program on NumPy arrays: the reference that compiled code must match bit for bit.
 
 One NumPy operation per node, over any batch. Arithmetic is IEEE double or single precision with subnormals taken as
 zero, as in compiled code. The fused operations round once: in double precision by the C library's `fma` (`math.fma`

@@ -1,4 +1,4 @@
-"""From IR text to machine code in memory, through LLVM, and back out of memory."""
+"""Compiles IR text to machine code in memory through LLVM, and frees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations of a program cut into pieces, each of which becomes a step of code."""
+"""Cuts the operations of a program into pieces; each becomes a step of code."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""A word to those who wait for a kernel: a line on a terminal, which goes again; elsewhere, messages for `logging`."""
+"""Progress of a compilation: a line on a terminal, messages for `logging` elsewhere."""
 
 from __future__ import annotations
 

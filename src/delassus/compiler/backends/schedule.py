@@ -1,4 +1,4 @@
-"""From a graph to code in pieces: an order of the operations, cut into chunks, values in slots, loops in between.
+"""Schedules a graph: orders its operations, cuts them into chunks, and assigns slots to values.
 
 One function of many thousand operations takes LLVM long to compile and runs out of registers; many functions of
 about `CHUNK` operations compile in linear time. A value used in a later chunk goes there through a slot of a

@@ -1,4 +1,4 @@
-"""What a schedule is: steps of code, and where their values are. Data that back ends read."""
+"""The schedule as data that back ends read: steps of code, and the locations of their values."""
 
 from __future__ import annotations
 

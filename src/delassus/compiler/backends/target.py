@@ -1,4 +1,4 @@
-"""The machine that code is generated for."""
+"""The machine for which code is generated."""
 
 from __future__ import annotations
 

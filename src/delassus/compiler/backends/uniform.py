@@ -1,4 +1,4 @@
-"""Which values are the same in all lanes, because they depend on nothing that is a state's own.
+"""Finds values that are equal in all lanes because they do not depend on a state.
 
 Items of a loop along constants are such values, and positions that are computed of them. A choice at such a position is
 the load of a whole row of lanes, where one that differs from lane to lane gathers single numbers.

@@ -1,4 +1,4 @@
-"""Derivatives of functions of arrays, exact, of any order, inside kernels and outside.
+"""Exact derivatives of functions of arrays, of any order, inside and outside of kernels.
 
     value, tangent = jvp(f, (x, y), (dx, dy))      forward: the derivative along one direction
     value, pullback = vjp(f, x, y)                 backward: gx, gy = pullback(g), the gradient of g · f
@@ -91,7 +91,9 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
 
         def pullback(cotangent: Any) -> tuple[Any, ...]:
             if not trace.open:
-                raise LeakedTracer("a pullback is used outside the call that traced it: return what it gives instead.")
+                raise LeakedTracer(
+                    "a pullback is used outside the call that traced it; call it there, and return its result."
+                )
             seeds = _matching("cotangent", _lift(trace, cotangent), value)
             pulled = _arrays(trace, tape.pull(seeds), leaves(primals))
             result: tuple[Any, ...] = like(primals, pulled)
@@ -266,6 +268,7 @@ def _matching(what: str, x: Any, example: Any) -> list[int]:
     shapes, needed = (like(y, iter([leaf.shape for leaf in leaves(y)])) for y in (x, example))
     if shapes != needed:
         raise DerivativeError(
-            f"a {what} has shape {shapes}; what it belongs to has shape {needed}.", code="wrong-shape"
+            f"a {what} has shape {shapes}; it must have the shape {needed} of its argument or result.",
+            code="wrong-shape",
         )
     return _values(leaves(x))

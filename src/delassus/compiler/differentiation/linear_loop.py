@@ -1,4 +1,4 @@
-"""The differential of a loop, which is a loop again.
+"""The differential of a loop, which is a loop itself.
 
 Forwards, tangents are carried along with what they belong to, and the loop ends when the first one does. Backwards,
 a loop saves what every execution of the body got, and another one walks the other way with cotangents in hand, those of

@@ -1,4 +1,4 @@
-"""The differential of a function that brings its tangent along: that rule forwards, its transpose backwards."""
+"""The differential of a function with a custom tangent: the custom rule forward, its transpose in reverse."""
 
 from collections.abc import Collection, Sequence
 

@@ -1,4 +1,4 @@
-"""The differential of a row written at a run-time position, which is such a write again.
+"""The differential of a scatter, which is a scatter itself.
 
 Forwards, the tangents of the row replace those of what was there. Backwards, the cotangents at the position belong to
 the row, and what was there before has none.

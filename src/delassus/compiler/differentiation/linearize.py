@@ -1,4 +1,4 @@
-"""The derivative of a traced function as a list of linear steps, swept forwards or backwards.
+"""Linearizes a traced function: a list of linear steps that can be swept forward or in reverse.
 
 A `Tape` runs the function in the current trace, on values that stand for its inputs and for nothing else. Then the
 operations that lead from these inputs to the outputs are made once more on the real arguments, where they find

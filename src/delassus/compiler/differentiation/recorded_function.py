@@ -1,4 +1,4 @@
-"""Functions that are kept as what they compute, so that they can be compared, hashed and used again by content."""
+"""Functions stored as their graphs, so that they can be compared, hashed and reused by content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expansions share, and the functions that need no constants of their own.
+"""Helpers for expansions of elementary functions, and functions without constants of their own.
 
 Elementary functions are graph operations, so that every back end computes the same bits; `trigonometric`,
 `inverse_trigonometric`, `exponential`, `logarithm` and `power` hold the others. Where they correct for the rounding of

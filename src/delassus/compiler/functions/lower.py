@@ -1,4 +1,4 @@
-"""From what the algorithm said to what the machine does: elementary functions expanded, multiply-adds fused.
+"""Lowers a graph: expands elementary functions and fuses multiply-adds.
 
 A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma (a·b
 + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,

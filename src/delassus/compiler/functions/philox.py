@@ -1,4 +1,4 @@
-"""Philox4x32-10: random words as a function of a counter and a key, without a state.
+"""Philox4x32-10: random words as a pure function of a counter and a key.
 
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Ten rounds of two products of 32
 by 32 bits turn four words of counter and two of key into four random words. A program has an operation for each of

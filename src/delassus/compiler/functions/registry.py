@@ -1,4 +1,4 @@
-"""The table of elementary functions: one entry for each, registered beside its expansion.
+"""The table of elementary functions. Each registers itself next to its expansion.
 
 An entry says all that the compiler knows of a function: its name in a program, the NumPy function that it traces, how
 it is built from values, its expansion into machine operations, and its partial derivatives. Tracing

@@ -1,4 +1,4 @@
-"""Remainders and whole quotients as graph operations, with NumPy's signs.
+"""Remainders and floor quotients as graph operations, with NumPy's signs.
 
 a = n b + r, where n is the quotient a/b without its fraction. As long as |a/b| < 2⁵³ (single precision: 2²⁴), r is a
 number of the format, so that one fused multiply-add gives it without rounding. The division may have been rounded up to

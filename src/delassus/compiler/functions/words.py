@@ -1,4 +1,4 @@
-"""Arithmetic of words: integers of 32 bits, modulo 2³², which a program holds as floats.
+"""Arithmetic of words: 32-bit integers modulo 2³², which a program stores as floats.
 
 Back ends convert them to integers and back, which is exact in double precision; single precision has no place for 32
 bits, and refuses.
@@ -39,7 +39,7 @@ def check_precision(kind: str) -> Callable[..., int]:
     def expansion(g: Builder, a: int, b: int) -> int:
         if g.precision is not DOUBLE:
             raise BadArgument(
-                "words have 32 bits, and float32 holds 24: compile what computes with them for float64.",
+                "words have 32 bits, and float32 represents 24: compile kernels with words for float64.",
                 code="not-supported",
             )
         return g.emit((kind, a, b))

@@ -1,1 +1,1 @@
-"""The expression graph: programs as data, and what they are made of."""
+"""The expression graph: programs as data."""

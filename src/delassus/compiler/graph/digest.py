@@ -1,4 +1,4 @@
-"""Digests that are the same in every process: of a model's content, and of this package's source."""
+"""Digests that are equal in every process: of a model's content and of this package's source."""
 
 import dataclasses
 import enum

@@ -1,4 +1,4 @@
-"""The end of a graph that was being built: the program of what its results need, and of nothing else."""
+"""Finishes a graph under construction: keeps what its results need and drops the rest."""
 
 from collections.abc import Iterable, Sequence
 

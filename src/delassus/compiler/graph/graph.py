@@ -1,4 +1,4 @@
-"""The expression graph: what a traced function leaves behind.
+"""The expression graph that tracing builds.
 
 A value is an integer. Positive values are operations, numbered in the order they were made, so the arguments
 of an operation always precede it. Zero and negative values are constants; value 0 is the constant 0.0, which

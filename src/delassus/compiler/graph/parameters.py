@@ -1,4 +1,4 @@
-"""Models with parameters: numbers that are inputs of the compiled code instead of constants in it."""
+"""Models with parameters: values that are inputs of the compiled code instead of constants."""
 
 from __future__ import annotations
 

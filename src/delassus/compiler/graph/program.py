@@ -1,4 +1,4 @@
-"""The finished expression graph: frozen data that passes, back ends and the interpreter read."""
+"""The finished expression graph: frozen data for passes, back ends and the interpreter."""
 
 from __future__ import annotations
 

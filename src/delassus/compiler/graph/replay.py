@@ -1,4 +1,4 @@
-"""Makes the operations of a graph once more, on other values, with the builder's own folding."""
+"""Rebuilds the operations of a graph on other values, with the builder's constant folding."""
 
 from collections.abc import Sequence
 from typing import Final

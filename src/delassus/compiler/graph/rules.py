@@ -1,4 +1,4 @@
-"""Tangents that a function brings along, instead of those of the operations that it is made of.
+"""Custom tangents of functions, which replace the derivatives of their operations.
 
 ("custom", rule, *values, *primals, *captured) gives the values again, as parts. Lowering leaves nothing of it; a
 derivative follows its rule, and not the operations that have computed the values.

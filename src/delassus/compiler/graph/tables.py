@@ -1,4 +1,4 @@
-"""Numbers that are read or written by position: what `np.take` and `np.add_at` with a traced index work on.
+"""Tables read or written at an index known at run time, for `np.take` and `np.add_at`.
 
 A program reads a number of a table by ("lookup", source, index), and one of its own values by ("gather", index,
 *values). It replaces a row of its values by ("scatter", rows, index, *row, *values). The index is a float. Its fraction

@@ -1,4 +1,4 @@
-"""What a kernel is called with: a model, arrays by place or by name, arrays that may be given or not, options."""
+"""Reads the arguments of a kernel call: the model, arrays by position or name, optional inputs, options."""
 
 from __future__ import annotations
 

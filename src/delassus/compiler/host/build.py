@@ -1,4 +1,4 @@
-"""Builds a kernel: program, machine code, ufunc; from the disk cache where it can.
+"""Builds a kernel: program, machine code, ufunc; loads them from the disk cache if possible.
 
 There are two levels. A kernel of this package is found by what it is made from (package source, function, model,
 options), without tracing it; that entry names the program's digest. Machine code is found by that digest, so a

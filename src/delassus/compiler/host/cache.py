@@ -1,4 +1,4 @@
-"""A per-user disk cache of byte strings that never returns a damaged or planted entry.
+"""A per-user disk cache of byte strings that rejects damaged and forged entries.
 
 The entries are native object code, and loading wrong object code crashes the process or runs somebody
 else's program. So an entry is read once into memory, from a file and below folders that only this user (or

@@ -1,4 +1,4 @@
-"""What can be made of a kernel for a model, without calling it: ufuncs, bound arrays, programs, reports."""
+"""Kernels compiled for a model without a call: ufuncs, bound arrays, programs, reports."""
 
 from __future__ import annotations
 

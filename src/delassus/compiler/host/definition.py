@@ -1,4 +1,4 @@
-"""What a kernel is before it meets a model: a function, its signature, how its arguments are read, what it gives.
+"""The definition of a kernel, independent of a model: its function, signature, inputs and outputs.
 
 With a model, a choice of optional inputs and options it is a `Case`: a function of arrays alone. From there the way
 goes on in one direction: a case has a key to be found by, a program, and a recipe to build machine code from. On plain

@@ -1,4 +1,4 @@
-"""Kernels on models for which some arrays have no elements: a ufunc of the others, and empty outputs."""
+"""Kernels for models with empty arrays: compiles a ufunc of the other arrays, and returns empty outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine code as a genuine `numpy.ufunc`.
+"""Wraps machine code in a `numpy.ufunc`.
 
 NumPy makes a generalized ufunc from an address, types and a signature through its C interface, which is reached
 here with ctypes. NumPy keeps the addresses that it is given and not what they point to. A ufunc has a place for one

@@ -1,4 +1,4 @@
-"""What a kernel takes by name: arrays that may be given or left out, and structures of such arrays.
+"""Optional inputs of a kernel: arrays, and structures of arrays, passed by name.
 
 A structure is an object of a `NamedTuple` or of a frozen dataclass whose fields are arrays, such as the parameters of a
 contact. The kernel's function gets it with traced fields. The fields that a call gives are packed on the host into one

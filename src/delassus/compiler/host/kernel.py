@@ -1,4 +1,4 @@
-"""`@kernel`: the bridge between a NumPy function of a model and compiled code.
+"""`@kernel`: compiles a NumPy function of a model and arrays when it is called.
 
     @kernel("(nq),(nv),(nv)->(nv)")
     def aba(model, q, v, tau): ...

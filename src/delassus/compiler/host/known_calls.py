@@ -1,4 +1,4 @@
-"""The short way of a call: one of the same form as a call before finds its compiled kernel without reading it again.
+"""Fast path of a call: a call with the form of an earlier one finds its compiled kernel without parsing.
 
 The form of a call is its model, how many arrays come by place, the names of the others, and the values of its options.
 Models and tuples count as the same if they are the same object, which is quick to tell; numbers and text by value and

@@ -1,4 +1,4 @@
-"""Solve again what is left, as a batch of its own.
+"""Solves again, as a smaller batch, the states that an attempt has flagged.
 
 States of a batch that are computed together wait for the slowest of them. So a batch is tried quickly first; the items
 whose results ask for more are gathered, solved by the next attempt, and their results put in place:

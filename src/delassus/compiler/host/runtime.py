@@ -1,4 +1,4 @@
-"""The loop that NumPy calls, in memory, and what it needs to know of a kernel.
+"""The compiled loop that NumPy calls, and the data that it needs.
 
 The loop is the same for all kernels and is compiled once for a machine; NumPy passes it the kernel's descriptor. The
 descriptor leads to the kernel's code for single states and for many, as soon as there is one, and to the Python

@@ -1,4 +1,4 @@
-"""Signatures such as "(nq),(nv),(nv)->(nv)": which arrays a kernel takes and gives, in NumPy's gufunc notation.
+"""Signatures such as "(nq),(nv),(nv)->(nv)", in the notation of NumPy's gufuncs.
 
 Sizes are integers or names; a name is looked up on the model.
 """

@@ -1,4 +1,4 @@
-"""Large batches over several threads.
+"""Distributes large batches over threads.
 
 A batch is cut along one of its axes into pieces that run the same ufunc, which holds no lock while it computes.
 States do not depend on their neighbors, so the result is bit for bit that of one thread.

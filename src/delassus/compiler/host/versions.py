@@ -1,4 +1,4 @@
-"""Which compiled versions of kernels stay in memory.
+"""Decides which compiled versions of kernels stay in memory.
 
 A kernel remembers what it was compiled for. All kernels together stay below a bound, and what was used longest ago goes
 first. What goes is made again when it is needed, mostly from the disk cache. Machine code that somebody still holds, by

@@ -1,4 +1,4 @@
-"""The machine code of a kernel: for single states and for many, each compiled when it is first needed.
+"""Machine code of a kernel for single states and for batches, each compiled on first use.
 
 Most of the time that compiling takes is LLVM's, and most programs need one of the two, or one of them first. The loop
 that NumPy calls asks for what is missing (see `numpy_loop`); those who know the number of states beforehand ask before.

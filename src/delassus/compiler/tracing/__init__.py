@@ -1,1 +1,1 @@
-"""NumPy functions on traced arrays: what a function computes becomes a graph."""
+"""Tracing: records what a NumPy function computes as a graph."""

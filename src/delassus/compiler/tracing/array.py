@@ -1,4 +1,4 @@
-"""Traced arrays: what an algorithm works on while its graph is being recorded.
+"""Traced arrays: the operands of an algorithm while its graph is recorded.
 
 An `Array` is a NumPy array of graph values (integers) together with its trace. Indexing, slicing, reshaping
 and item assignment are NumPy's own, done on those integers, so views are views and broadcasting broadcasts.

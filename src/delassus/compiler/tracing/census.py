@@ -1,4 +1,4 @@
-"""Where the operations of a kernel come from, for those that have too many.
+"""Counts the operations of a kernel by the source line that creates them.
 
 A Python loop in a kernel is unrolled: every operation of every round of it is compiled. Beyond `LIMIT` operations that
 takes minutes and megabytes, seldom on purpose, so it is said which source lines make the most of them. To know that,

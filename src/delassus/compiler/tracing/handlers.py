@@ -1,4 +1,4 @@
-"""Which NumPy functions have a traced form, and how a call finds it."""
+"""The table of NumPy functions that can be traced, and their dispatch."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar

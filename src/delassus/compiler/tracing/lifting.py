@@ -1,4 +1,4 @@
-"""Arguments of a function as traced arrays of one trace."""
+"""Converts the arguments of a function to traced arrays of one trace."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Runs a function on traced arrays and keeps what it computed as a program."""
+"""Runs a function on traced arrays and returns its graph as a program."""
 
 from __future__ import annotations
 

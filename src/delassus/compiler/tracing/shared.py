@@ -1,4 +1,4 @@
-"""Arrays that all states of a batch read in place, while a function is traced: weights, height fields.
+"""Arrays that all states of a batch share, such as weights and height fields, during tracing.
 
 A `SharedArray` is a traced array whose values are made when they are needed. What only moves its elements, such as
 indexing, gives another one, and `np.take` with a traced index reads it as a table: a field of a million heights costs

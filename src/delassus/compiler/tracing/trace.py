@@ -1,4 +1,4 @@
-"""Recording: the trace that a function runs in while its graph is being made.
+"""The trace: the context in which a function is recorded.
 
 A trace is open while the function runs. A traced value that is used afterwards, or in another trace, raises
 `LeakedTracer`, since it names a number that no longer exists.

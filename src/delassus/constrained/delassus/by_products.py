@@ -1,4 +1,4 @@
-"""Matrices that belong to constraints: Delassus matrix, operational inertia, and the sparse factors of `prox_ltl`.
+"""Matrices of constraints: Delassus matrix, operational inertia, and the sparse factors of `prox_ltl`.
 
 K = [-E - C, J; Jᵀ, M] with E = diag(ε) the `proximal` parameter. M⁻¹ itself is `inverse_mass_matrix`.
 """

@@ -1,4 +1,4 @@
-"""The damped operational inertia (J M⁻¹ Jᵀ + E + C)⁻¹ by recursion over the tree, without a matrix to invert.
+"""The damped operational inertia (J M⁻¹ Jᵀ + E + C)⁻¹ by recursion over the tree, without inverting a matrix.
 
 With R = E + C and penalties ρ = R⁻¹ on the rows, the inverse is
 
@@ -44,9 +44,9 @@ def caba_osim(mechanism: Mechanism, q: Any, damping: Any, time: Any = None) -> A
 def _one_by_one(body: ArticulatedTree, rows: Rows) -> Any:
     """The lower triangle of J A⁻¹ Jᵀ (m, m) where links are coupled: G_rs = Σ_j u_r(j) D_j⁻¹ u_s(j)."""
     G = np.zeros((rows.m, rows.m))
-    found = [body.pushes(rows, np.eye(rows.m)[r]) for r in range(rows.m)]
-    for r, shares in enumerate(found):
+    result = [body.pushes(rows, np.eye(rows.m)[r]) for r in range(rows.m)]
+    for r, shares in enumerate(result):
         for s in range(r + 1):
             for i, (u, _) in shares.items():
-                G[r, s] = G[r, s] + u @ found[s][i][1]
+                G[r, s] = G[r, s] + u @ result[s][i][1]
     return G

@@ -1,4 +1,4 @@
-"""The Delassus matrix J M⁻¹ Jᵀ by the algorithms that there are for it, and which of them to take."""
+"""Algorithms for the Delassus matrix J M⁻¹ Jᵀ, and the choice among them."""
 
 from __future__ import annotations
 

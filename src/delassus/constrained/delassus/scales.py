@@ -1,4 +1,4 @@
-"""What numbers of a mechanism are compared with, so that nothing depends on units: known before any state.
+"""Reference scales of a mechanism that make tolerances independent of units, computed before any state is known.
 
 Rows of one constraint and one unit belong together: the linear ones, and the angular ones, each on its own. So nothing
 depends on the axes of a constraint's frame either. All numbers are of the neutral configuration and some others, in
@@ -81,8 +81,8 @@ def row_sizes(mechanism: Mechanism) -> tuple[float, ...]:
 @lru_cache(maxsize=256)
 def _mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     with numpy.errstate(all="ignore"):
-        found = numpy.stack([_diagonal(mechanism, q) for q in _configurations(mechanism)])
-    mobility = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
+        result = numpy.stack([_diagonal(mechanism, q) for q in _configurations(mechanism)])
+    mobility = numpy.max(result, axis=0, where=numpy.isfinite(result), initial=0.0)
     groups = _groups(mechanism)
     largest: dict[tuple[int, str], float] = {}
     for group, own in zip(groups, mobility, strict=True):
@@ -100,8 +100,8 @@ def _sizes(mechanism: Mechanism) -> tuple[float, ...]:
     length, turning = length_of(mechanism.model), _turning(mechanism)
     reach = numpy.where(turning > 0.0, 1.0, length)
     with numpy.errstate(all="ignore"):
-        found = [numpy.abs(constraint_jacobian(mechanism, q, time=0.0)) @ reach for q in _configurations(mechanism)]
-    most = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
+        result = [numpy.abs(constraint_jacobian(mechanism, q, time=0.0)) @ reach for q in _configurations(mechanism)]
+    most = numpy.max(result, axis=0, where=numpy.isfinite(result), initial=0.0)
     known = {"linear": length, "angular": 1.0}
     return tuple(known.get(kind) or float(most[r]) or 1.0 for r, (_, kind) in enumerate(_groups(mechanism)))
 

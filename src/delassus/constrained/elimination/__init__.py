@@ -1,1 +1,1 @@
-"""Eliminating joints and multipliers: the sweeps and factors that solvers share."""
+"""Elimination of joints and multipliers: sweeps and factors that several solvers use."""

@@ -1,4 +1,4 @@
-"""The joints of a tree after elimination (see `elimination`), and the sweeps over them that several algorithms share.
+"""The articulated-body tree after elimination (see `elimination`), and the sweeps that several algorithms use.
 
 All of these compute with A⁻¹ by forces that travel through the joints of the articulated-body recursion. A is the mass
 matrix M, or M + Jᵀ diag(ρ) J where rows put penalties on the links that they touch; rows on two links, or on several

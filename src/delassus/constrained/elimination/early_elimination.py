@@ -1,4 +1,4 @@
-"""What `pv_early` does at one direction of a joint: it eliminates the direction, and one of the rows that it moves."""
+"""Elimination of one joint direction and one row in `pv_early`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The links of a tree, eliminated one after the other from M, or from M + Jᵀ diag(ρ) J.
+"""Elimination of the links of a tree from M, or from M + Jᵀ diag(ρ) J, one link at a time.
 
 Inward: the articulated-body recursion (see `sweep`) on links that carry penalties. A row K a = k on a link adds
 ρ KᵀK to its inertia and -Kᵀ f to its bias force, f what the row pushes with; one on a joint's velocity adds to D and to

@@ -1,4 +1,4 @@
-"""Multipliers that are eliminated where a loop is closed.
+"""Elimination of multipliers at the links where loops close.
 
 When the rows R of a link have met there, they read, with l what does not depend on forces and a the acceleration,
 
@@ -46,10 +46,10 @@ class MultiplierElimination:
 
     def force(self, l: Any, a: Pair | None, force: Any) -> Any:
         """λ_R, from the link's acceleration (None for the world) and the forces (m,) of the other rows."""
-        found = -self.T.solve(l[self.rows])
+        result = -self.T.solve(l[self.rows])
         if a is not None:
-            found = found - self.TK[:, :3] @ a[0] - self.TK[:, 3:] @ a[1]
-        return found - self.TL @ force[self.others] if self.others else found
+            result = result - self.TK[:, :3] @ a[0] - self.TK[:, 3:] @ a[1]
+        return result - self.TL @ force[self.others] if self.others else result
 
 
 def eliminate(rows: list[int], K: dict[int, Any] | None, L: Any) -> tuple[MultiplierElimination, dict[int, Any]]:

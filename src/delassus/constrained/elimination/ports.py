@@ -1,4 +1,4 @@
-"""By what links take part in couplings, and what sweeps need of it once links are eliminated (see `couplings`)."""
+"""The rows through which links are coupled, and the data that sweeps need after elimination (see `couplings`)."""
 
 from __future__ import annotations
 

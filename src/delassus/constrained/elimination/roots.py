@@ -1,4 +1,4 @@
-"""A root of the inverse mass matrix along the tree, M⁻¹ = R Rᵀ: what J R, R⁻¹ and R are, without forming any of them.
+"""A square root of the inverse mass matrix along the tree, M⁻¹ = R Rᵀ; computes J R, R⁻¹ x and R x without forming R.
 
 The articulated-body recursion is a factorization of M: the accelerations ν = q̈ + Wᵀ X a_π that a joint has beyond what
 its link's inertia lets it have by itself, weighted by its articulated inertia D, make up the kinetic metric,
@@ -114,8 +114,8 @@ class _TreeRoot:
         B = np.zeros((m, len(self.scale)))
         for link, alike in _alike(pieces).items():
             dofs = [v for i in reversed(self.body.tree.path(link)) for v in self.body.tree.links[i].dofs]
-            found = map(partial(self._along, link), np.stack([np.concatenate(piece.force) for piece in alike]))
-            for piece, row in zip(alike, found, strict=True):
+            result = map(partial(self._along, link), np.stack([np.concatenate(piece.force) for piece in alike]))
+            for piece, row in zip(alike, result, strict=True):
                 B[piece.row, dofs] = row
             rows = {piece.row for piece in alike}
             pieces = [piece for piece in pieces if piece.row not in rows]

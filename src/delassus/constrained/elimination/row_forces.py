@@ -1,4 +1,4 @@
-"""Forces of rows, as they act on the links and the joints that the rows touch."""
+"""Forces of rows on the links and joints on which the rows act."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of the sparse factors of [·, J; Jᵀ, M] that belongs to the tree, and the Delassus matrix that it leaves."""
+"""The part of the sparse factors of [·, J; Jᵀ, M] that belongs to the tree, and the resulting Delassus matrix."""
 
 from __future__ import annotations
 

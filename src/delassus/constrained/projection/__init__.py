@@ -1,1 +1,1 @@
-"""Configurations and velocities that meet the constraints; impacts."""
+"""Projection of configurations and velocities onto the constraints; impacts."""

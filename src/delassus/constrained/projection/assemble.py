@@ -1,4 +1,4 @@
-"""Assembly: a configuration that meets the constraints, from one that does not.
+"""Assembly: computes a configuration that satisfies the constraints from one that does not.
 
 Least squares of the errors of position e(q), by Levenberg and Marquardt on the joints' manifolds, with lengths as
 shares of the robot's own (`row_sizes`), so that they can be added to angles:

@@ -1,4 +1,4 @@
-"""Nonlinear least squares on the joints' manifolds by Levenberg and Marquardt, for functions that are traced.
+"""Nonlinear least squares on the configuration manifold by the Levenberg–Marquardt method, for traced functions.
 
     (J D⁻¹ Jᵀ + μ) y = s,      δ = -D⁻¹ Jᵀ y,      q ← q ⊕ δ
 

@@ -1,4 +1,4 @@
-"""Impacts: jumps of velocity when constraints become active.
+"""Impacts: velocity jumps when constraints become active.
 
 During an impact, configurations stay and finite forces do nothing; the impulses Λ of the constraints alone count:
 
@@ -82,8 +82,7 @@ def _check_restitution(what: str, value: Any, count: int) -> Any:
     wrong = e[(e < 0.0) | (e > 1.0)]
     if wrong.size:
         raise BadArgument(
-            f"{what} is {wrong.flat[0]:g}; it must be a number from 0, where rows stick, to 1, where they "
-            "rebound without loss.",
+            f"{what} is {wrong.flat[0]:g}; it must be from 0, where rows stick, to 1, where they rebound without loss.",
             code="restitution-out-of-range",
         )
     return e if e.ndim else numpy.full(count, e)

@@ -1,4 +1,4 @@
-"""The smallest motion that removes residuals: of all δ with J δ = -r the one with the smallest δᵀ M δ.
+"""The smallest motion that removes residuals: the δ with J δ = -r that minimizes δᵀ M δ.
 
     M δ = Jᵀ λ,      J δ + r = 0,      so that      G λ = -r,      G = J M⁻¹ Jᵀ,
 

@@ -1,4 +1,4 @@
-"""Projection: configuration and velocity are moved back onto the constraints, to remove drift.
+"""Projection of configuration and velocity onto the constraints, which removes drift.
 
 Integration of accelerations lets the errors of position and velocity grow, and Baumgarte's gains only trade them for
 stiffness. A projection after each step removes them.
@@ -116,11 +116,11 @@ def project(
     if not mechanism.m:
         return Projection(q, v)
     if method == "svd":
-        found = project_by_svd(mechanism, q, v, held, time, linearization)
+        result = project_by_svd(mechanism, q, v, held, time, linearization)
     else:
         start = q if linearization is None else _project_linearized(mechanism, linearization, q, held, time, tolerance)
-        found = project_by_mass(mechanism, start, v, held, time, tolerance, iterations)[:2]
-    return Projection(_keep_locked(mechanism, held, found[0], q), found[1])
+        result = project_by_mass(mechanism, start, v, held, time, tolerance, iterations)[:2]
+    return Projection(_keep_locked(mechanism, held, result[0], q), result[1])
 
 
 def project_by_mass(
@@ -168,9 +168,9 @@ def project_by_mass(
         waits = ~better & lengthened
         ratio = np.where(better, size / least, 0.0)
         longer = np.where(ratio > _SLOW, 1.0 / (1.0 - ratio), 1.0)
-        found = (np.where(better, trial, best[0]), np.where(better, v + to_v, best[1]))
+        result = (np.where(better, trial, best[0]), np.where(better, v + to_v, best[1]))
         further = integrate(mechanism.model, trial, longer * to_q)
-        return further, found, np.where(better, size, least), np.where(better | waits, size, 0.0), ratio > _SLOW
+        return further, result, np.where(better, size, least), np.where(better | waits, size, 0.0), ratio > _SLOW
 
     # What is not a number is no better than what there was: its velocity stays none.
     nothing = (q, np.full(mechanism.nv, np.nan))
@@ -203,7 +203,7 @@ def _project_linearized(
     return integrate(mechanism.model, q0, d + change)
 
 
-def _keep_locked(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:
+def _keep_locked(mechanism: Mechanism, locked: tuple[int, ...], result: Any, q: Any) -> Any:
     """A configuration (nq,) with the coordinates of locked joints as they were: integration would round them."""
     kept = locked_coordinates(mechanism.model, locked)
-    return np.stack([q[k] if k in kept else found[k] for k in range(mechanism.nq)]) if kept else found
+    return np.stack([q[k] if k in kept else result[k] for k in range(mechanism.nq)]) if kept else result

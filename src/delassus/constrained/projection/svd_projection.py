@@ -1,4 +1,4 @@
-"""Projection by one singular value decomposition, J = U Σ Vᵀ, as in textbooks.
+"""Projection by one singular value decomposition, J = U Σ Vᵀ.
 
 With the pseudo-inverse J⁺ and the columns N of V that J does not see, J and e those of a configuration q₀,
 
@@ -40,11 +40,11 @@ def project_by_svd(
     e, w = constraint_error(mechanism, q0, time=time), velocities_asked(mechanism, q0, time)
     J = constraint_jacobian(mechanism, q0, time=time)
     free = numpy.array([float(k not in locked) for k in range(mechanism.nv)])
-    found, *_ = nearest_solution(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
+    result, *_ = nearest_solution(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
     holding = _position_rows(mechanism)
     own = d * (1.0 - free)
     back, *_ = nearest_solution(J * free * holding[:, None], d * free, (e + J @ own) * holding, RANK)
-    return integrate(mechanism.model, q0, back + own), np.where(free > 0.0, found, v)
+    return integrate(mechanism.model, q0, back + own), np.where(free > 0.0, result, v)
 
 
 def _position_rows(mechanism: Mechanism) -> Any:

@@ -1,4 +1,4 @@
-"""Counts and statuses, which compiled code has as floats."""
+"""Iteration counts and statuses, which compiled code returns as floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run-time inputs of the solvers other than the state."""
+"""Run-time inputs of the solvers besides the state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Jacobian of all constraints of a mechanism, and what their accelerations are where the joints' are zero."""
+"""The Jacobian of all constraints of a mechanism, and their velocity products."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _columns(motions: LinkMotions, link: int) -> list[tuple[int, int, Any, Any]]
     Inward from the link, its axes and its origin in the frame of each link that carries it: four vectors, however
     many rows there are.
     """
-    found = []
+    result = []
     axes, origin = [np.eye(3)[k] for k in range(3)], np.zeros(3)
     for i in reversed(motions.tree.path(link)):
         carrier = motions.tree.links[i]
@@ -100,11 +100,11 @@ def _columns(motions: LinkMotions, link: int) -> list[tuple[int, int, Any, Any]]
         turn = np.stack(axes)
         for k in range(carrier.motion.nv):
             lin, ang = turn @ (S_lin[:, k] + np.cross(S_ang[:, k], origin)), turn @ S_ang[:, k]
-            found.append((i, carrier.v + k, carrier.ratio * lin, carrier.ratio * ang))
+            result.append((i, carrier.v + k, carrier.ratio * lin, carrier.ratio * ang))
         for step in motions.poses[i].steps:
             if isinstance(step, ShiftStep):
                 origin = origin + step.p
             else:
                 origin, _ = step.motion_to_parent(origin, np.zeros(3))
                 axes = [step.motion_to_parent(axis, np.zeros(3))[0] for axis in axes]
-    return found
+    return result

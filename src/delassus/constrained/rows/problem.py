@@ -1,4 +1,4 @@
-"""The problem that all methods solve: a robot in a state, the forces on it, and the rows of its constraints.
+"""The problem that all methods solve: a robot in a state, its forces, and the rows of its constraints.
 
 Of all accelerations that meet the constraints as well as possible, the right one is nearest to the free motion in the
 metric of M (Gauss). With multipliers λ this is

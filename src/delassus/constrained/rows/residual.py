@@ -1,4 +1,4 @@
-"""How well accelerations meet the constraints.
+"""Residuals of the constraints for given accelerations.
 
 Constraints may contradict each other. Then J a + γ + C λ = r cannot vanish, and the best that can be had is the least
 squares, Jᵀ E⁻¹ r = 0: the residual of iterations that run on, and the measure to stop them by.

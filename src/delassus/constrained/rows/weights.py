@@ -1,4 +1,4 @@
-"""How the proximal methods weigh rows.
+"""Row weights of the proximal methods.
 
 They add -E (λ - λ⁻) to J a + γ + C λ = 0 (see `problem`), E = diag(ε) the `proximal` parameters and λ⁻ the last
 iterate, which makes it solvable whatever the rank of J, and repeat. Written for λ,

@@ -1,1 +1,1 @@
-"""Accelerations and forces: one file a solver."""
+"""Solvers for accelerations and constraint forces, one file each."""

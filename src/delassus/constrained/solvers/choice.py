@@ -1,4 +1,4 @@
-"""The solvers that there are, and which of them suits a mechanism."""
+"""The table of solvers, and the default for a mechanism."""
 
 from __future__ import annotations
 

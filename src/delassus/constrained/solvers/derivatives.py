@@ -1,4 +1,4 @@
-"""Derivatives of constrained dynamics: how accelerations and constraint forces change with state and torques.
+"""Derivatives of accelerations and constraint forces with respect to state and torques.
 
 The iterates of all proximal methods (see `weights`) satisfy
 

@@ -1,4 +1,4 @@
-"""Constrained dynamics to a tolerance: iterates as often as a state needs, and says how it ended.
+"""Constrained dynamics to a tolerance: each state iterates as often as it needs, and returns a status.
 
 The iterations are a loop of compiled code (`tolerance_loop`): every state of a batch makes as many as it needs.
 
@@ -139,8 +139,8 @@ class _Result(NamedTuple):
     @classmethod
     def of(cls, a: Any, force: Any, check: Check) -> _Result:
         """As a check says."""
-        found = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
-        status = np.where(check.sound, found, float(Status.PRECISION))
+        result = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
+        status = np.where(check.sound, result, float(Status.PRECISION))
         return cls(a, force, check.residual, check.imbalance, status)
 
 

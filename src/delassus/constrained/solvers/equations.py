@@ -1,4 +1,4 @@
-"""What a solution is held against: the equation of motion and the rows, recomputed from it, each to its own scale.
+"""Residuals of a solution: the equation of motion and the rows, recomputed from the solution and scaled.
 
     M a = h + Jᵀ λ,   h = tau - c,          J a + γ + C λ = 0.
 

@@ -1,4 +1,4 @@
-"""The dense answer, by singular values: the reference for all other methods, and the textbook's closed form.
+"""Dense solution of the KKT system by singular values: the reference for all other methods.
 
     [M  Jᵀ] [ a]   [tau - c]
     [J  -C] [-λ] = [  -γ   ]

@@ -1,4 +1,4 @@
-"""Whether accelerations and forces are a solution, computed anew from them alone."""
+"""Residuals of the optimality conditions, recomputed from accelerations and forces alone."""
 
 from __future__ import annotations
 

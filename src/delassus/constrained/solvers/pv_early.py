@@ -209,7 +209,7 @@ def _check(problem: Problem) -> None:
         )
     if problem.rows.layout.pairs or problem.rows.tied:
         raise BadArgument(
-            f"constraints of {problem.model.name!r} tie its bodies or joints to each other, and pv_early "
-            "eliminates rows on the way to the world: take prox_pv.",
+            f"constraints of {problem.model.name!r} couple its bodies or joints, and pv_early "
+            "needs constraints with the world only: take prox_pv.",
             code="not-supported",
         )

@@ -1,4 +1,4 @@
-"""Soft constraints in O(n + m): the articulated-body algorithm on links that carry penalties.
+"""Soft constraints in O(n + m): the articulated-body algorithm with penalties added to the inertias.
 
 The first iteration of `caba` and its like, from zero forces. Rows give way by ε λ, ε the `proximal` parameter: nothing
 removes it, as nothing removes compliance. Choose it where constraints are soft on purpose, or as a fast first guess.

@@ -1,4 +1,4 @@
-"""What a proximal solver is made of, and how its parts make a solve.
+"""The interface of a proximal solver, and the loop that composes a solve from its parts.
 
 A solver prepares a problem once (`factor`, which makes the first iteration too), iterates from one state to the next,
 and finishes with the accelerations of all joints. A state is a tuple of traced arrays that begins with `force`,

@@ -1,4 +1,4 @@
-"""How a solve ended, and what it found."""
+"""Statuses of constrained solves."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ class Solution(Provenance, Outcome, _Arrays):
             return self.status == Status.CONVERGED
         given = asked.select(*ROWS.inputs, "parameters")
         arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
-        found = optimality(self.mechanism, *arrays, tolerance=tolerance, **given) > 0.5
-        return bool(found) if np.ndim(found) == 0 else found
+        result = optimality(self.mechanism, *arrays, tolerance=tolerance, **given) > 0.5
+        return bool(result) if np.ndim(result) == 0 else result
 
     def force_in(self, constraint: str, axes: str = "world") -> NDArray[np.float64]:
         """Force and moment (…, 6) [N, N·m] of a constraint on the body of its first frame, about that frame's origin.
@@ -139,10 +139,10 @@ class Solution(Provenance, Outcome, _Arrays):
         """
         asked = self.asked
         given = asked.select("time", "parameters")
-        found: NDArray[np.float64] = constraint_wrench(
+        result: NDArray[np.float64] = constraint_wrench(
             self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **given
         )
-        return found
+        return result
 
 
 def describe_outcome(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:

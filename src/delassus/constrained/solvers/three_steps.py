@@ -1,4 +1,4 @@
-"""The classical solution in three steps: free acceleration, Delassus matrix, forces by Cholesky.
+"""The textbook solution in three steps: free acceleration, Delassus matrix, constraint forces by Cholesky.
 
     a_free = M⁻¹ (tau - c),   (J M⁻¹ Jᵀ + C) λ = -(J a_free + γ),   a = a_free + M⁻¹ Jᵀ λ.
 

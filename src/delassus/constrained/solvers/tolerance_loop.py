@@ -1,4 +1,4 @@
-"""Iterations to a tolerance: a loop of compiled code, in which every state of a batch makes as many as it needs.
+"""Iterations to a tolerance in a compiled loop; each state of a batch makes as many as it needs.
 
 An iteration adds -E⁻¹ r to λ, r its residual. Where rows are independent r vanishes; where they contradict each other a
 part of it stays, which moves nothing, and λ drifts along it. So iterations end when neither the generalized forces Jᵀ λ

@@ -1,1 +1,1 @@
-"""What all constraints are made of: rows, motions of links, frames, references that move in time."""
+"""Building blocks of constraints: rows, link motions, frames, time-varying references."""

@@ -1,4 +1,4 @@
-"""What all constraints share: rows of K a = k on the accelerations of bodies or of joints, and their parameters.
+"""The base class of constraints: rows K a = k on accelerations of bodies or joints, and their parameters.
 
 Row r asks for an acceleration
 
@@ -201,13 +201,13 @@ class Constraint:
         raise TypeError(f"{type(self).__name__} has no reference.")
 
 
-def frozen_numbers(what: str, value: Any, form: str = "one number, or one per row") -> PerRow:
+def frozen_numbers(label: str, value: Any, form: str = "one number, or one per row") -> PerRow:
     """A finite number, or a tuple of them; `form` says in errors what it should have been."""
-    array = real_array(what, value, form)
+    array = real_array(label, value, form)
     if array.ndim > 1 or array.size == 0:
-        raise WrongShape(f"{what} has shape {array.shape}; it must be {form}.")
+        raise WrongShape(f"{label} has shape {array.shape}; it must be {form}.")
     if not np.all(np.isfinite(array)):
-        raise OutOfRange(f"{what} is {value!r}; it must be finite.", code="not-finite")
+        raise OutOfRange(f"{label} is {value!r}; it must be finite.", code="not-finite")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 

@@ -1,4 +1,4 @@
-"""Constraints made of another one: on the same bodies and joints, with rows that follow from its rows."""
+"""Constraints derived from another constraint: they have the same bodies and joints."""
 
 from __future__ import annotations
 

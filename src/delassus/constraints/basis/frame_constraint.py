@@ -1,4 +1,4 @@
-"""What constraints on a frame of the robot, or between two, share: where the frames are, and how one sees the other."""
+"""The base of constraints on a frame, or between two frames: their relative pose and motion."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class FrameConstraint(Constraint):
         if self.frame2 is not None and self.frame == self.frame2:
             raise ConstraintError(
                 f"the constraint {self.label!r} is between the frame {self.frame!r} and itself, which cannot move "
-                "against each other: name the frame that it is to be held to.",
+                "against each other: name the frame to which it is constrained.",
                 code="immovable",
             )
         if link == WORLD:

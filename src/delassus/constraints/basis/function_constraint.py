@@ -1,4 +1,4 @@
-"""Constraints that the user writes as functions in NumPy: how they are followed, and what their rows depend on."""
+"""Constraints defined by NumPy functions of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that users write for constraints, followed once and kept as what they compute."""
+"""Traces functions that users write for constraints, and stores them as graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delassus.constraints.basis.constraint import ConstraintError
 
 
 def trace_function(
-    what: str, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], shapes: tuple[Any, ...], should: str
+    label: str, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], shapes: tuple[Any, ...], should: str
 ) -> RecordedFunction:
     """The program of a function of arrays with the shapes of `inputs`, whose results have the shapes that follow.
 
@@ -22,5 +22,5 @@ def trace_function(
     except Exception as error:
         said = str(error).rstrip(".") or "no reason given"
         raise ConstraintError(
-            f"{what} cannot be traced: {said} ({type(error).__name__}). {should}", code="function-failed"
+            f"{label} cannot be traced: {said} ({type(error).__name__}). {should}", code="function-failed"
         ) from error

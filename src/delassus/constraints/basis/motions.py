@@ -1,4 +1,4 @@
-"""Where the links of a model are and how they move, as constraints need it."""
+"""Poses and velocities of the links of a model, as constraints need them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rows share by which one coordinate is a polynomial of another: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ."""
+"""The base of polynomial couplings of two coordinates: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class PolynomialRow(Constraint):
     reference: float = 0.0
     reference2: float = 0.0
 
-    def check_polynomial(self, what: str) -> None:
-        """Freeze the numbers, and refuse names that are none, or equal; `what` names the things, "joint" or such."""
+    def check_polynomial(self, label: str) -> None:
+        """Freeze the numbers, and refuse names that are none, or equal; `label` names the things, "joint" or such."""
         numbers = frozen_numbers(f"coefficients of {self.label!r}", self.coefficients, "a list of numbers, (c₀, c₁, …)")
         object.__setattr__(self, "coefficients", numbers if isinstance(numbers, tuple) else (numbers,))
         for field in ("reference", "reference2"):
@@ -34,11 +34,11 @@ class PolynomialRow(Constraint):
         for name in self.ends:
             if not isinstance(name, str):
                 raise ConstraintError(
-                    f"a coupling ties {what}s by their names, not by {short(repr(name))}.", code="wrong-type"
+                    f"a coupling ties {label}s by their names, not by {short(repr(name))}.", code="wrong-type"
                 )
         if len(set(self.ends)) < len(self.ends):
             raise ConstraintError(
-                f"the {what} {self.ends[0]!r} cannot follow itself: name the {what} that leads.", code="immovable"
+                f"the {label} {self.ends[0]!r} cannot follow itself: name the {label} that leads.", code="immovable"
             )
 
     @property

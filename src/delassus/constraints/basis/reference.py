@@ -1,4 +1,4 @@
-"""References that move in time: functions that say where, and what follows for their velocities and accelerations."""
+"""Time-varying references: functions of time, with their velocities and accelerations."""
 
 from __future__ import annotations
 

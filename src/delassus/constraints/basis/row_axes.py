@@ -1,4 +1,4 @@
-"""Rows along the axes of a constraint's own frame, or along those of the world: of a floor, a wall, the vertical."""
+"""Rows along the axes of a constraint's own frame, or along those of the world."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Some rows of a constraint, as a constraint of its own."""
+"""A subset of the rows of a constraint, as a constraint."""
 
 from __future__ import annotations
 

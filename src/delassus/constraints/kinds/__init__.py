@@ -1,1 +1,1 @@
-"""The constraints that users meet, one file a kind."""
+"""Types of constraints, one file each."""

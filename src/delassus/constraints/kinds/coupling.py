@@ -1,4 +1,4 @@
-"""A joint that follows another: gears, racks, the fingers of a gripper."""
+"""Couplings of joints: gears, racks, fingers of a gripper."""
 
 from __future__ import annotations
 

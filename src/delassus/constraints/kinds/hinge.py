@@ -1,4 +1,4 @@
-"""A hinge that closes a loop: two frames share a point and an axis, and turn about it."""
+"""A hinge that closes a loop: two frames share a point and an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints that the user writes: g(kinematics, q) = 0, in NumPy, with derivatives by the compiler."""
+"""User-defined constraints g(kinematics, q) = 0, written in NumPy; the compiler derives their derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A joint that is held: a brake, a prescribed motion."""
+"""Locked or driven joints: a brake, or a prescribed motion."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ class JointLock(Constraint):
         return self._moving(motions).velocity if isinstance(self.position, MovingReference) else None
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:
-        found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
-        return found
+        result: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
+        return result
 
     def _joint(self, model: Model) -> Joint:
         return model.joint(self.joint)

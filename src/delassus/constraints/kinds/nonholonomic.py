@@ -1,4 +1,4 @@
-"""Velocities that the user forbids: g(kinematics, q, v) = 0, linear in v, as of wheels, skates and rolling bodies.
+"""User-defined constraints on velocities, g(kinematics, q, v) = 0, linear in v: wheels, skates, rolling bodies.
 
 A row A(q) v = 0 need not be the rate of anything: a skate that cannot slip sideways still gets everywhere. So it has no
 error of position; corrections of position leave it alone (`project`, `assemble`), and what it holds is the velocity.

@@ -1,4 +1,4 @@
-"""A point of the robot held in the world or to another: a foot that does not slip, a ball joint that closes a loop."""
+"""A point fixed in the world or to another frame: a foot that does not slip, a ball joint that closes a loop."""
 
 from __future__ import annotations
 
@@ -128,5 +128,5 @@ class Point(AxisConstraint):
         return self.select_rows(p - target if self.upright else R.T @ (p - target))
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:
-        found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
-        return found
+        result: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
+        return result

@@ -1,4 +1,4 @@
-"""The angle by which a spherical joint is turned from its reference; one side of it is the joint's limit."""
+"""The rotation angle of a spherical joint from its reference; as a one-sided constraint, the joint's limit."""
 
 from __future__ import annotations
 

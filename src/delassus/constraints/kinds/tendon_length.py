@@ -1,4 +1,4 @@
-"""The length of a tendon of the model, held, or following that of another; one side of it is a limit."""
+"""The length of a tendon: fixed, coupled to another tendon, or one-sided as a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-sided constraints, g(q) ≥ 0: ropes, end stops, obstacles, anything that pushes and does not pull."""
+"""One-sided constraints, g(q) ≥ 0: ropes, end stops, obstacles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A frame of the robot held in the world or to another: a flat foot, a gripper on a handle, a rigid closure."""
+"""A frame fixed in the world or to another frame: a flat foot, a gripper on a handle, a rigid loop closure."""
 
 from __future__ import annotations
 
@@ -169,5 +169,5 @@ class Weld(AxisConstraint):
         return adjoint(*self._second(motions)), self._moving(motions)
 
     def _moving(self, motions: LinkMotions) -> MovingFrame:
-        found: MovingFrame = self.target.frame(self.time_in(motions, self.target.moves))
-        return found
+        result: MovingFrame = self.target.frame(self.time_in(motions, self.target.moves))
+        return result

@@ -1,1 +1,1 @@
-"""A model and what holds it, and all the rows that this makes."""
+"""A model with constraints, and the rows of all of them."""

@@ -1,4 +1,4 @@
-"""Which links the rows of a mechanism touch, and where these come together."""
+"""The links on which the rows of a mechanism act, and where their paths in the tree meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mechanism: a robot and what holds it."""
+"""`Mechanism`: a robot and its constraints."""
 
 from __future__ import annotations
 
@@ -198,8 +198,8 @@ def refuse_unilateral(mechanism: Mechanism, what: str) -> None:
     if mechanism.unilateral:
         names = ", ".join(repr(constraint.label) for constraint in mechanism.unilateral[:5])
         raise ConstraintError(
-            f"{what} takes constraints that act on both sides, and the mechanism has one-sided ones ({names}): whether "
-            "they act is decided in a step of time. Use contact_dynamics, compliant_step or Simulation.",
+            f"{what} needs bilateral constraints, and the mechanism has unilateral ones ({names}): whether "
+            "they act is decided in a time step. Use contact_dynamics, compliant_step or Simulation.",
             code="unilateral-constraint",
         )
 

@@ -1,4 +1,4 @@
-"""The closed loops that come with a model, as constraints."""
+"""Loop closures of a model's file, as constraints."""
 
 from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.kinds.coupling import Coupling

@@ -110,8 +110,8 @@ def rows_in(mechanism: Mechanism, motions: LinkMotions) -> Rows:
             dofs.append(DofRow(rows[joint.row], link, joint.v - tree.links[link].v, joint.v, joint.factor))
             driven[-1].add(link)
     links = {
-        link: LinkRows(link, tuple(r for rows, _ in found for r in rows), _stacked([K for _, K in found]))
-        for link, found in parts.items()
+        link: LinkRows(link, tuple(r for rows, _ in result for r in rows), _stacked([K for _, K in result]))
+        for link, result in parts.items()
     }
     return Rows(layout_of(mechanism, tree, touched, driven), links, tuple(dofs), compliance_of(mechanism))
 

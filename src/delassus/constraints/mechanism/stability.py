@@ -1,4 +1,4 @@
-"""Which Baumgarte gains a time step allows."""
+"""Bounds on Baumgarte gains for a time step."""
 
 from delassus.constraints.basis.constraint import Constraint, ConstraintError
 from delassus.model.model import Model
@@ -24,7 +24,7 @@ def check_gains(constraint: Constraint, model: Model, step: float) -> None:
         if Kp > 0.0 and Kd == 0.0:
             raise ConstraintError(
                 f"the position_gain {Kp:g} 1/s² of {constraint.label!r} has no velocity_gain beside it: its error "
-                f"would swing for ever. Give velocity_gain = 2·√position_gain = {2.0 * Kp**0.5:g} 1/s.",
+                f"would oscillate forever. Give velocity_gain = 2·√position_gain = {2.0 * Kp**0.5:g} 1/s.",
                 code="unstable-gain",
             )
         limit = (4.0 - 2.0 * step * Kd) / step**2

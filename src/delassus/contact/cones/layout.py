@@ -1,4 +1,4 @@
-"""Which rows of a problem belong to which cone: all that is known of a contact problem when its solver is compiled."""
+"""The cones of a problem and their rows: all that a solver knows when it is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ContactParameters` and `RowParameters`: the numbers of contacts and of rows, as kernels take them."""
+"""`ContactParameters` and `RowParameters`: coefficients of contacts and rows, as inputs of kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two tangents to a normal, without a jump as the normal turns.
+"""Two tangents of a normal, which vary continuously with it.
 
 No pair of tangents is continuous on the whole sphere, but one point is enough to be left out. The shortest rotation
 from z to the normal n takes x and y along:

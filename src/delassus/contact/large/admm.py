@@ -1,4 +1,4 @@
-"""ADMM over a batch on the host: the iteration of `solvers.admm`, with a penalty of its own for each problem.
+"""ADMM over a batch in NumPy: the iteration of `solvers.admm`, with a penalty for each problem.
 
 Factors that serve all penalties, the eigenvectors of dense matrices or the recursion of an operator, let a penalty
 change whenever it should. `Penalties` has the rules that have been measured to be good for each.

@@ -1,4 +1,4 @@
-"""Contacts solved exactly for as long as the others stand still, by a bisection of angles: all at once.
+"""Block Jacobi sweeps over all contacts of a batch: each is solved exactly, by bisection of an angle.
 
 The equations are those of `solvers.bisection`.
 """

@@ -1,4 +1,4 @@
-"""Compiled parts of the solvers of large problems, whose code does not grow with the number of contacts.
+"""Compiled parts of the solvers of large problems; the size of their code is independent of the number of contacts.
 
 The projection of one contact is a kernel that NumPy calls on all contacts of a batch at once. A sweep of Gauss–Seidel
 is a loop over contacts in machine code: m² multiplications, and no call of Python for each color. It is compiled for a

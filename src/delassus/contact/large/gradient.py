@@ -1,4 +1,4 @@
-"""Projected gradients with momentum over a batch on the host: products with G alone.
+"""Accelerated projected gradients over a batch in NumPy; they need products with G only.
 
     y ← P(w - (G w + g + Γ)/L),    w ← y + β (y - y⁻), begun again where the energy rises
 

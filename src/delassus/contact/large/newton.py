@@ -1,4 +1,4 @@
-"""Newton's method on λ = P(λ - σ) over a batch, with the kinks of P rounded by a radius e that shrinks.
+"""Newton's method on λ = P(λ - σ) over a batch, with P smoothed by a radius e that shrinks.
 
 Each iteration solves (I - D + D G) Δλ = P(λ - σ) - λ, D the Jacobian of P, in the rows of contacts that are not open:
 one factorization by LAPACK, m³/3 multiplications for m of them, or by SuperLU where contacts act on few others. A step

@@ -1,4 +1,4 @@
-"""A batch of contact problems whose matrices are known by their products: the rows of `rows`, around an operator.
+"""A batch of contact problems whose matrices are operators.
 
     σ' = D^-½ (G + R) D^-½ λ' + g',    (G' + ρ)⁻¹ b' = D^½ (G + R + ρ D)⁻¹ D^½ b'
 

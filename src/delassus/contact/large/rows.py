@@ -1,4 +1,4 @@
-"""Contact problems with many rows in the units of their own contacts: the arrays of a batch, all contacts at once.
+"""Contact problems with many rows, scaled by the responses of their contacts: arrays of a batch.
 
 The same scaling, laws and measures as those of `Scaled`, which compiled solvers use, in plain NumPy: λ' = √d λ and
 σ' = σ/√d, d the mean response of a contact. Contacts of the same number of rows are a group, whose projections are

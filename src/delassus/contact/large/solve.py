@@ -1,4 +1,4 @@
-"""Contact problems with many rows: from the user's arrays to impulses, residuals and statuses, by NumPy and LAPACK."""
+"""Solves contact problems with many rows in NumPy and LAPACK: from user arrays to impulses, residuals and statuses."""
 
 from __future__ import annotations
 

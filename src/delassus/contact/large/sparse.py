@@ -1,4 +1,4 @@
-"""Newton's equations of large piles, whose contacts act on few others: sparse, and factored by SuperLU.
+"""Sparse Newton systems of large piles, factored by SuperLU.
 
 Only where SciPy is installed; without it the equations are solved as dense ones, with the same results to rounding.
 """

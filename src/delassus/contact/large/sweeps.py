@@ -1,4 +1,4 @@
-"""Gauss–Seidel over many contacts: those that do not act on each other are solved at the same time.
+"""Gauss–Seidel over many contacts; contacts that do not interact are solved at the same time.
 
 Contacts are colored such that no two of a color share a body (their block of G is zero). A sweep then is one step of
 NumPy for each color: about a dozen for a pile of stones, whatever its size, and as many as there are contacts where

@@ -1,1 +1,1 @@
-"""Contact problems as data: built, checked, saved, solved, and their solutions measured."""
+"""Contact problems as data: created, checked, saved, solved; and measures of their solutions."""

@@ -1,4 +1,4 @@
-"""Contact problems whose matrix is an operator, solved by NumPy around its products, see `large.operator_rows`."""
+"""Solves contact problems whose matrix is an operator, in NumPy; see `large.operator_rows`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solutions with friction pyramids: which linear complementarity problems are compiled, and which are not worth it."""
+"""Solves contact problems with friction pyramids; decides which are compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solutions by general solvers, one problem of a batch after the other: slow, and independent of all methods here."""
+"""Solves contact problems with external solvers, one at a time: slow, and independent of the methods here."""
 
 from __future__ import annotations
 

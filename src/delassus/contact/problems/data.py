@@ -1,4 +1,4 @@
-"""The numbers of a contact problem: checked, looked at, taken apart, and saved."""
+"""The data of a contact problem: checks, access to single problems, files."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class ContactData:
     def _needs_entries(self, what: str) -> None:
         if self.operator is not None:
             raise ContactProblemError(
-                f"G is an operator: only a problem whose matrix is there can {what}.", code="not-supported"
+                f"G is an operator: only a problem with a dense matrix can {what}.", code="not-supported"
             )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""How far impulses and velocities are from a solution, by the laws themselves: plain NumPy over batches."""
+"""Residuals of impulses and velocities in the contact laws, in plain NumPy over batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delassus matrices that are not formed: what many contacts ask of G is G x, and perhaps (G + E)⁻¹ b.
+"""Delassus matrices as operators: products G x and, for some methods, (G + E)⁻¹ b.
 
 With the second, ADMM has a factor for nothing: one recursion over the robot for each iteration, whatever the number of
 rows. With the first alone, projected gradients with momentum do, more slowly.

@@ -1,4 +1,4 @@
-"""`ContactProblem`: impulses under cones, as numbers that can be looked at, saved, and solved."""
+"""`ContactProblem`: a problem for impulses in cones, as data that can be inspected, saved and solved."""
 
 from __future__ import annotations
 

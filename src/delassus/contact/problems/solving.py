@@ -1,4 +1,4 @@
-"""From a problem to its solution: which kernel is called, and twice where that is faster."""
+"""Chooses and calls the kernel that solves a problem; some problems are solved in two calls, which is faster."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Answers by general solvers of other people: slow, independent, and an extra to install."""
+"""Reference solutions by external solvers: slow and independent; installed as an extra."""

@@ -1,4 +1,4 @@
-"""Convex programs, min ½ xᵀ H x + hᵀ x with cones, and the packages that solve them, one at a time."""
+"""Convex programs min ½ xᵀ H x + hᵀ x with cones, and the packages that solve them one at a time."""
 
 from __future__ import annotations
 

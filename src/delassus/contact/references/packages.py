@@ -1,4 +1,4 @@
-"""Convex solvers of other people, imported when they are needed: clarabel for cones, proxsuite for bounds."""
+"""External convex solvers, imported on demand: clarabel for cones, proxsuite for bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The primal program: of all velocities that contacts allow, the nearest to the free one in kinetic energy.
+"""The primal program: among the velocities that contacts allow, the nearest to the free velocity in kinetic energy.
 
     min ½ (v - v_f)ᵀ M (v - v_f)  with  J v = 0 in free rows, J v ≥ 0 in half-lines, friction ‖σ_t‖ ≤ σ_n in contacts
 

@@ -1,1 +1,1 @@
-"""Solvers of contact problems: one file a method, and one place that chooses."""
+"""Solvers of contact problems, one file each, and the choice among them."""

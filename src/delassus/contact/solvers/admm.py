@@ -1,4 +1,4 @@
-"""ADMM: impulses x that obey the dynamics and impulses y that obey the cones, coupled by a multiplier z.
+"""ADMM: splits a problem into impulses x that satisfy the dynamics and impulses y in the cones, with a multiplier z.
 
     x ← -(G + η + ρ)⁻¹ (g + Γ(z) - η x - ρ y - z),   w = α x + (1 - α) y,   y ← P(w - z/ρ),   z ← z - ρ (w - y)
 

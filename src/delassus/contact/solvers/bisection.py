@@ -1,4 +1,4 @@
-"""One contact after the other, each solved exactly for as long as the others stand still: by a bisection of angles.
+"""Block Gauss–Seidel in which each contact is solved exactly, by bisection of an angle.
 
 With g̃ the velocity of a contact without its own impulse there are three cases. It separates, g̃_n ≥ 0: no impulse.
 The impulse -G⁻¹ g̃ that stops it is in the cone: it sticks. Else it slides with σ_n = 0, and of the impulses

@@ -1,4 +1,4 @@
-"""The methods that solve a contact problem, by name; "auto" is the way that has been measured to be fast and sure."""
+"""Methods for contact problems by name; "auto" is a fast and reliable choice according to measurements."""
 
 from __future__ import annotations
 

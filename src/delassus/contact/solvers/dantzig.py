@@ -1,4 +1,4 @@
-"""Dantzig's principal pivoting for impulses between bounds: contacts without friction, joint limits, dry friction.
+"""Dantzig's principal pivoting for impulses with bounds: frictionless contacts, joint limits, joint friction.
 
 One row after the other whose velocity has the wrong sign is driven: its impulse grows, those of the rows that stand
 still follow, so that they go on standing still, until its own velocity is zero or it meets a bound. If another row is

@@ -1,4 +1,4 @@
-"""Derivatives of solved contacts: how impulses change with the free velocities and with friction.
+"""Derivatives of contact impulses with respect to free velocities and friction.
 
 A solution has λ = P(λ - σ) with σ = G λ + g. As long as no contact changes its mode (open, sticking, sliding), P has a
 derivative D there, and

@@ -1,4 +1,4 @@
-"""Projected Gauss–Seidel: sweeps over the rows, one contact after the other, until all are met.
+"""Projected Gauss–Seidel: sweeps over the contacts until all residuals are below the tolerance.
 
 m² multiplications a sweep on a matrix, see `systems.sweep` for the step of a contact. It needs no factor and starts
 from anything; on feet of a robot a few sweeps are enough. Errors that many contacts share, and mass ratios, take it

@@ -1,4 +1,4 @@
-"""Newton's method on λ = P(λ - σ), with the kinks of P rounded as long as it is far away.
+"""Newton's method on λ = P(λ - σ), with P smoothed far from the solution.
 
 Each iteration solves (I - D + D (G + ρ)) Δλ = P(λ - σ) - λ, D the Jacobian of P: m³/3 multiplications. From a guess
 that has the contacts' modes right (open, sticking, sliding) two or three of them give all digits, whatever the mass

@@ -1,4 +1,4 @@
-"""How a contact problem is solved: `SolverOptions` for users, `SolverInputs` for kernels."""
+"""Options of contact solvers: `SolverOptions` for users, `SolverInputs` for kernels."""
 
 from __future__ import annotations
 

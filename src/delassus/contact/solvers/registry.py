@@ -1,4 +1,4 @@
-"""Contact solvers by name: each is a file with one registration, and says what it needs of a system.
+"""The table of contact solvers. Each registers itself and says which operations of a system it needs.
 
     @register_solver("pgs", needs={SWEEP})
     def gauss_seidel(system, best, budget): ...

@@ -76,10 +76,10 @@ def solve_contacts(
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = initial_best(problem, None if start is None else problem.to_scaled(start, factors))
     if plan is None:
-        found = solve_by_name(problem, first, budget, method)
+        result = solve_by_name(problem, first, budget, method)
     else:
-        found = SolverResult(follow_plan(problem, first, budget, plan), np.array(False))
-    best = found.best
+        result = SolverResult(follow_plan(problem, first, budget, plan), np.array(False))
+    best = result.best
     impulse = problem.from_scaled(best.impulse, factors)
     velocity, residual = velocity_and_residual(layout, law, G, g, impulse, rows)
 
@@ -93,7 +93,7 @@ def solve_contacts(
     imprecise = (status > 0.5) & (best.error <= rounding)
     met = _is_met_to_rounding(problem, best, budget.tolerance, imprecise)
     status = np.where(imprecise, np.where(met, float(Status.CONVERGED), float(Status.PRECISION)), status)
-    status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
+    status = np.where(result.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
     return impulse, velocity, residual, best.count, status
 

@@ -100,13 +100,13 @@ def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
 
     def attempt(last: _Attempts) -> _Attempts:
         best, error, rays, made, k = last
-        found = lemke(asked.M, asked.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - made)
-        impulse = asked.impulse(found.z)
+        result = lemke(asked.M, asked.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - made)
+        impulse = asked.impulse(result.z)
         new = problem.error(impulse)
         better = new < error
-        rays = rays + np.where(found.ray, 1.0, 0.0)
+        rays = rays + np.where(result.ray, 1.0, 0.0)
         better_of = np.where(better, impulse, best), np.where(better, new, error)
-        return _Attempts(*better_of, rays, made + found.pivots, k + 1.0)
+        return _Attempts(*better_of, rays, made + result.pivots, k + 1.0)
 
     def goes_on(last: _Attempts) -> Any:
         return (last.error > goal) & (last.pivots < most) & (last.number < _ATTEMPTS - 0.5)
@@ -130,8 +130,8 @@ def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]
     size = np.max(np.abs(scaled.g))
     size = np.where(size > 0.0, size, 1.0)
     slack = np.maximum(0.1 * goal * scaled.limit / size, 1e-13)
-    found = dantzig(scaled.G, scaled.g / size, lower / size, upper / size, slack, most)
-    return size * found.impulse, found.pivots, found.contradictory
+    result = dantzig(scaled.G, scaled.g / size, lower / size, upper / size, slack, most)
+    return size * result.impulse, result.pivots, result.contradictory
 
 
 def _free_rows_left(problem: Pyramids, impulse: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Contact problems as solvers see them: σ = G λ + g with cones, in units of the contacts, by matrices or products."""
+"""Contact problems as solvers see them: scaled σ = G λ + g with cones, with G as a matrix or as products."""

@@ -1,4 +1,4 @@
-"""The projection of Alart and Curnier in a metric of its own, for contacts of four and six rows.
+"""The projection of Alart and Curnier in a scaled metric, for contacts of four and six rows.
 
 A contact obeys λ = P(λ - R⁻¹ σ) with any R > 0, a number for each row: the normal part onto the half-line, then the k
 tangents z onto the ball of radius r = friction · λ_n, nearest in the metric R,

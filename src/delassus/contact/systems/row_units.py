@@ -1,4 +1,4 @@
-"""What contact problems share whose rows are those of a `Scaled` problem, and whose G is something else."""
+"""The base of contact problems with the scaled rows of a `Scaled` problem and another representation of G."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A contact problem in the units of its contacts, with the operations that all solvers use.
+"""A contact problem scaled by the responses of its contacts, with the operations that all solvers use.
 
 Rows are put into the solvers' order and divided by √d, d the mean response tr(G_ii)/3 of a contact or the row's own
 G_ii: λ' = √d λ and σ' = σ/√d, so that every contact responds to its own impulse by about one. Masses of 10⁻³ and 10³ kg
@@ -190,8 +190,8 @@ class Scaled(NamedTuple):
             parts.append(y)
             jacobians.append(diagonal)
         kind = second_order if self.convex else coulomb
-        found = self.by_contact(lambda x, mu: _apply_projection(kind, x, mu, e), x, self.friction)
-        return np.concatenate([*parts, *(y for y, _ in found)]), [*jacobians, *(D for _, D in found)]
+        result = self.by_contact(lambda x, mu: _apply_projection(kind, x, mu, e), x, self.friction)
+        return np.concatenate([*parts, *(y for y, _ in result)]), [*jacobians, *(D for _, D in result)]
 
     def row_weights(self, e: Any) -> Any:
         """R⁻¹ (m,), the weights of velocities in λ = P(λ - R⁻¹ σ); ones while kinks are rounded. None: ones always."""
@@ -316,9 +316,9 @@ class Scaled(NamedTuple):
         if not layout.large or len({at.stop - at.start for at in layout.blocks}) != 1:
             return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
         stacked = [np.stack(x) if isinstance(x, list) else x for x in others]
-        found = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *stacked)
-        several = isinstance(found, tuple)
-        return [tuple(x[k] for x in found) if several else found[k] for k in range(layout.contacts)]
+        result = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *stacked)
+        several = isinstance(result, tuple)
+        return [tuple(x[k] for x in result) if several else result[k] for k in range(layout.contacts)]
 
 
 def shape_of(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> Any:
@@ -358,13 +358,13 @@ def _limit(layout: Layout, g: Any, root: Any) -> Any:
     energy, start = np.max(np.abs(g)), layout.scalars
     energy = np.where(energy > 0.0, energy, 1.0)
     speeds = np.abs(g * root)
-    found = []
+    result = []
     if start:
-        found.append(np.maximum(np.max(speeds) / root[:start], 1e-4 * energy))
+        result.append(np.maximum(np.max(speeds) / root[:start], 1e-4 * energy))
     if layout.contacts:
         speed = np.max(speeds[start:])
-        found.append(np.where(speed > 0.0, speed / root[start:], energy))
-    return np.concatenate(found)
+        result.append(np.where(speed > 0.0, speed / root[start:], energy))
+    return np.concatenate(result)
 
 
 def _apply_projection(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Projections onto cones, and smooth ones beside them, with their derivatives.
+"""Projections onto cones, their smoothed versions, and the derivatives of both.
 
 A contact is solved when λ = P(λ - σ), P the projection onto what its impulses may be, in units in which the contact's
 own response is about one. P has kinks: where a contact opens, where it begins to slide. Newton's method needs slopes,

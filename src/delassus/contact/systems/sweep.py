@@ -1,4 +1,4 @@
-"""One pass of Gauss–Seidel over the rows of a system: one row or contact after the other, with the others fixed.
+"""One Gauss–Seidel sweep over the rows of a system, one contact at a time.
 
 A contact: the normal impulse that stops the approach, then the tangential one that stops sliding, or as much of it as
 friction allows (for the convex model, one step of all three, projected onto the cone). What the change of an impulse

@@ -1,4 +1,4 @@
-"""A contact problem on the velocities of bodies, G = J M⁻¹ Jᵀ not formed: sequential impulses.
+"""A contact problem in body velocities, for sequential impulses: G = J M⁻¹ Jᵀ is not formed.
 
 A contact reads its velocity J_i v and passes the change of its impulse on at once, v ← v + M⁻¹ J_iᵀ Δλ_i. The iterates
 are those of Gauss–Seidel on G, but a contact costs 6 n multiplications in place of 3 m: for many contacts on few

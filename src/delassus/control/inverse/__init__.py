@@ -1,1 +1,1 @@
-"""Inverse dynamics of mechanisms: torques of actuators and forces of constraints that make a motion."""
+"""Inverse dynamics of mechanisms: actuator torques and constraint forces for a motion."""

@@ -1,4 +1,4 @@
-"""A mechanism and its actuators: which generalized forces they make, B u for forces u of the actuators.
+"""`ActuatedMechanism`: a mechanism with actuators, whose forces u act as B u.
 
 B (nv, nu) is the same in all states. Its parts are found once: `reach`, orthonormal directions in which actuators push;
 `passive`, those in which none does, so that passiveᵀ B = 0; and what turns the one into forces of actuators.

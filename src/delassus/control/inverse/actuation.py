@@ -1,4 +1,4 @@
-"""Which generalized forces actuators make, from what users give: a matrix, names of joints, or actuators."""
+"""The actuation matrix B from a matrix, joint names or actuators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a load is shared: torques of actuators and forces of constraints, where there is a choice by their weights.
+"""Load distribution: actuator torques and constraint forces where they are not unique, by weights.
 
 u and λ of b = B u + Jᵀ λ; see `dynamics` for the equations.
 """

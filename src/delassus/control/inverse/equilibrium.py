@@ -1,4 +1,4 @@
-"""Rest: the torques that hold a pose against gravity, by constraints that hold both ways, or by contacts that push."""
+"""Equilibrium: torques that hold a posture against gravity with bilateral constraints or contacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What inverse dynamics finds, and how it ended."""
+"""Results and statuses of inverse dynamics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What inverse dynamics can be given besides a motion: which rows act, other forces, weights and targets."""
+"""Optional inputs of inverse dynamics: active rows, external forces, weights and targets."""
 
 from __future__ import annotations
 

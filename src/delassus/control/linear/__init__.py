@@ -1,1 +1,1 @@
-"""Linear models of constrained robots, and the feedback that is best for them."""
+"""Linear models of constrained robots, and linear-quadratic regulators."""

@@ -1,4 +1,4 @@
-"""The constraints of a robot whose dynamics are made linear: how they are met in a state, and how they change."""
+"""Constraints of a robot at a linearization point: their residuals and derivatives."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[st
         )
     if np.any(np.abs(fast) > CLOSED * np.max(meeting, -1, keepdims=True)):
         raise LinearizationError(
-            f"a velocity violates the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project makes "
+            f"a velocity violates the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project computes "
             "one that "
             "does not.",
             code="constraints-violated",

@@ -1,4 +1,4 @@
-"""The exponential of a matrix, and a linear system held for a while: plain NumPy, so that SciPy is not needed."""
+"""Matrix exponentials and zero-order-hold discretization, in plain NumPy."""
 
 from __future__ import annotations
 

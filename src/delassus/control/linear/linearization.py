@@ -1,4 +1,4 @@
-"""Constrained dynamics, linear about a state, in as many coordinates as the robot has freedoms.
+"""Linearization of constrained dynamics about a state, in independent coordinates.
 
 States that meet the constraints, J v = 0 and positions closed, form a manifold. Nearby ones are
 

@@ -1,4 +1,4 @@
-"""The linear-quadratic regulator: the feedback of least cost about a state, in the robot's own freedoms.
+"""The linear-quadratic regulator about a state, in independent coordinates.
 
 u = u₀ - K x,      minimize Σ (xᵀ Q x + uᵀ R u), or its integral.
 """

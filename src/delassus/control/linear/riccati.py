@@ -1,4 +1,4 @@
-"""Riccati equations by structure-preserving doubling: plain NumPy, so that SciPy is not needed.
+"""Riccati equations by structure-preserving doubling, in plain NumPy.
 
     discrete:    X = Aᵀ X A - Aᵀ X B (R + Bᵀ X B)⁻¹ Bᵀ X A + Q,
     continuous:  Aᵀ X + X A - X B R⁻¹ Bᵀ X + Q = 0.

@@ -1,1 +1,1 @@
-"""Operational space: tasks of a robot, their inertia, and motions that achieve them."""
+"""Operational space: tasks, their inertia, and motions that achieve them."""

@@ -1,4 +1,4 @@
-"""Differential inverse kinematics: velocities that move tasks as they are asked to, within limits of the joints.
+"""Differential inverse kinematics: velocities that achieve task velocities within joint limits.
 
     minimize  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
 

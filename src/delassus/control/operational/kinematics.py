@@ -1,4 +1,4 @@
-"""Inverse kinematics to a tolerance: a pose near a given one in which tasks are where they should be.
+"""Inverse kinematics to a tolerance: a configuration near a given one in which all tasks reach their targets.
 
 As `assemble`, whose targets are constraints: least squares of the errors by Levenberg and Marquardt on the joints'
 manifolds, lengths as shares of the robot's own,

@@ -1,4 +1,4 @@
-"""Limits of joints in inverse kinematics: how fast they may turn so that they stay within, and poses cut to them."""
+"""Joint limits in inverse kinematics: bounds on velocities, and clipping of configurations."""
 
 from __future__ import annotations
 

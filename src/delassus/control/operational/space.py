@@ -1,4 +1,4 @@
-"""Operational space: the inertia of tasks, and decoupled motions of tasks.
+"""Operational space: the inertia of tasks, and decoupled task motions.
 
 In x = L⁻¹-coordinates, M = L Lᵀ and ẋ = Lᵀ v, kinetic energy is half the square of ẋ. Constraints leave the directions
 that their rows do not see; A is the part of the tasks' rows there. Then

@@ -1,4 +1,4 @@
-"""Tasks: quantities of a robot that are to move in some way, ẋ = J v, ẍ = J a + J̇ v.
+"""Tasks: quantities with ẋ = J v, ẍ = J a + J̇ v that a controller regulates.
 
 A task says how many rows it has, their Jacobian and J̇ v, and, if it can be reached by a pose, how far a pose is from a
 target. Any object that does so is one; those here are the motions of frames, of the center of mass, of momentum and of
@@ -107,7 +107,7 @@ class _RowTask(Task):
             or not set(rows) <= set(valid)
         ):
             raise TaskError(
-                f"the rows are {short(repr(requested))}; they must be some of {', '.join(valid)}, each once, or "
+                f"the rows are {short(repr(requested))}; they must be among {', '.join(valid)}, each once, or "
                 "their numbers, "
                 "or 'position', 'rotation' or 'all'.",
                 code="unknown-row",

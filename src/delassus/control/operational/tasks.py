@@ -1,4 +1,4 @@
-"""A robot with tasks: what the kernels of operational space compile for, and the rows of all tasks."""
+"""`Tasks`: a robot with tasks, for which kernels are compiled, and the rows of all tasks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Quadratic programs with linear rows and second-order cones, and a proximal solver that runs in lanes."""
+"""Quadratic programs with linear rows and second-order cones, and a compiled proximal solver."""

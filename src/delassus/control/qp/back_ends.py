@@ -1,4 +1,4 @@
-"""Who solves a program: the project's own kernel, or packages of other people, one program at a time."""
+"""Back ends of quadratic programs: the solver here, or external packages, one program at a time."""
 
 from __future__ import annotations
 

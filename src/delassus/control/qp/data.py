@@ -1,4 +1,4 @@
-"""The numbers and names of a quadratic program, or of a batch of them, checked, and how well some x fits them."""
+"""The data of one or many quadratic programs: checks, names, residuals at a point."""
 
 from __future__ import annotations
 
@@ -72,9 +72,11 @@ class QPData:
                 f"cones is {short(repr(self.cones))}; it has the number of rows of each cone.",
                 code="not-a-whole-number",
             )
-        for what in ("names", "unknowns"):
-            if not all(isinstance(name, str) for name in elements(getattr(self, what))):
-                raise QPError(f"{what} is {short(repr(getattr(self, what)))}; they must be strings.", code="wrong-type")
+        for label in ("names", "unknowns"):
+            if not all(isinstance(name, str) for name in elements(getattr(self, label))):
+                raise QPError(
+                    f"{label} is {short(repr(getattr(self, label)))}; they must be strings.", code="wrong-type"
+                )
         cones = tuple(int(size) for size in sizes)
         if sum(cones) != arrays["K"].shape[-2] or any(size < 1 for size in cones):
             raise QPError(

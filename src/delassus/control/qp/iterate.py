@@ -1,4 +1,4 @@
-"""Where the proximal method is: x, what penalties push with, and how far both are from an answer."""
+"""The iterate of the proximal method: x, multipliers, and the residuals of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good an answer is, computed anew from the program, whoever found it."""
+"""Residuals of a solution, recomputed from the program, whichever solver computed it."""
 
 from __future__ import annotations
 

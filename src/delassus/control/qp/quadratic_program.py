@@ -1,4 +1,4 @@
-"""`QP`: numbers and names of a program, or of a batch of them, built apart from their solution."""
+"""`QP`: one or many quadratic programs with names, as data."""
 
 from __future__ import annotations
 

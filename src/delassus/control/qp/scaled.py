@@ -1,4 +1,4 @@
-"""A program in units of its own, in which no row and no unknown is much larger than the others.
+"""A scaled program, in which rows and unknowns have similar magnitudes.
 
 x = D x', and rows and columns are divided by their lengths, a few times in turn (Ruiz 2001): newtons beside rad/s²,
 weights of 1e-6 beside weights of 1e3 look alike then. Rows of one cone share a factor, so cones stay what they are. The

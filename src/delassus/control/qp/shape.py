@@ -1,4 +1,4 @@
-"""The structure of a program, known before its values: sizes, cones, and the zeros of its matrices."""
+"""The structure of a program that is known before its values: sizes, cones, zeros of its matrices."""
 
 from __future__ import annotations
 

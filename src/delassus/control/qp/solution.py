@@ -1,4 +1,4 @@
-"""Solutions of programs, and their description: residuals, active rows, violated rows."""
+"""Solutions of quadratic programs: residuals, active and violated rows."""
 
 from __future__ import annotations
 
@@ -99,10 +99,11 @@ class QPSolution(Outcome):
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
         return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
 
-    def _single(self, values: Array, what: str) -> Array:
+    def _single(self, values: Array, label: str) -> Array:
         if values.ndim > 1:
             raise QPError(
-                f"{what} is about one program, and this is the answer to {values.shape[:-1]}: take one with item(…).",
+                f"{label} takes the solution of one QP, and this is a batch {values.shape[:-1]}: select one with "
+                "item(…).",
                 code="wrong-shape",
             )
         return values

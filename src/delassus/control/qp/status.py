@@ -1,4 +1,4 @@
-"""How a program was solved."""
+"""Statuses of quadratic programs."""
 
 from __future__ import annotations
 

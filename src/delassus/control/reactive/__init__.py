@@ -1,1 +1,1 @@
-"""Reactive control: tasks, supports and limits of a robot become a quadratic program, and that torques."""
+"""Whole-body control: a quadratic program for the torques of a robot with tasks, supports and limits."""

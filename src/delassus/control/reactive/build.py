@@ -1,4 +1,4 @@
-"""From a situation to a quadratic program in x = (a, f): torques are eliminated by the rows that have actuators.
+"""Builds the quadratic program in x = (a, f); torques are eliminated by the rows of the actuators.
 
 min  Σ ½ ‖J x - target‖²_W
 s.t. Pᵀ (M a + c - Jᵀ f) = 0         rows of the equation of motion that no actuator reaches

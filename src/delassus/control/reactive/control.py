@@ -1,4 +1,4 @@
-"""`ReactiveControl`: a robot, its supports and its tasks, for which a controller is compiled."""
+"""`ReactiveControl`: a compiled controller for a robot, its supports and its tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of a reactive controller, checked: a robot, its supports and its tasks."""
+"""The data of a reactive controller: a robot, its supports and its tasks."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ class ControlData(SupportedRobot):
         object.__setattr__(self, "supports", elements(self.supports))
         one_of("cone", self.cone, CONES)
         positive_number("horizon", self.horizon)
-        for what, values, kind in (("tasks", self.tasks, Task), ("supports", self.supports, Support)):
+        for label, values, kind in (("tasks", self.tasks, Task), ("supports", self.supports, Support)):
             for x in values:
                 if not isinstance(x, kind):
                     such = "FollowPosture()" if kind is Task else "Support('left_foot')"
                     raise ReactiveError(
-                        f"{short(repr(x))} is none of the controller's {what}, such as {such}.", code="wrong-type"
+                        f"{short(repr(x))} is not one of the controller's {label}; pass one such as {such}.",
+                        code="wrong-type",
                     )
         for support in self.supports:
             self.model.frame(support.frame)
-        for what, names in (
+        for label, names in (
             ("give tasks a name each", [task.name for task in self.tasks]),
             (
                 "supports and constraints have a frame or a name each",
@@ -56,7 +57,7 @@ class ControlData(SupportedRobot):
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise ReactiveError(f"{', '.join(map(repr, twice))} occurs twice: {what}.", code="duplicate-name")
+                raise ReactiveError(f"{', '.join(map(repr, twice))} occurs twice: {label}.", code="duplicate-name")
         _ = self._places  # what tasks name exists
         for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self.sizes)):
             shape = numpy.shape(weight)

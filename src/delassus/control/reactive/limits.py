@@ -1,4 +1,4 @@
-"""Limits as rows on x = (a, f): forces of actuators, and accelerations that keep joints within their ranges.
+"""Limits as rows in x = (a, f): actuator forces, and accelerations that keep joints within their ranges.
 
 A joint that is at q with velocity v, and accelerates by a for a time T, is within its limits then if
 

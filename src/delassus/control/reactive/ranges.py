@@ -1,4 +1,4 @@
-"""What actuators and joints of a robot are able to do: the ranges of forces, positions and velocities."""
+"""Ranges of actuator forces, joint positions and joint velocities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel of reactive control: the program of a state is built and solved, and its torques are given."""
+"""The kernel of reactive control: builds and solves the QP of a state, and returns its torques."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of a reactive controller, and controllers that are compiled into the step of a simulation."""
+"""Results of a reactive controller, and policies that are compiled into the step of a simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References: what tasks follow, as one array, since it is an input of compiled code."""
+"""References of tasks, packed into one array as an input of kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks and limits are written in terms of: the robot in a state, forces, and torques by x = (a, f)."""
+"""The quantities in which tasks and limits are expressed: the state, forces, and torques in terms of x = (a, f)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A robot on its supports, with its limits: the part of a controller's programs that does not depend on tasks."""
+"""A robot with supports and limits: the part of a controller's QP that does not depend on tasks."""
 
 from __future__ import annotations
 
@@ -135,7 +135,8 @@ class SupportedRobot(HasModel):
         for name, low, high in zip(self.actuated.names, lower, upper, strict=True):
             if low > high:
                 raise ReactiveError(
-                    f"the force of {name!r} is {low:g} at least and {high:g} at most: nothing is both.",
+                    f"the force of {name!r} has the lower limit {low:g} and the upper limit {high:g}; the lower "
+                    "one must not be larger.",
                     code="empty-interval",
                 )
         return tuple(lower.tolist()), tuple(upper.tolist())

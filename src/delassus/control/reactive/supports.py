@@ -1,4 +1,4 @@
-"""Supports: frames that stand on something, which pushes them with friction: points, and soles that turn as well."""
+"""Supports: frames in contact with friction, as points or as flat soles."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class Support:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "frame", getattr(self.frame, "name", self.frame))
-        for what, within in (("friction", _FRICTIONS), ("gain", _LOADS), ("torsional", _FRICTIONS), ("least", _LOADS)):
-            if getattr(self, what) is not None or what != "torsional":
-                number_in_range(f"{what} of {self.frame!r}", getattr(self, what), within)
+        for label, within in (("friction", _FRICTIONS), ("gain", _LOADS), ("torsional", _FRICTIONS), ("least", _LOADS)):
+            if getattr(self, label) is not None or label != "torsional":
+                number_in_range(f"{label} of {self.frame!r}", getattr(self, label), within)
         if not (isinstance(self.most, Real) and self.most >= self.least):
             raise ReactiveError(
-                f"{self.frame!r} pushes with least {self.least!r} N and most {self.most!r} N; most is not below least.",
+                f"{self.frame!r} has least={self.least!r} N and most={self.most!r} N; most must not be below least.",
                 code="empty-interval",
             )
         if self.size is not None:
@@ -85,11 +85,11 @@ class Support:
                 code="zero-direction",
             )
 
-    def _numbers(self, what: str, count: int, means: str) -> tuple[float, ...]:
-        values = array_of_shape(f"{what} of {self.frame!r}", getattr(self, what), (count,), means)
+    def _numbers(self, label: str, count: int, means: str) -> tuple[float, ...]:
+        values = array_of_shape(f"{label} of {self.frame!r}", getattr(self, label), (count,), means)
         if not numpy.isfinite(values).all():
             raise ReactiveError(
-                f"{what} of {self.frame!r} is {getattr(self, what)!r}; it must be finite.", code="not-finite"
+                f"{label} of {self.frame!r} is {getattr(self, label)!r}; it must be finite.", code="not-finite"
             )
         return tuple(values.tolist())
 

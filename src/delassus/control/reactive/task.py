@@ -1,4 +1,4 @@
-"""Tasks: what a robot is to do, each as squares of errors of accelerations, forces or torques, linear in x = (a, f).
+"""The base of tasks: squared errors of accelerations, forces or torques that are linear in x = (a, f).
 
 A task names what it follows (positions, velocities, …): these are parts of the controller's reference, numbers at run
 time, and so is a weight that its own is multiplied with. A position is followed by an acceleration
@@ -132,7 +132,8 @@ def frozen_weight(name: str, weight: Any) -> Weights:
         array = numpy.array(numpy.nan)
     if array.ndim > 2 or not numpy.isfinite(array).all():
         raise ReactiveError(
-            f"the weight of {name!r} is {weight!r}; it must be a finite number, some, or a matrix.", code="not-a-number"
+            f"the weight of {name!r} is {weight!r}; it must be one finite number, several, or a matrix.",
+            code="not-a-number",
         )
     if array.ndim == 2:
         if array.shape[0] != array.shape[1] or not numpy.allclose(array, array.T):

@@ -1,4 +1,4 @@
-"""The tasks there are: joints, frames, the center of mass, momentum, forces of supports, nominal numbers."""
+"""Tasks for joints, frames, the center of mass, momentum, support forces and nominal values."""
 
 from __future__ import annotations
 

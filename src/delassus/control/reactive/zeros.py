@@ -1,4 +1,4 @@
-"""Where the matrices of a controller's programs are zero in every state: known from its traced program."""
+"""Structural zeros of a controller's QP, found from its traced program."""
 
 from __future__ import annotations
 

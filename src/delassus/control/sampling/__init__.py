@@ -1,1 +1,1 @@
-"""Predictive sampling: many controls are tried in simulation, and what costs least is done."""
+"""Predictive sampling: simulates many control sequences and applies the one of least cost."""

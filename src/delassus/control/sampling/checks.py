@@ -1,4 +1,4 @@
-"""What predictive sampling is given, checked: limits, noise, costs."""
+"""Argument checks of predictive sampling: limits, noise, costs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
     return deviations
 
 
-def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[..., Any] | None:
+def traced_cost(sim: Simulation, label: str, given: Any, forms: str) -> Callable[..., Any] | None:
     """A cost that is compiled into the rollouts, as a function of one state; None if it is not a kernel."""
     if not isinstance(given, Kernel):
         return None
@@ -106,27 +106,27 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
             value = cost(sim.model, *state)
         except (TypeError, ValueError, OverflowError) as error:
             raise SamplingError(
-                f"{cost.name} cannot be used as the {what}, a kernel {forms} -> (): {error}", code="function-failed"
+                f"{cost.name} cannot be used as the {label}, a kernel {forms} -> (): {error}", code="function-failed"
             ) from error
         if np.shape(value) != ():
             raise SamplingError(
-                f"{cost.name} gives an array of shape {np.shape(value)}; the {what} is one number.", code="wrong-shape"
+                f"{cost.name} gives an array of shape {np.shape(value)}; the {label} is one number.", code="wrong-shape"
             )
         return value
 
     return call_checked
 
 
-def call_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
+def call_cost(label: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
     """Call a cost function for all states, and check the shape of its result."""
     try:
-        return np.broadcast_to(real_array(f"what the {what} gave", given(*states)), shape)
+        return np.broadcast_to(real_array(f"what the {label} gave", given(*states)), shape)
     except NotANumber as error:
         raise SamplingError(str(error), code=error.code) from None
     except Exception as error:
         arrays = ", ".join(str(np.shape(x)) for x in states)
         raise SamplingError(
-            f"the {what} failed for arrays of shapes {arrays}, from which it makes one of shape {shape}: "
+            f"the {label} failed for arrays of shapes {arrays}, from which it makes one of shape {shape}: "
             f"{type(error).__name__}, {error}",
             code="function-failed",
         ) from error

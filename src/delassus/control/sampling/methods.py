@@ -1,4 +1,4 @@
-"""Updates of a plan from samples: the best one, a weighted mean, or the mean of the better ones.
+"""Updates of a plan from samples: the best sample, a weighted mean, or the mean of the elite.
 
 Costs are compared with each other alone: other units of the cost change nothing. A cost that is no finite number has no
 weight.

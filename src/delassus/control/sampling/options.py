@@ -1,4 +1,4 @@
-"""Options of `Sampling`: how samples are drawn and weighed, and what plans are made of."""
+"""Options of `Sampling`: noise, updates, splines."""
 
 from __future__ import annotations
 

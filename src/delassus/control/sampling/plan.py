@@ -1,4 +1,4 @@
-"""`Plan`: controls over a horizon, and how they were found."""
+"""`Plan`: controls over a horizon, and statistics of the search."""
 
 from __future__ import annotations
 

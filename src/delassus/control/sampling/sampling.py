@@ -105,10 +105,10 @@ class Sampling(Frozen):
             )
         if not sim.nu:
             raise SamplingError("the simulation has no controls: there is nothing to plan.", code="nothing-to-do")
-        for what, function in (("cost", cost), ("final cost", final)):
-            if not callable(function) and not (function is None and what != "cost"):
+        for label, function in (("cost", cost), ("final cost", final)):
+            if not callable(function) and not (function is None and label != "cost"):
                 raise SamplingError(
-                    f"the {what} is {function!r}; it must be a kernel, or a function of NumPy arrays.",
+                    f"the {label} is {function!r}; it must be a kernel, or a function of NumPy arrays.",
                     code="wrong-type",
                 )
         self.horizon = check_integer("horizon", horizon, 1, MOST)

@@ -1,4 +1,4 @@
-"""Controls over a horizon from a few knots: held, or along straight lines or cubic curves.
+"""Controls over a horizon from knots: piecewise constant, linear or cubic.
 
 All of it is linear in the knots, so a spline is a matrix (times, knots), and so is what moves a plan on in time.
 """

@@ -1,1 +1,1 @@
-"""How motions, torques and accelerations change with what they are computed from."""
+"""Derivatives of kinematics and dynamics."""

@@ -1,4 +1,4 @@
-"""Derivatives of forward dynamics: how accelerations change with configuration, velocity and torques.
+"""Derivatives of forward dynamics with respect to configuration, velocity and torques.
 
 Since tau = rnea(q, v, a) holds along any change, ∂a/∂x = -M⁻¹ ∂tau/∂x at the acceleration that tau gives, for x = q or
 v, and ∂a/∂tau = M⁻¹. M and ∂tau/∂x are made of the same sums over bodies, in the base's frame; the sparse factors of M

@@ -1,4 +1,4 @@
-"""Solving with the sparse factors of M for matrices that have its sparsity, column by column, in loops.
+"""Solves with the sparse factors of M, column by column in loops, for matrices of the same sparsity.
 
 A column of such a matrix B is zero but for the joints that carry its joint and those that its joint carries: so is
 U⁻¹ B, and only U⁻ᵀ fills it. Columns along a limb have the same zeros, so they are the same code: a `map` over the

@@ -1,4 +1,4 @@
-"""Derivatives of moving on the manifold of configurations, along tangent vectors of what goes in and of what comes out.
+"""Derivatives of `integrate` and `difference` in tangent vectors.
 
 `integrate(q ⊕ δ, v) ≈ integrate(q, v) ⊕ (∂/∂q δ)`, where ⊕ is `integrate` itself, and so on: one row and one column for
 each velocity, in blocks, one for each joint. With exp(v) for where a joint moves to, ∂/∂q is the adjoint of exp(-v) and

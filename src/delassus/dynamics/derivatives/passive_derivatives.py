@@ -1,4 +1,4 @@
-"""Derivatives of passive forces: how springs and dampers of joints and tendons pull elsewhere, and at other speeds.
+"""Derivatives of passive forces: springs and dampers of joints and tendons.
 
 A spring of a coordinate has -k on the diagonal, a damper -d; a tendon with moment arms r has -k r rᵀ and -d r rᵀ. Where
 a joint turns in space, δ is no difference of coordinates, and its block is what the compiler makes of the force; so are

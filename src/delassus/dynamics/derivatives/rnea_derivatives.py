@@ -1,4 +1,4 @@
-"""Derivatives of inverse dynamics: how torques change with configuration, velocity and acceleration.
+"""Derivatives of inverse dynamics with respect to configuration, velocity and acceleration.
 
 The derivative with respect to q is along tangent vectors, q ⊕ δ as `integrate` moves: one column per velocity. If
 a joint moves by s δ (s a column of its S, in a frame that stands still), all that it carries moves along, and beyond

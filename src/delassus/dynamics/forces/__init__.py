@@ -1,1 +1,1 @@
-"""Torques and the accelerations that go with them."""
+"""Forward and inverse dynamics, passive forces, tendons."""

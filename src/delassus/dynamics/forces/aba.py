@@ -1,4 +1,4 @@
-"""The articulated-body algorithm: accelerations of a tree from its torques.
+"""The articulated-body algorithm: forward dynamics of a tree.
 
 Solves M(q) a + c(q, v) = tau + Σ Jᵀ f_ext for a, without forming M, in O(n) operations: the method of choice for
 forward dynamics. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 7; here in link frames,

@@ -1,4 +1,4 @@
-"""Gravity compensation: passive forces that carry the weight of a share of each body, as MJCF's `gravcomp`.
+"""Gravity compensation: passive forces that carry a fraction of the weight of each body, MJCF's `gravcomp`.
 
 A body with the compensated mass m at the point c feels -m g there: f = -Σ m J_cᵀ g. O(n d) for depth d.
 """
@@ -43,11 +43,11 @@ def compensation_energy(model: Model, q: Any) -> Any:
 
 def _compensation_points(model: Model, tree: Any, world: Any) -> list[tuple[float, int, Any]]:
     """Masses [kg], the links that have them, and where they are in the world [m]."""
-    found = []
+    result = []
     for k, joint in enumerate(model.joints):
         if joint.gravity_compensation:
             mass, *at = joint.gravity_compensation
             link, placement = tree.place(k, Placement.of(p=at))
             R, p = world[link]
-            found.append((mass, link, p + R @ placement.p))
-    return found
+            result.append((mass, link, p + R @ placement.p))
+    return result

@@ -1,4 +1,4 @@
-"""The recursive Newton–Euler algorithm: torques from accelerations.
+"""The recursive Newton–Euler algorithm: inverse dynamics of a tree.
 
 Computes tau = M(q) a + c(q, v) - Σ Jᵀ f_ext in O(n) operations: inverse dynamics. With a = 0 it gives the bias
 c(q, v) (Coriolis, centrifugal and gravity terms), with v = 0 as well the gravity terms alone. Reference:

@@ -1,4 +1,4 @@
-"""Lengths of strings through sites and around shapes, and their moment arms; MJCF's `spatial` tendons.
+"""Lengths and moment arms of tendons through sites and around shapes, MJCF's `spatial` tendons.
 
 A string passes points x₀, x₁, … of bodies, straight from one to the next. Its length is l = Σ |x_{k+1} - x_k|/d,
 where d is the divisor of the pulley before (1 without), and its rate l̇ = r·v with r = Σ (J_{k+1} - J_k)ᵀ e_k/d, e_k the

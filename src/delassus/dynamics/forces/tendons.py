@@ -1,4 +1,4 @@
-"""Tendons in a state: their lengths and moment arms, and the forces of their springs and dampers.
+"""Tendons: lengths, moment arms, and forces of their springs and dampers.
 
 The length of a tendon over joints (MJCF's `fixed`) is l = Σ c q, with constant moment arms. That of a tendon through
 sites (MJCF's `spatial`) is a sum of distances (`spatial_tendons`). The rate is l̇ = r·v with the moment arms r (nv,).

@@ -1,4 +1,4 @@
-"""Strings around spheres and cylinders, as MuJoCo leads them.
+"""Tendon paths around spheres and cylinders, with MuJoCo's conventions.
 
 A string from x₀ to x₁ that meets a sphere or a cylinder leaves the straight line at two tangent points and follows the
 surface between them. Both shapes are a circle of radius ρ in a plane: that through the center of the sphere, x₀ and x₁,

@@ -1,1 +1,1 @@
-"""Where bodies and frames are, how they move, and configurations as points of a manifold."""
+"""Poses and velocities of bodies and frames, and the configuration manifold."""

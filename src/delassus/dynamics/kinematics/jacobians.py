@@ -1,4 +1,4 @@
-"""Jacobians of frames: the matrices that take joint velocities to spatial velocities. O(d) columns for depth d."""
+"""Frame Jacobians: maps from joint velocities to spatial velocities, with O(d) columns for depth d."""
 
 import delassus.numpy as np
 from delassus.common.types import Traced

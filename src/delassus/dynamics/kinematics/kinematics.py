@@ -1,4 +1,4 @@
-"""Forward kinematics: where bodies and frames are, and how they move.
+"""Forward kinematics: poses and velocities of bodies and frames.
 
 References follow Pinocchio. LOCAL: at the frame's origin, in its axes. WORLD: at the world's origin, in its axes.
 LOCAL_WORLD_ALIGNED: at the frame's origin, in the world's axes. Spatial vectors are linear first.

@@ -1,4 +1,4 @@
-"""Configurations as points of a manifold: moving along a velocity, the way between two points, normalization.
+"""The configuration manifold: `integrate`, `difference`, interpolation, normalization.
 
 As Pinocchio's integrate and difference: `difference(q0, integrate(q0, v)) = v` for rotations below half a turn. The
 angle of a revolute joint is not wrapped: its difference is the plain one.

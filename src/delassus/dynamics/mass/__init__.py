@@ -1,1 +1,1 @@
-"""What the masses of a robot add up to: mass matrix and its factors, momentum, energy."""
+"""Mass matrix and its factors, momentum, energy."""

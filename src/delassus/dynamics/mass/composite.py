@@ -1,4 +1,4 @@
-"""Mass matrix and bias torques in the base's frame, out of sums over bodies that derivatives of dynamics need anyway.
+"""Mass matrix and bias torques in the base frame, from sums over bodies that derivatives also need.
 
 With the inertia Y of everything that a joint carries, M_ij = S_iᵀ Y S_j where j is the further out of the two; torques
 are S_iᵀ f with the force f on all that joint i carries. In one frame nothing is carried from link to link, and a kernel

@@ -1,4 +1,4 @@
-"""Energies of a robot."""
+"""Kinetic and potential energy."""
 
 import delassus.numpy as np
 from delassus.common.types import Traced

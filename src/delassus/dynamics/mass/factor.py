@@ -1,4 +1,4 @@
-"""Sparse factors of the mass matrix, M = U D Uᵀ, and what they give.
+"""Sparse factors of the mass matrix, M = U D Uᵀ, and solves with them.
 
 U is unit upper triangular and has the sparsity of the tree: U_ij is zero unless j moves what i carries. No fill-in,
 O(n d²) operations for depth d. Choose it over `aba` for many right-hand sides, or for M⁻¹. Reference:

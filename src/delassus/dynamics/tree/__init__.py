@@ -1,1 +1,1 @@
-"""What the algorithms on a tree share: poses of links, passes over them, and what adds up on the way."""
+"""Shared parts of the tree algorithms: link poses, sweeps, sums over links."""

@@ -1,4 +1,4 @@
-"""Joints in the articulated-body recursion: what is felt through a joint that is free to move.
+"""Joints in the articulated-body recursion: the articulated inertia that passes through a joint.
 
 With the motion subspace S of a joint and the articulated inertia A of its link,
 

@@ -1,4 +1,4 @@
-"""The motion of all links in one frame: that of the link at the root of their tree, the base.
+"""Motions of all links in the frame of their tree's root link.
 
 There, a link adds its own joint's motion to that of its parent, and what belongs to two links is compared without
 carrying it from one to the other. The world's frame would do as well; in the base's, the motion subspace of the root

@@ -1,4 +1,4 @@
-"""Models that have no dynamics: joints that move no inertia."""
+"""Check for models without dynamics: joints that move no inertia."""
 
 import math
 from typing import Final

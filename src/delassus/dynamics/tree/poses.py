@@ -1,4 +1,4 @@
-"""Where links are: the pose of each link in its parent, as steps that carry motions, forces and inertias.
+"""Poses of links in their parents, which transform motions, forces and inertias.
 
 A pose is a sequence of steps, from the child's frame to the parent's: turns about an axis, full rotations (of
 joints with a quaternion) and shifts. Constants fold, so a step that does nothing costs nothing. Motions and forces

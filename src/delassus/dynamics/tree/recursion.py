@@ -1,4 +1,4 @@
-"""Passes over the tree that several algorithms share."""
+"""Sweeps over the tree that several algorithms use."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""What adds up over the links of a tree.
+"""Sums over subtrees.
 
 A parent feels the sum of what the links on it hand on: forces, momenta, inertias, in parts that add up one by one.
 Torques, and blocks of matrices over velocities, add up where joints share a coordinate (mimicry), each with the ratio

@@ -1,1 +1,1 @@
-"""Convex hulls of meshes: simplified to a bound, with tables of their faces, and how they touch a plane."""
+"""Convex hulls of meshes: simplification, tables of faces, contacts with a plane."""

@@ -1,4 +1,4 @@
-"""Tables of a hull for its contacts with a plane: faces as four of their vertices.
+"""Face tables of a hull for contacts with a plane: four vertices per face.
 
 Triangles that are coplanar within 3° and 2 mm (or 1 % of the hull's diagonal, if that is less) are merged into faces,
 from the largest on. A face has the four of its vertices that span the largest area: under small tilts, these and the

@@ -1,4 +1,4 @@
-"""The convex hulls of meshes, simplified when they are loaded.
+"""Convex hulls of meshes, simplified when they are loaded.
 
 By default, the Hausdorff error is at most 5 mm or 1 % of the diagonal of the box around the mesh, whichever is smaller,
 as far as 64 vertices reach. Meshes of CAD files have thousands of vertices, of which contact needs a few dozens.

@@ -1,4 +1,4 @@
-"""Contacts of a hull with a plane, chosen rather than enumerated: the lowest vertex and four of a face.
+"""Contacts of a hull with a plane: the lowest vertex and four vertices of a face.
 
     lowest = argmin over vertices x of m · x,    face = argmin over the faces around it of m · (outward normal),
 

@@ -1,4 +1,4 @@
-"""Convex hulls of points, complete or simplified to a bound on the error.
+"""Convex hulls of points by Quickhull, complete or simplified to an error bound.
 
 Quickhull (Barber, Dobkin, Huhdanpaa 1996) in the order of a greedy selection: a polytope grows by the point that is
 highest above one of its faces, the support point in the direction of the face's normal n,

@@ -1,4 +1,4 @@
-"""Hulls as kernels read them: vertices, and a table of faces, whose numbers are data of loops.
+"""Hulls as tables for kernels: vertices and faces, read by index in loops.
 
 The code of a kernel does not depend on how many vertices or faces there are.
 """

@@ -1,4 +1,4 @@
-"""Pairs of shapes that touch each other: importing this room registers all of them."""
+"""Pairs of shapes: importing this package registers them."""
 
 from delassus.common.discovery import import_modules
 

@@ -1,4 +1,4 @@
-"""Contacts of two boxes: of a face with the opposite face, or of two crossing edges.
+"""Contacts of two boxes: face against face, or two crossing edges.
 
 Of the fifteen axes on which the shadows of two boxes may be apart (three normals of faces of each, nine products of
 edges) the one with the largest gap is the direction in which they touch. If it is a normal, the face there is the

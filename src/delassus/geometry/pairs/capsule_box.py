@@ -1,4 +1,4 @@
-"""A capsule against a box: with the points of its axis that bound the patch above a face, and the nearest one.
+"""Contacts of a capsule with a box: the axis points that bound the patch above a face, and the nearest point.
 
 In the axes of the box, the axis of the capsule is the segment x(t) = c + t d, |t| ≤ ℓ, and the box is |xₖ| ≤ hₖ. Their
 signed distance is that of the origin to the Minkowski sum of both, a polytope whose faces are normal to the three axes

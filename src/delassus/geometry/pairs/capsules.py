@@ -1,4 +1,4 @@
-"""Two capsules touch where their axes are nearest, and with the balls at their ends, which carry what lies along."""
+"""Contacts of two capsules: the nearest points of the axes, and the end spheres, which carry parallel capsules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of convex shapes that have no closed form, by their supports: all that are not in a file of their own.
+"""Contacts of convex shapes by their support functions, for pairs without a file of their own.
 
 Balls and capsules are points and segments with a rounding; gaps are those of the cores less both roundings. Balls and
 ellipsoids touch with one point, capsules with two, all others with up to four.
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
+from delassus.geometry.approach import Approach
 from delassus.geometry.pairs.patches import patch_touches
 from delassus.geometry.pairs.registry import pair
 from delassus.geometry.pairs.separation import Body, Separation, separation
@@ -42,15 +43,15 @@ def convex_body(kind: ShapeKind, body: Placed) -> Body:
 
 
 def convex_touches(
-    kinds: tuple[ShapeKind, ShapeKind], one: Placed, other: Placed, points: int, reach: Any = None
+    kinds: tuple[ShapeKind, ShapeKind], one: Placed, other: Placed, points: int, approach: Approach | None = None
 ) -> list[Touch]:
     """Where two convex shapes touch: one point, or a patch of up to two or four.
 
-    Shapes that are `reach` [m] or more apart have absent touches; None for touches however far they are.
+    Shapes that do not come near by an approach have absent touches; None for touches however far they are.
     """
     first, second = (convex_body(kind, body) for kind, body in zip(kinds, (one, other), strict=True))
     roundings = first.core.rounding, second.core.rounding
-    end = None if reach is None else reach + sum(roundings)
+    end = None if approach is None else lambda n: approach.reach(n) + sum(roundings)
     deepest = separation(first, second, end)
     size = norm(first.core.extents) + norm(second.core.extents) + sum(roundings)
 
@@ -73,15 +74,15 @@ def convex_touches(
     def near(deepest: Separation) -> tuple[Any, ...]:
         return tuple(Touch(*(np.array(x) for x in touch)) for touch in touch_at(deepest))
 
-    return list(cond(deepest.gap < end, near, (none,) * points, deepest))
+    return list(cond(deepest.gap < end(deepest.normal), near, (none,) * points, deepest))
 
 
 def _enter(one: str, other: str) -> None:
     """Register two shapes."""
     kinds, points = (SHAPES[one], SHAPES[other]), min(_POINTS[one], _POINTS[other])
 
-    def touches_within(first: Placed, second: Placed, reach: Any) -> list[Touch]:
-        return convex_touches(kinds, first, second, points, reach)
+    def touches_within(first: Placed, second: Placed, approach: Approach) -> list[Touch]:
+        return convex_touches(kinds, first, second, points, approach)
 
     @pair(one, other, points=points, touches_within=touches_within)
     def touches(first: Placed, second: Placed) -> list[Touch]:

@@ -1,4 +1,4 @@
-"""Contact patches: what the facets of two bodies have in common, seen along the normal, as up to four points.
+"""Contact patches: the overlap of two facets, projected along the normal, reduced to at most four points.
 
 Both facets are convex polygons, or segments. Their intersection across the normal has three kinds of corners: corners
 of one that are within the other, and crossings of two edges. At each of them the gap is the difference of the heights

@@ -1,4 +1,4 @@
-"""Shapes against planes of bodies or of the world, as against level ground."""
+"""Contacts of shapes with planes, computed as with level ground."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of pairs of shapes that touch each other: one entry for each, registered beside its function.
+"""The table of pairs of shapes. Each registers itself next to its contact function.
 
     @pair("capsule", "capsule", points=1)
     def nearest_on_axes(one: Placed, other: Placed) -> list[Touch]: ...
@@ -15,23 +15,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
+from delassus.geometry.approach import Approach
 from delassus.geometry.shapes.registry import SHAPES, Placed, Touch
 
 PairFunction: TypeAlias = Callable[[Placed, Placed], list[Touch]]
-ReachFunction: TypeAlias = Callable[[Placed, Placed, Any], list[Touch]]
+NearFunction: TypeAlias = Callable[[Placed, Placed, Approach], list[Touch]]
 F = TypeVar("F", bound=PairFunction)
 
 
 @dataclass(frozen=True)
 class PairEntry:
     """How two kinds of shapes touch: the function, its number of points by the size of the first shape, and whether it
-    counts in both directions. `touches_within` a reach [m] is quicker where shapes are farther apart than that, whose
-    touches are absent then."""
+    counts in both directions. `touches_within` is quicker where shapes are too far apart for an approach to bring them
+    together, whose touches are absent then."""
 
     touches: PairFunction
     points: Callable[[Any], int]
     mutual: bool = False
-    touches_within: ReachFunction | None = None
+    touches_within: NearFunction | None = None
 
 
 PAIRS: Final[dict[tuple[str, str], tuple[PairEntry, ...]]] = {}
@@ -44,7 +45,7 @@ def pair(
     *,
     points: int | Callable[[Any], int],
     mutual: bool = False,
-    touches_within: ReachFunction | None = None,
+    touches_within: NearFunction | None = None,
 ) -> Callable[[F], F]:
     """Enter a function of two placed shapes in the table; `points` may depend on the size of the first shape."""
     for name in (one, other):

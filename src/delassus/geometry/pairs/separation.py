@@ -1,27 +1,27 @@
-"""The signed distance of two convex bodies A and B by their support functions alone.
+"""The signed distance of two convex bodies A and B, from their support functions alone.
 
-With W the set of all differences a - b, the separation along a unit vector n is s(n) = min over W of n · w, and the
-signed distance is its maximum over all n: positive where the bodies are apart, and else the least translation that
-parts them, with a minus. Every n gives a lower bound.
+Let W be the set of all differences a - b. The separation along a unit vector n is s(n) = min over w in W of n · w, and
+the signed distance is the maximum of s: positive if the bodies are apart, else minus the length of the shortest
+translation that separates them. Every n gives a lower bound.
 
-Bodies that are apart: the nearest point v of W to the origin has n = v/|v|, by the algorithm of Gilbert,
-Johnson and Keerthi (GJK). The nearest point of up to four support points is found, and the support point in the
-direction against it is added, until none is nearer.
+Separated bodies: the point v of W nearest to the origin gives n = v/|v|. The algorithm of Gilbert, Johnson and Keerthi
+(GJK) finds it: it computes the nearest point of the hull of up to four support points, adds the support point in the
+opposite direction, and ends when the distance no longer decreases.
 
-Bodies that touch: A is moved away along n until they are apart by ε, and v is found there,
+Touching bodies: A is translated along n until the distance is ε, and GJK is applied,
 
-    x = n (ε - s(n)),    v = the nearest point of W + x,    n ← v/|v|.
+    x = n (ε - s(n)),    v = the point of W + x nearest to the origin,    n ← v/|v|.
 
-Since |v| ≥ ε, s(n) grows with every round, by up to |v| - ε: a maximization of a convex function over the polar of W by
-linear approximation (Frank and Wolfe). On flat parts of W it ends after one round; on parts with a radius of curvature
-R at a depth d, it converges by (d + ε)/(R + ε) a round. Support points stay from round to round, as W does, and n is as
-exact as rounding is beside ε, however small the gap.
+Since |v| ≥ ε, s(n) grows in every iteration, by up to |v| - ε. This is the Frank–Wolfe method: it maximizes a convex
+function over the polar of W by linear approximation. If the contact is on a flat part of W, it ends after one
+iteration; with a radius of curvature R and a depth d, its error shrinks by (d + ε)/(R + ε) per iteration. Support
+points are kept between iterations. The accuracy of n is that of rounding relative to ε, however small the gap is.
 
-A body that is deep in another one has several maxima. The deep ones are searched by rays from the origin: with x = T u
-along a fixed direction u, T decreases until W + x is apart by ε, and n is normal to the part of W that the ray leaves
-through. The parts that are nearest to the origin are those that most rays meet. The best eight of them are refined, and
-directions around the best one. Points w of W rule out most rays: since s(n) ≤ n · w, no normal within the angle δ of u
-is better than s if u · w + δ |w| ≤ s.
+For deep penetrations, s has several local maxima. Rays from the origin search for them: with x = T u for a fixed
+direction u, T decreases until W + x has the distance ε, and n is the normal of W where the ray leaves it. Most rays
+leave through the parts of W nearest to the origin. The eight best normals are refined, and further directions around
+the best one. Points w of W exclude most rays in advance: since s(n) ≤ n · w, no normal within the angle δ of u is
+better than s if u · w + δ |w| ≤ s.
 """
 
 from __future__ import annotations
@@ -44,60 +44,62 @@ _SUPPORTS: Final = 500
 """Support points of one maximization at most."""
 
 _RAYS: Final = 256
-"""For bodies that are deep in each other."""
+"""Rays for deep penetrations."""
 
 _REFINED: Final = 8
-"""Of the normals that rays find."""
+"""Number of normals found by rays that are refined."""
 
 _NEARBY: Final = 8
-"""Starts around the best normal, whose neighbors may be narrower than rays are apart."""
+"""Additional starts around the best normal: its basin may be narrower than the spacing of the rays."""
 
 _TILT: Final = 0.15
-"""Of these starts [rad], at most."""
+"""Largest angle [rad] of these starts to the best normal."""
 
 _ROUNDING: Final = 1e-13
-"""Of the bodies' sizes: distances that do not matter."""
+"""Negligible distance, as a fraction of the size of the bodies."""
 
 _APART: Final = 1e5
-"""Of `_ROUNDING`: from this gap on, n is exact without a shift of A."""
+"""Gap, in units of `_ROUNDING`, above which n is accurate without a translation of A."""
 
 _STANDOFF: Final = 0.3
-"""Of the least radius of curvature: ε."""
+"""ε as a fraction of the smallest radius of curvature."""
 
 _SHARE: Final = 0.7
-"""Of the possible gain of a round: what may be left of it."""
+"""Fraction of the possible gain of an iteration that may remain."""
 
 _RAY_CHANGE: Final = 0.03
-"""Of T: the last change along a ray."""
+"""Relative change of T at which a ray ends."""
 
 _SHALLOW: Final = 1e-5
-"""Of ε: depths at which a maximum is that of the contact."""
+"""Depth, as a fraction of ε, up to which the first maximum is the global one."""
 
 _SAME: Final = 0.999
-"""The cosine of the angle between normals that are one."""
+"""Cosine of the angle below which two normals count as one."""
 
 
 _STARTS: Final = _RAYS + _REFINED + _NEARBY
-"""Of one search at most, after the first."""
+"""Largest number of further starts of a search."""
 
 _SPACING: Final = 0.35
-"""δ [rad], twice the largest angle between any direction and the nearest ray: those beside narrow parts of W count."""
+"""δ [rad], twice the largest angle between any direction and the nearest ray, so that rays next to narrow parts of W
+count."""
 
 _AROUND: Final = 8
-"""Directions around the first normal, at each of the angles [rad] to it, whose points of W rule out rays."""
+"""Number of directions at each angle around the first normal whose support points exclude rays."""
 
 _PROBE_ANGLES: Final = (0.3, 0.8, 1.5)
 
 
 class Body(NamedTuple):
-    """A convex body: its support function, of a direction (3,), and what else is known of its core."""
+    """A convex body: its support function, which takes a direction (3,), and properties of its core."""
 
     support: Callable[[Any], Any]
     core: Core
 
 
 class Separation(NamedTuple):
-    """The signed distance [m], the point (3,) [m] of the first body, and the normal (3,) from the second one to it."""
+    """The signed distance [m], the contact point (3,) [m] on the first body, and the normal (3,) from the second body
+    to it."""
 
     gap: Any
     point: Any
@@ -105,15 +107,20 @@ class Separation(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """Of a search [m]: ε, the distance that does not matter, and the gap that ends the search, None if none does."""
+    """Limits of a search [m]: ε, the negligible distance, and the gap along a normal (3,) that ends the search; None
+    computes the distance."""
 
     standoff: Any
     small: Any
-    reach: Any
+    reach: Callable[[Any], Any] | None
+
+    def ends(self, s: Any, n: Any) -> Any:
+        """Whether a separation along a normal (3,) ends the search."""
+        return np.array(False) if self.reach is None else s >= self.reach(n)
 
 
 class _Search(NamedTuple):
-    """Three points of W with those of A, the shift x of A, v and its point of A, and the best n."""
+    """Three points of W with their points of A, the translation x of A, v and its point of A, and the best n."""
 
     active: Any
     corners: Any
@@ -126,7 +133,7 @@ class _Search(NamedTuple):
 
 
 class _Starts(NamedTuple):
-    """The number of the next start, the best maximum, and gaps (8,) and normals (8, 3) that rays found."""
+    """The index of the next start, the best maximum, and gaps (8,) and normals (8, 3) found by rays."""
 
     number: Any
     best: Separation
@@ -134,14 +141,14 @@ class _Starts(NamedTuple):
     normals: Any
 
 
-def separation(one: Body, other: Body, reach: Any = None) -> Separation:
-    """The signed distance of two convex bodies, the point of the first and the normal.
+def separation(one: Body, other: Body, reach: Callable[[Any], Any] | None = None) -> Separation:
+    """The signed distance of two convex bodies, the contact point on the first, and the normal.
 
-    From `reach` [m] on, the distance may be any lower bound that is no less than `reach`: the search ends with the
-    first one, after one to three support points where bodies are well apart. None for the distance itself.
+    If `reach` is given, the search ends at the first normal n (3,) along which the bodies are at least `reach(n)` [m]
+    apart, and the result is that lower bound, after one to three support points. None computes the distance itself.
 
-    Cost: some 600 operations a support point. Bodies that are apart or touch need 5 to 15 of them, curved ones 20 to
-    60; those that are deep in each other a thousand.
+    Cost: about 600 operations per support point. Bodies that are apart or touch need 5 to 15 of them, curved ones 20 to
+    60, deep penetrations about a thousand.
     """
     away = one.core.center - other.core.center
     far = norm(away)
@@ -160,7 +167,7 @@ def separation(one: Body, other: Body, reach: Any = None) -> Separation:
 
 
 def _search_deep(first: Separation, support: Callable[[Any], tuple[Any, Any]], limits: _Limits) -> Separation:
-    """The best of the maxima that rays lead to, of those that some points of W leave possible, and of the first one."""
+    """The best of the first maximum and of those found by rays, without rays that points of W exclude."""
     probes = map_stacks(lambda way: support(_turn(way, first.normal))[1], _probes())
 
     def is_possible(n: Any, gap: Any) -> Any:
@@ -199,14 +206,14 @@ def _search_deep(first: Separation, support: Callable[[Any], tuple[Any, Any]], l
 
 
 def _probes() -> Any:
-    """(n, 3) directions around the third axis, in which points of W are taken."""
+    """(n, 3) directions around the third axis, whose support points are used to exclude rays."""
     turns = 2.0 * math.pi * (numpy.arange(_AROUND) + 0.25) / _AROUND
     ways = [(math.sin(a) * math.cos(t), math.sin(a) * math.sin(t), math.cos(a)) for a in _PROBE_ANGLES for t in turns]
     return numpy.array(ways)
 
 
 def _turn(way: Any, n: Any) -> Any:
-    """A direction (3,) in axes of which a unit vector (3,) is the third one."""
+    """Rotate a direction (3,) into axes whose third axis is a unit vector (3,)."""
     sign = np.where(n[2] < 0.0, -1.0, 1.0)
     a = -1.0 / (sign + n[2])
     b = n[0] * n[1] * a
@@ -216,23 +223,24 @@ def _turn(way: Any, n: Any) -> Any:
 
 
 def _ascend(start: Any, is_ray: Any, support: Callable[[Any], tuple[Any, Any]], limits: _Limits) -> Separation:
-    """The local maximum of s(n) that is reached from a unit vector (3,), or n where a ray along it leaves W."""
-    standoff, small, reach = limits
+    """The local maximum of s reached from a unit vector (3,), or the normal n at which a ray along it leaves W."""
+    standoff, small, _ = limits
     point, w = support(start)
     s = start @ w
     least_gap = _APART * small
     shift = start * np.where(s > least_gap, 0.0, standoff - s)
-    truth = np.array(True)
+    never = np.array(False)
     best = Separation(s, point, start)
-    active = truth if reach is None else s < reach
-    begin = _Search(active, np.stack([w] * 3), np.stack([point] * 3), shift, w + shift, point, ~truth, best)
+    active = ~limits.ends(s, start)
+    begin = _Search(active, np.stack([w] * 3), np.stack([point] * 3), shift, w + shift, point, never, best)
 
     def refine(last: _Search) -> _Search:
         length = norm(last.nearest)
         n = last.nearest / length
         point, w = support(n)
         s = n @ w
-        best = _choose(s > last.best.gap, Separation(s, last.witness, n), last.best)
+        ends = limits.ends(s, n)
+        best = _choose((s > last.best.gap) | ends, Separation(s, last.witness, n), last.best)
         is_shifted = np.sum(np.abs(last.shift)) > 0.0
         gain = np.where(is_shifted, length - standoff, 0.0)
         is_nearest = last.stalled | (length - (s + n @ last.shift) <= np.maximum(small, _SHARE * gain))
@@ -248,7 +256,7 @@ def _ascend(start: Any, is_ray: Any, support: Callable[[Any], tuple[Any, Any]], 
         witness = sum(weights[k] * points[k] for k in range(4))
         stalled = ~is_nearest & (nearest @ nearest >= (1.0 - 1e-15) * (length * length))
         corners, points = _drop_lightest(weights, corners), _drop_lightest(weights, points)
-        active = ~done if reach is None else ~done & (best.gap < reach)
+        active = ~done & ~ends
         return _Search(active, corners, points, shift, nearest, witness, stalled, best)
 
     return while_loop(lambda last: last.active, refine, begin, _SUPPORTS).best
@@ -259,7 +267,7 @@ def _choose(condition: Any, new: Separation, old: Separation) -> Separation:
 
 
 def _drop_lightest(weights: Any, corners: list[Any]) -> Any:
-    """Three of four corners (3,): without the first one that has the least weight."""
+    """Three of four vertices (3,): drops the first one with the least weight."""
     lightest = np.min(weights)
     drop, kept = np.array(False), []
     for k in range(3):
@@ -269,7 +277,7 @@ def _drop_lightest(weights: Any, corners: list[Any]) -> Any:
 
 
 def _insert(gaps: Any, normals: Any, gap: Any, normal: Any) -> tuple[Any, Any]:
-    """The largest gaps (k,) in order with their normals (k, 3), and another one, unless its normal is among them."""
+    """Insert a gap and its normal into the sorted list of the largest gaps (k,), unless the normal is in it."""
     gap = np.where(np.any((normals @ normal > _SAME) & (gaps >= gap)), -1e300, gap)
     kept = []
     for k in range(_REFINED):

@@ -1,4 +1,4 @@
-"""The point of a tetrahedron's surface that is nearest to a target, by all of its 4 corners, 6 edges and 4 triangles.
+"""The nearest point on the surface of a tetrahedron, by comparison of its 4 vertices, 6 edges and 4 triangles.
 
 Each feature proposes the foot of the perpendicular as weights of the corners, if it is within the feature. Distances
 are those of the weighted corners themselves, so that a sliver, whose weights are inexact, proposes a point that is

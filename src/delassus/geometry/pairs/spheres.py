@@ -1,4 +1,4 @@
-"""A ball against every body with a distance field: the gap is that of its center less the radius."""
+"""Contacts of a sphere with a shape that has a distance function: the distance of the center minus the radius."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file a shape: importing this room registers all of them."""
+"""Shapes, one file each: importing this package registers them."""
 
 from delassus.common.discovery import import_modules
 

@@ -1,4 +1,4 @@
-"""Capsules, cylinders around z with half a ball at each end: size (radius, length without the caps)."""
+"""Capsules: cylinders along z with hemispherical ends; size (radius, length without the ends)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances from points to simple sets, and the directions in which they grow."""
+"""Distances of points from simple sets, and their gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How points, balls and ellipsoids touch the ground."""
+"""Contacts of points, spheres and ellipsoids with the ground."""
 
 from __future__ import annotations
 

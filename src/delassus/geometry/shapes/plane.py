@@ -1,4 +1,4 @@
-"""Half-spaces: all that is below the plane through p with the normal z of R. They have no size."""
+"""Half-spaces below the plane through p with the normal z of R; they have no size."""
 
 from __future__ import annotations
 

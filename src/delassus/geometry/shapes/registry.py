@@ -1,4 +1,4 @@
-"""The table of shapes: one entry for each, registered in the file of the shape.
+"""The table of shapes. Each registers itself in its own file.
 
 A shape knows nothing of robots. It has a size, the numbers that describe it, and where it matters a placement: the
 rotation R from its axes to the world's, and its center p. The rest of the package reads the table:

@@ -1,4 +1,4 @@
-"""Balls: size (radius,)."""
+"""Spheres: size (radius,)."""
 
 from __future__ import annotations
 

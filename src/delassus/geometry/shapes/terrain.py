@@ -1,4 +1,4 @@
-"""Vertices and edges of a height field against convex shapes: a ridge below a box, a spike below a plate.
+"""Contacts of convex shapes with vertices and edges of a height field: a ridge below a box, a spike below a plate.
 
 A shape's own vertices touch the triangles below them. The other contacts of two polyhedra are vertices of the terrain
 against faces of the shape, and edges against edges. Both are minima of the signed distance f of points x of the terrain

@@ -1,4 +1,4 @@
-"""Tasks as environments of gymnasium: a `VectorEnv` of many robots, and an `Env` of one. Needs the extra `gym`.
+"""Tasks as gymnasium environments: a `VectorEnv` of many robots and an `Env` of one. Needs the extra `gym`.
 
 Rewards, terminations and observations are those of the task. An episode that ends begins anew in one of gymnasium's
 three ways: in the step after (NEXT_STEP), in the same one, with the last observation in `info["final_obs"]`
@@ -73,7 +73,7 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
         if self.mode is AutoresetMode.DISABLED and self._over.any():
             numbers = np.flatnonzero(self._over).tolist()
             raise LearningError(
-                f"the episodes of the items {numbers[:8]} are over: reset them, options={{'reset_mask': over}}.",
+                f"the episodes of the environments {numbers[:8]} are over: reset them, options={{'reset_mask': over}}.",
                 code="missing-argument",
             )
         before, over = self._state, self._over
@@ -110,7 +110,10 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
             return [(int(seed) + k) % _SEEDS for k in range(self.num_envs)]
         given = list(seed)
         if len(given) != self.num_envs:
-            raise LearningError(f"there are {len(given)} seeds for {self.num_envs} items.", code="wrong-shape")
+            raise LearningError(
+                f"there are {len(given)} seeds for {self.num_envs} environments; their numbers must be equal.",
+                code="wrong-shape",
+            )
         return [k if one is None else int(one) % _SEEDS for k, one in enumerate(given)]
 
     def _begin(self, seeds: list[int]) -> EnvironmentState:

@@ -1,1 +1,1 @@
-"""What robots practise, and where: tasks, the end of a period, environments."""
+"""Tasks, the end of a control period, and environments."""

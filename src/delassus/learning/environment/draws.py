@@ -1,4 +1,4 @@
-"""`Draws`: the random numbers of one item in one control period."""
+"""`Draws`: random numbers of one environment in one control period."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Environments`: many robots that practise a task, one control period at a time.
+"""`Environments`: a batch of robots with a task, advanced by one control period at a time.
 
     envs = Environments(task, items=512, seed=0)
     state = envs.start()

@@ -1,1 +1,1 @@
-"""What learns: networks, proximal policy optimisation, policies and their files."""
+"""Networks, proximal policy optimization, policies and their files."""

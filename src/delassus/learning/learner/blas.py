@@ -1,4 +1,4 @@
-"""One thread for BLAS, while two threads of our own each make half of a minibatch.
+"""Limits BLAS to one thread while two threads process the halves of a minibatch.
 
 A sum over samples has the same bits on any machine load and any number of threads only if it is cut at fixed places:
 the learner cuts, and BLAS must not.

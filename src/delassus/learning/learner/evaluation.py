@@ -1,4 +1,4 @@
-"""How well a policy does: robots that follow it without exploring."""
+"""Evaluation of a policy: returns of robots that follow it without exploration."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Policy:
             raise CheckpointError(f"{path} is not a policy: {error!r}.", code="other-file") from error
         if version != FORMAT:
             raise CheckpointError(
-                f"{path} has the format {version}; this version of Delassus reads {FORMAT}. Learn it again.",
+                f"{path} has the format {version}; this version of Delassus reads {FORMAT}. Train it again.",
                 code="other-version",
             )
         right = policy.theta.shape == (network.weights,) and normalizer.mean.shape == (network.observations,)
@@ -113,7 +113,7 @@ class Policy:
         if sizes != (observations, actions) or (self.robot and robot and self.robot != robot) or self.task != task:
             what = "another robot" if self.task == task else f"the task {self.task!r}"
             raise CheckpointError(
-                f"the policy was learnt for {what}: it maps {sizes[0]} observations to {sizes[1]} actions, and "
-                f"{task!r} has {observations} and {actions}, or its robot has other numbers. Learn it again.",
+                f"the policy was trained for {what}: it maps {sizes[0]} observations to {sizes[1]} actions, and "
+                f"{task!r} has {observations} and {actions}, or its robot has other numbers. Train it again.",
                 code="other-system",
             )

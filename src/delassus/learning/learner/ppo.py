@@ -1,4 +1,4 @@
-"""Proximal policy optimisation (Schulman et al. 2017), on robots that are simulated in one kernel.
+"""Proximal policy optimization (Schulman et al. 2017) on robots simulated in one kernel.
 
 An iteration:
 

@@ -1,4 +1,4 @@
-"""`train`: learning until a goal is reached, the time is over, or somebody presses Ctrl-C."""
+"""`train`: trains until a goal is reached, time is up, or Ctrl-C is pressed."""
 
 from __future__ import annotations
 

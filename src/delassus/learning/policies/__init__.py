@@ -1,1 +1,1 @@
-"""Policies that come with this package, learnt on the tasks' own robots."""
+"""Bundled policies, trained on the robots of their tasks."""

@@ -1,4 +1,4 @@
-"""The policies that come with this package, by the names of their tasks."""
+"""The bundled policies, by the names of their tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bundled_policy(task: str) -> Policy:
     """The policy of a task, for the task's own robot."""
     if task not in bundled_policies():
         raise LearningError(
-            f"there is no bundled policy of {task!r}; there are {', '.join(bundled_policies())}. Learn one: "
+            f"there is no bundled policy of {task!r}; there are {', '.join(bundled_policies())}. Train one: "
             f"delassus learn {task}.",
             code="unknown-task",
         )

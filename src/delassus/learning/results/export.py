@@ -1,4 +1,4 @@
-"""Policies for other places: C99 for a robot's computer, ONNX, and one NumPy file without Delassus."""
+"""Export of policies: C99, ONNX, and a NumPy file that does not need Delassus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page with the curves of learning, as one HTML file without anything else."""
+"""A page with learning curves, as one self-contained HTML file."""
 
 from __future__ import annotations
 

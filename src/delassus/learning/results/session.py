@@ -1,4 +1,4 @@
-"""A session of learning with its files: checkpoint, policy, a page of curves and a film."""
+"""A training session with its files: checkpoint, policy, learning curves and film."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def load_run(run: Path, robot: Any = None) -> tuple[LearningTask, Policy]:
     if not run.exists() and str(run) in bundled_policies():
         if robot is not None:
             raise LearningError(
-                f"the bundled policy of {str(run)!r} is for the task's own robot, not for {str(robot)!r}: learn one, "
+                f"the bundled policy of {str(run)!r} is for the task's own robot, not for {str(robot)!r}: train one, "
                 f"delassus learn {run} --robot {robot}.",
                 code="other-system",
             )

@@ -1,4 +1,4 @@
-"""Tasks: one file each, registered by name."""
+"""Tasks, one file each, registered by name."""
 
 from delassus.common.discovery import import_modules
 

@@ -1,4 +1,4 @@
-"""A pole that is balanced by pushing the cart below it."""
+"""A pole balanced on a cart."""
 
 from __future__ import annotations
 

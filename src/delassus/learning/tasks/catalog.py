@@ -1,4 +1,4 @@
-"""The tasks that come with this package, by name."""
+"""The table of bundled tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quadrupeds that follow a joystick, with robots, ground and sensors that differ from the model."""
+"""Quadrupeds that follow velocity commands, with randomized robots, ground and sensors."""
 
 from __future__ import annotations
 

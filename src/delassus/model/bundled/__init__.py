@@ -1,4 +1,4 @@
-"""Robots that come with the package, made of boxes, cylinders and spheres: `load("quadruped")`."""
+"""Bundled robots made of boxes, cylinders and spheres: `load("quadruped")`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An arm of seven joints, and a gripper."""
+"""A seven-joint arm and a gripper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes models of parts: every body is a sum of shapes with a mass, from which its inertia follows."""
+"""Builds models from shapes with masses, which determine the inertias of their bodies."""
 
 from __future__ import annotations
 

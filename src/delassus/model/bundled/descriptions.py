@@ -1,4 +1,4 @@
-"""Robots by name: those of mujoco_menagerie and of robot_descriptions, where these packages are installed.
+"""Robots of mujoco_menagerie and robot_descriptions by name, if these packages are installed.
 
 Both fetch a robot on its first use and keep it. A name that is not there is answered with the nearest ones, among which
 are those of the robots that come with this package.

@@ -1,4 +1,4 @@
-"""Robots that walk: a quadruped, a biped whose knees are driven by closed loops, a humanoid. x is forward, y left."""
+"""Legged robots: a quadruped, a biped with knees driven by closed loops, a humanoid. x is forward, y left."""
 
 from __future__ import annotations
 

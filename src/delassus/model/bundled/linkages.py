@@ -1,4 +1,4 @@
-"""Pendulums, and linkages in the plane x-z: gravity pulls down, all axes are along y."""
+"""Pendulums and planar linkages in the x-z plane; gravity acts along -z and all joint axes are along y."""
 
 from __future__ import annotations
 

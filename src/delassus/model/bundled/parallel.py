@@ -1,4 +1,4 @@
-"""Parallel robots: a platform on several legs, which close loops."""
+"""Parallel robots: a platform on several legs that form closed loops."""
 
 from __future__ import annotations
 

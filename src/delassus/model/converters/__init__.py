@@ -1,1 +1,1 @@
-"""Models and states from and to other people's libraries."""
+"""Conversion of models and states to and from other libraries."""

@@ -1,4 +1,4 @@
-"""Configurations, velocities, accelerations and forces in MuJoCo's layout and back.
+"""Conversion of configurations, velocities, accelerations and forces to and from MuJoCo's layout.
 
 Both order joints the same way, and joints with one coordinate have the same number in both. Quaternions are
 (w, x, y, z) in MuJoCo and (x, y, z, w) here. The linear velocity of a free joint has the world's axes in MuJoCo and the

@@ -1,4 +1,4 @@
-"""Models and configurations from Pinocchio and back.
+"""Conversion of models and configurations to and from Pinocchio.
 
 Both order joints the same way and agree on `v`. In `q` they differ where Pinocchio uses the cosine and sine of an
 angle (unbounded revolute joints and planar joints): here that is one number. An angle that comes from Pinocchio is

@@ -1,4 +1,4 @@
-"""Elementary joint motions, one file each: importing this room fills the table of `motion`."""
+"""Elementary joint motions, one file each: importing this package fills the table of `motion`."""
 
 from delassus.common.discovery import import_modules
 

@@ -1,4 +1,4 @@
-"""A free motion in space: SE(3)."""
+"""Free motion in space: SE(3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

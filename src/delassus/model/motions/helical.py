@@ -1,4 +1,4 @@
-"""A screw about z."""
+"""A screw motion about z."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The base of all elementary joint motions, and the table of them.
+"""The base class of elementary joint motions, and their table.
 
 An elementary motion knows its coordinates, the directions of its velocity, and how coordinates and velocities go
 together: all that algorithms ask of a joint. A new one is a subclass and one registration,

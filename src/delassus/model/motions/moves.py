@@ -1,4 +1,4 @@
-"""What an elementary motion does to the frame it moves, as a sequence of turns about z, shifts and rotations.
+"""The displacement of an elementary motion, as a sequence of rotations about z, translations and rotations.
 
 Algorithms turn these into their own steps; see `dynamics/tree/poses`. A turn about z that comes last merges with the
 placement of the joint, so that a revolute joint costs one turn.

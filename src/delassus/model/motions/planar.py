@@ -1,4 +1,4 @@
-"""A motion in the plane of x and y: SE(2)."""
+"""Planar motion in x and y: SE(2)."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A slide along z."""
+"""Translation along z."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A turn about z."""
+"""Rotation about z."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A translation in space."""
+"""Translation in space."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

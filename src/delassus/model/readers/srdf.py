@@ -1,9 +1,11 @@
-"""SRDF beside a URDF: pairs of links that pass through each other, and postures.
+"""SRDF beside a URDF: pairs of links that pass through each other, postures, and rotors.
 
     <disable_collisions link1="hip" link2="thigh"/>       their shapes are excluded from contact with each other
     <group_state name="half_sitting"><joint name="knee" value="1.2"/></group_state>     a posture
+    <rotor_params><joint name="knee" mass="1e-5" gear_ratio="100"/></rotor_params>       armature: mass · gear ratio²
 
-Joints that a posture does not name are neutral in it. Groups, chains and virtual joints say nothing of the dynamics.
+The `mass` of a rotor is its inertia [kg·m²], as Pinocchio reads it. Joints that a posture does not name
+are neutral in it. Groups, chains and virtual joints say nothing of the dynamics.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import replace
 from itertools import product
 
 from delassus.model.model import Model
-from delassus.model.parts import Posture
+from delassus.model.parts import Joint, Posture
 from delassus.model.readers.documents.xml import Element, read_xml
 
 
@@ -35,13 +37,33 @@ def with_srdf(model: Model, data: str | bytes, file: str = "<string>") -> Model:
             warnings.append(f"{file}:{element.line}: the URDF has no link {unknown[0]!r}: the pair is left out.")
         excluded += product(shapes.get(pair[0], []), shapes.get(pair[1], []))
     postures = [_posture(model, element, warnings) for element in robot.all("group_state")]
+    joints = list(model.joints)
+    for element in (one for group in robot.all("rotor_params") for one in group.all("joint")):
+        _add_rotor(joints, element, warnings)
     named = {posture.name: posture for posture in (*model.postures, *postures)}
     return replace(
         model,
+        joints=tuple(joints),
         contact_rules=replace(model.contact_rules, excluded=tuple(excluded)),
         postures=tuple(named.values()),
         warnings=tuple(warnings),
     )
+
+
+def _add_rotor(joints: list[Joint], element: Element, warnings: list[str]) -> None:
+    """Give a joint the inertia that its rotor has at the joint; a joint that is not there is left out."""
+    name = element.need("name")
+    k = next((k for k, joint in enumerate(joints) if joint.name == name), None)
+    if k is None or joints[k].kind.nv != 1:
+        return  # fixed, or of another variant of the robot
+    (inertia,), (ratio,) = element.measures("mass", 1), element.measures("gear_ratio", 1)
+    if inertia < 0.0:
+        warnings.append(
+            f"{element.file}:{element.line}: the rotor of the joint {name!r} has the inertia {inertia:g} kg·m², which "
+            "is negative: it is left out."
+        )
+        return
+    joints[k] = replace(joints[k], armature=(inertia * ratio**2,))
 
 
 def _posture(model: Model, state: Element, warnings: list[str]) -> Posture:

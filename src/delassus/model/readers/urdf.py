@@ -194,6 +194,12 @@ class _Builder:
                 )
             follows = followers.get(name)
             joints.append(Joint(name, kind, parent, placement, body, mimic=follows, **bounds))
+        powerless = [joint.name for joint in joints if joint.effort_limit == (0.0,)]
+        if powerless:
+            self.warnings.append(
+                f"{self.robot.file}: the effort limit of {len(powerless)} joints is 0, so torques have no effect on "
+                f"them: {short(', '.join(powerless))}."
+            )
         self.shapes.finish()
         return Model(
             self.robot.get("name") or "robot",

@@ -1,4 +1,4 @@
-"""Cholesky factors of matrices with a narrow band: ropes, chains, ribbons. Linear in the length of the rope.
+"""Cholesky factors of matrices with a narrow band, as for ropes and ribbons. The cost is linear in the length.
 
 Nodes are numbered by reversed Cuthill-McKee; LAPACK does the rest.
 """

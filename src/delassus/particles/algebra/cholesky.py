@@ -1,4 +1,4 @@
-"""Sparse Cholesky factors L Lᵀ of matrices of 3 × 3 blocks, by dense fronts of the parts of a dissection.
+"""Multifrontal Cholesky factors L Lᵀ of sparse matrices of 3 × 3 blocks.
 
     F = [A₁₁ ·; A₂₁ 0] + Σ children's U,    L₁₁ L₁₁ᵀ = F₁₁,    L₂₁ = F₂₁ L₁₁⁻ᵀ,    U = F₂₂ - L₂₁ L₂₁ᵀ
 

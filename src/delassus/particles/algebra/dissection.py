@@ -1,4 +1,4 @@
-"""Nested dissection by coordinates: an order of elimination whose factors stay sparse.
+"""Nested dissection by coordinates: an elimination order with sparse factors.
 
 A domain is cut in the middle across its longest side. The nodes of one half that touch the other are its separator:
 they are eliminated after both halves, which then know nothing of each other. All domains of a level are cut at once.

@@ -24,9 +24,9 @@ class MemoryWillNotSuffice(DelassusError, RuntimeError):
 
     code = "out-of-memory"
 
-    def __init__(self, what: str, needed: float, available: float, remedy: str) -> None:
+    def __init__(self, label: str, needed: float, available: float, remedy: str) -> None:
         super().__init__(
-            f"{what} needs about {_format_size(needed)} of memory, and {_format_size(available)} are free. "
+            f"{label} needs about {_format_size(needed)} of memory, and {_format_size(available)} are free. "
             f"Take fewer particles, or {remedy}."
         )
         self.needed, self.available = needed, available
@@ -43,11 +43,11 @@ def check_memory(particles: Particles) -> None:
     check_bytes(f"a step of {particles!r}", required_memory(particles))
 
 
-def check_bytes(what: str, needed: float, remedy: str = "the method 'cg', which needs no factor") -> None:
+def check_bytes(label: str, needed: float, remedy: str = "the method 'cg', which needs no factor") -> None:
     """Raise an error if a number of bytes is not available."""
     available = free_memory()
     if needed > _SHARE * available:
-        raise MemoryWillNotSuffice(what, needed, available, remedy)
+        raise MemoryWillNotSuffice(label, needed, available, remedy)
 
 
 def _format_size(size: float) -> str:

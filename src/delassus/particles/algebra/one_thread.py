@@ -1,4 +1,4 @@
-"""Dense algebra on one thread for a while: on fronts of some hundred rows, threads mostly wait for each other.
+"""Limits BLAS to one thread: on fronts of a few hundred rows, threads mostly wait for each other.
 
 OpenBLAS, which comes with SciPy's wheels, can be told; another library is left as it is.
 """

@@ -1,4 +1,4 @@
-"""Sparse symmetric matrices of 3 × 3 blocks whose pattern is found once; then numbers only.
+"""Sparse symmetric matrices of 3 × 3 blocks with a pattern that is computed once.
 
 A node is a vector of three unknowns. Element e has blocks between all pairs of its nodes, and the matrix is their sum.
 The sum is a product: P (blocks × pairs), a sparse matrix of ones, times the pairs' blocks (pairs, 9). That is a pass

@@ -1,1 +1,1 @@
-"""Ropes, nets, cloth, chains, ribbons, blocks and towers from a few numbers."""
+"""Builders of ropes, nets, cloth, chains, ribbons, blocks and towers."""

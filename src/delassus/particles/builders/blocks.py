@@ -1,4 +1,4 @@
-"""Soft blocks of rubber, and rubber for meshes of tetrahedra."""
+"""Soft blocks of rubber, and rubber on tetrahedral meshes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def block(
     each: Any = (cells,) * 3 if np.ndim(cells) == 0 else cells
     counts = [check_integer("cells", k) for k in each]
     if len(counts) != 3:
-        raise ParticlesError(f"cells is {cells!r}; a block has some in each of three directions.", code="wrong-shape")
+        raise ParticlesError(
+            f"cells is {cells!r}; it must be three numbers of cells, one for each direction.", code="wrong-shape"
+        )
     axes = [middle[k] + sides[k] * np.linspace(-0.5, 0.5, counts[k] + 1) for k in range(3)]
     x = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
     number = np.arange(len(x)).reshape([k + 1 for k in counts])

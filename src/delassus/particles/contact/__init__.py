@@ -1,1 +1,1 @@
-"""What particles and bodies touch."""
+"""Contacts of particles and bodies."""

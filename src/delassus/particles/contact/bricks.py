@@ -1,4 +1,4 @@
-"""Contacts as arrays, each with three rows t1, t2, n on one to four nodes; those of bricks."""
+"""Contacts as arrays, each with rows t1, t2, n on one to four nodes; contacts of bricks."""
 
 from __future__ import annotations
 

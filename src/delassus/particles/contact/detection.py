@@ -1,4 +1,4 @@
-"""What touches what."""
+"""Contact detection: particles with obstacles, bricks with obstacles, bricks with bricks."""
 
 from __future__ import annotations
 

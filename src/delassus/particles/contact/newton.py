@@ -1,4 +1,4 @@
-"""Contacts by guesses of what each does, each guess a sparse factor: Newton's method.
+"""Newton's method on contacts: an active-set iteration with one sparse factorization per iteration.
 
     open       λ = 0
     sticking   σ = 0, by rows that yield a little, N = 1/(ε d), and what they yield is taken back: λ ← λ - N σ

@@ -1,4 +1,4 @@
-"""Impulses of contacts, and their effect on the other unknowns."""
+"""Contact impulses, and their effect on the other unknowns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequential impulses on contacts, colored: contacts of one color share no node and are done at once, in lanes.
+"""Sequential impulses with graph coloring: contacts of one color share no node and are updated together.
 
 For each contact, with the response D of its own three rows, the impulse that brings its velocity to zero is projected
 onto the cone, and what changed moves its nodes: v ← v + B⁻¹ J_cᵀ Δλ, with the blocks B of W. That needs W to be block

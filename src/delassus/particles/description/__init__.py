@@ -1,1 +1,1 @@
-"""What large systems are made of: particles, elements, bodies, obstacles."""
+"""The parts of large systems: particles, elements, bodies, obstacles."""

@@ -81,7 +81,7 @@ def check_elements(n: int, elements: Sequence[Elements]) -> None:
     """Raise unless all points are there, and none twice in an element."""
     for group in elements:
         if not isinstance(group, Elements):
-            raise ParticlesError(f"elements has {group!r}; it holds some `Elements`.", code="wrong-type")
+            raise ParticlesError(f"elements contains {group!r}; it must contain `Elements` only.", code="wrong-type")
         if not len(group):
             continue
         low, high = int(group.points.min()), int(group.points.max())
@@ -108,7 +108,7 @@ def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
         np.add.at(count, points, 1)
     if np.any(count > 1):
         raise ParticlesError(
-            f"particle {int(np.argmax(count > 1))} is held twice, by pins or motions: use one of them.",
+            f"particle {int(np.argmax(count > 1))} is prescribed twice, by pins or motions: use one of them.",
             code="conflicting-arguments",
         )
 
@@ -153,7 +153,8 @@ def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArr
         if group.rigid and dead.any():
             at = int(np.argmax(dead))
             raise ParticlesError(
-                f"{kind.name} {at} is rigid, and all of its particles, {group.points[at].tolist()}, are held: nothing "
-                "could meet it. Leave it out, or free a particle.",
+                f"{kind.name} {at} is rigid, and all of its particles, {group.points[at].tolist()}, are "
+                "prescribed: no motion "
+                "can satisfy it. Omit it, or free a particle.",
                 code="immovable",
             )

@@ -1,4 +1,4 @@
-"""Many elements of one kind, as arrays."""
+"""Elements of one type, as arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of elements: functions of a few points, written in NumPy, that the compiler differentiates.
+"""Types of elements: functions of a few points, written in NumPy and differentiated by the compiler.
 
 An element is either an *energy*, a number [J] whose gradient is a force, or a *deformation*, rows g that are zero at
 rest: rigid by themselves, elastic with the energy ½ g²/C if they are given a compliance C. Both are ten lines:

@@ -1,4 +1,4 @@
-"""Quantities of elements for a step, in lanes over the elements: values, gradients, stiffness in blocks of 3 × 3.
+"""Values, gradients and stiffness blocks of elements, computed in SIMD lanes over elements.
 
     energy          V, ∇V and K = ∇²V
     deformation     g, J = ∇g, and the geometric stiffness K̃ = Σ f ∇²g of forces f that turn with the rows

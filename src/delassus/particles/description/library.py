@@ -1,4 +1,4 @@
-"""The elements that come with the package. Those of deformations are rigid, or elastic with a compliance.
+"""The bundled element types. Deformations are rigid, or elastic with a compliance.
 
 stretch     two points at a distance: a rod, or a spring             g = ‖x₁ - x₀‖ - length                  [m]
 bend        three points of a line: the second difference           g = (x₀ - x₁)/a + (x₂ - x₁)/b - rest     [1]

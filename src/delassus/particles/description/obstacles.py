@@ -1,4 +1,4 @@
-"""Obstacles that are fixed in the world: planes, spheres, boxes.
+"""Obstacles fixed in the world: planes, spheres, boxes.
 
 Each gives the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle. Bricks touch it with
 their corners, unless it says that it is a ball (`as_ball`) or a box (`as_box`), which faces and edges may touch, too.

@@ -147,7 +147,7 @@ class Particles:
             if not isinstance(motion, Motion):
                 raise ParticlesError(f"motions has {motion!r}; it holds some `Motion`.", code="wrong-type")
         if not (self.bricks is None or isinstance(self.bricks, Bricks)):
-            raise ParticlesError(f"bricks is {self.bricks!r}; it must be some `Bricks`, or None.", code="wrong-type")
+            raise ParticlesError(f"bricks is {self.bricks!r}; it must be `Bricks` or None.", code="wrong-type")
         changed: dict[str, Any] = {
             "positions": positions,
             "masses": broadcast_to_shape("masses", self.masses, (n,)),

@@ -1,1 +1,1 @@
-"""Time steps, states of rest, trajectories, and their drawings."""
+"""Time steps, equilibria, trajectories and drawings."""

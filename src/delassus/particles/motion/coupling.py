@@ -1,4 +1,4 @@
-"""Robots and large systems that hold on to each other, through shared rows.
+"""Coupling of robots and large systems through shared rows.
 
 A grip ties a frame of the robot to a particle: three rows of both, J_r v_r - v_p = 0. The robot is reduced to how the
 frames move by themselves and answer to impulses, J_r W_r⁻¹ J_rᵀ, W_r of its own compliant system with its rows; then

@@ -31,15 +31,15 @@ _FACES: Final = np.asarray(SHAPES["box"].faces((2.0, 2.0, 2.0)))
 _BLUE, _GREY, _ORANGE = "#4570a0", "#b8bcc4", "#d97b45"
 
 
-def plot_curve(what: str, time: Array, values: Callable[[], Array], ax: Any) -> Any:
+def plot_curve(label: str, time: Array, values: Callable[[], Array], ax: Any) -> Any:
     """The axes of a drawing over time; `values` are computed once their name is known to be one."""
-    if what not in LABELS:
-        raise ParticlesError(f"{what!r} cannot be drawn; choose one of: {', '.join(LABELS)}.", code="unknown-option")
+    if label not in LABELS:
+        raise ParticlesError(f"{label!r} cannot be drawn; choose one of: {', '.join(LABELS)}.", code="unknown-option")
     if ax is None:
         _, ax = pyplot().subplots(layout="constrained")
     ax.plot(time, values())
     ax.set_xlabel("time [s]")
-    ax.set_ylabel(LABELS[what])
+    ax.set_ylabel(LABELS[label])
     return ax
 
 

@@ -1,4 +1,4 @@
-"""Films of large systems: the page of the robots' films, with a rod for each line and a box for each brick."""
+"""Films of large systems: a rod for each line, a box for each brick."""
 
 from __future__ import annotations
 

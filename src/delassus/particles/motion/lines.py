@@ -1,4 +1,4 @@
-"""What of a system is drawn: lines between particles, and particles that no line reaches."""
+"""What is drawn of a system: lines between particles, and isolated particles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `Stepper`: the scheme, and how rows and contacts are solved."""
+"""Options of `Stepper`: the scheme, and the solvers of rows and contacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`at_rest`: where a system comes to rest, by steps that grow longer.
+"""`at_rest`: the equilibrium of a system, by damped steps of increasing length.
 
 An implicit step of length h with forces that turn implicitly is Newton's method for the balance of forces, held back by
 the masses, the more so the shorter h is. Velocities are dropped after each, steps grow as the balance gets better.

@@ -1,4 +1,4 @@
-"""The system of a step, solved with its contacts."""
+"""Solves the system of a step together with its contacts."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Clock:
         self.seconds = {"elements": 0.0, "assembly": 0.0, "solve": 0.0, "contact": 0.0}
         self.last = time.perf_counter()
 
-    def __call__(self, what: str) -> None:
+    def __call__(self, label: str) -> None:
         """What was done since the last call is this."""
         now = time.perf_counter()
-        self.seconds[what] += now - self.last
+        self.seconds[label] += now - self.last
         self.last = now
 
 

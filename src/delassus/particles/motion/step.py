@@ -1,4 +1,4 @@
-"""`particle_step`: one step of time of a large system, by the compliant scheme.
+"""`particle_step`: one time step of a large system by the compliant scheme.
 
     M (v⁺ - v) = h ((1-α) f + α f⁺),    x⁺ = x + h ((1-β) v + β v⁺)
 

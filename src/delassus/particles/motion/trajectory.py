@@ -1,4 +1,4 @@
-"""Motions of large systems as they were simulated."""
+"""Trajectories of large systems."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ class ParticleTrajectory:
             worst.sentence if worst is Status.CONVERGED else f"{worst.sentence[:-1]}, at {count} of {len(self)} times."
         )
 
-    def plot(self, what: str = "energy", ax: Axes | None = None) -> Axes:
+    def plot(self, label: str = "energy", ax: Axes | None = None) -> Axes:
         """The axes of a drawing of "energy", "speed", "residual" or "contacts" over time."""
-        return plot_curve(what, self.time, lambda: np.asarray(getattr(self, what)), ax)
+        return plot_curve(label, self.time, lambda: np.asarray(getattr(self, label)), ax)
 
     def draw(self, k: int = -1, ax: Axes | None = None, **options: Any) -> Axes:
         """The axes of a drawing in space, at one of the times."""

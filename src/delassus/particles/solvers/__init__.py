@@ -1,1 +1,1 @@
-"""The system of a step, and solvers for it by name."""
+"""The system of a step, and its solvers by name."""

@@ -1,4 +1,4 @@
-"""From elements to the matrices of a step: patterns once, then numbers only."""
+"""Assembles the matrices of a step: patterns once, values in each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solvers of the system of a step, by name.
+"""The table of solvers for the system of a step.
 
 cholesky              sparse factors of W + Jᵀ E⁻¹ J, and proximal iterations: any rows, the default
 multigrid             conjugate gradients on the same matrix, with two grids: for large sheets

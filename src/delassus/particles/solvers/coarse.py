@@ -1,4 +1,4 @@
-"""The coarse grid of multigrid: some ten nodes that are neighbors at rest move as one."""
+"""The coarse grid of multigrid: about ten nodes that are neighbors at rest are merged into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colors: elements of one color share no node, so that they can be done at once, in lanes, in any order."""
+"""Graph coloring: elements of one color share no node, so they can be processed together in any order."""
 
 from __future__ import annotations
 

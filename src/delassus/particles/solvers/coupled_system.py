@@ -1,4 +1,4 @@
-"""Systems with a few rows more: those of grips, which tie particles to what answers to impulses by itself.
+"""Systems with a few additional rows that couple particles to other systems.
 
 What holds particles at the ends S v moves there with f + G λ, G its own response. The rows f + G λ - S v + b = 0 are
 compliant rows whose R is not diagonal; along the eigenvectors of G = Q R Qᵀ they are like all others,

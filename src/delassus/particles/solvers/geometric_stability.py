@@ -1,4 +1,4 @@
-"""Whether forces that turn with their elements may be explicit.
+"""Stability of explicit geometric stiffness: whether element forces may rotate explicitly.
 
 A rope of tension T has the transverse stiffness T/l. Taken explicitly, a step h of particles of mass m is stable for
 h² T/(l m) < 1 where positions are implicit, and never where they are not: a share 1 - β of it is gained in each step.

@@ -1,4 +1,4 @@
-"""Conjugate gradients on the Schur complement, and minimal residuals on the whole matrix, in units of the diagonals."""
+"""Conjugate gradients on the Schur complement, and minimal residuals on the full matrix, with diagonal scaling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of A = W + Jᵀ E⁻¹ J that a factor reads, in its order: of mirrored pairs, one."""
+"""The lower blocks of A = W + Jᵀ E⁻¹ J in the order in which a factorization reads them."""
 
 from __future__ import annotations
 

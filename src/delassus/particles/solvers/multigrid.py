@@ -1,4 +1,4 @@
-"""Conjugate gradients on A = W + Jᵀ E⁻¹ J with two grids as preconditioner: time grows as the system does.
+"""Conjugate gradients on A = W + Jᵀ E⁻¹ J with a two-grid preconditioner; the time is linear in the size.
 
 The smoother is Jacobi's with 3 × 3 blocks D, twice before and after, x ← x + ω D⁻¹ (r - A x). The coarse grid has one
 node for some ten that are neighbors at rest, and moves them alike, A_c = Pᵀ A P; it is factored. For a sheet, factors

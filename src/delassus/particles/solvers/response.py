@@ -1,4 +1,4 @@
-"""W⁻¹, by blocks where W is block diagonal, by a sparse factor where it is not."""
+"""Products with W⁻¹: blockwise if W is block diagonal, else by a sparse factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of deformations, sparse: which entries J has, found once, and their numbers in a step."""
+"""The sparse rows of deformations: a pattern that is computed once, and values in each step."""
 
 from __future__ import annotations
 

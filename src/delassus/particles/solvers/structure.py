@@ -1,4 +1,4 @@
-"""The structure of a system, known before its values: patterns, positions, scales, and factors."""
+"""The structure of a system that is known before its values: patterns, positions, scales, factors."""
 
 from __future__ import annotations
 

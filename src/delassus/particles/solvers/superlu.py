@@ -1,4 +1,4 @@
-"""SciPy's sparse LU of the whole indefinite matrix: slow, and an independent reference."""
+"""SciPy's sparse LU of the full indefinite matrix: slow, and an independent reference."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Arrays that are bound to a kernel once: of one robot in a loop, and of small batches."""
+"""Arrays bound to a kernel once: one robot in a loop, and small batches."""

@@ -72,10 +72,10 @@ def replay(log: Trajectory, at: tuple[int, ...], period: int) -> Replay:
 
 def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) -> Trajectory:
     """Replay the states of an environment from the beginning of one control period to that of another."""
-    now = replay(log, at, first)
-    sim, record, run, batch = now.sim, log.replay, log.run, log.q.shape[1:-1]
+    current = replay(log, at, first)
+    sim, record, run, batch = current.sim, log.replay, log.run, log.q.shape[1:-1]
     assert record is not None and run is not None
-    number, states = int(np.ravel_multi_index(at, batch)) if batch else 0, [now.state]
+    number, states = int(np.ravel_multi_index(at, batch)) if batch else 0, [current.state]
     for k in range(first, last):
         state = take_period(Replay(sim, states[-1], *_inputs(record, k, at, batch)), record.policy)
         states.append(_restarted(record, k + 1, number, state))
@@ -89,19 +89,19 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
         mechanism=sim.mechanism,
         contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.scene.contact_rows),
         simulation=sim,
-        parameters=now.state.parameters if sim.nparameters else None,
+        parameters=current.state.parameters if sim.nparameters else None,
         activation=np.stack([one.activation for one in states]) if sim.scene.na else None,
         tally=np.stack([one.tally for one in states]) if sim.scene.tracked else None,
     )
 
 
-def take_period(now: Replay, policy: Any = None) -> State:
+def take_period(current: Replay, policy: Any = None) -> State:
     """Simulate one control period, and return the state after it."""
     if policy is None:
-        control = Control(1, period_kernel(now.sim.scene), lambda *_: (np.asarray(now.control),))
+        control = Control(1, period_kernel(current.sim.scene), lambda *_: (np.asarray(current.control),))
     else:
-        control = control_of(now.sim, policy, 1, ())
-    runner = Runner(now.sim, now.state, control, bound=False, pushes=now.push)
+        control = control_of(current.sim, policy, 1, ())
+    runner = Runner(current.sim, current.state, control, bound=False, pushes=current.push)
     runner.step(0)
     return runner.state()
 

@@ -99,9 +99,9 @@ def read_sensors(
     force, slots, signals = impulse[: scene.m] / time_step, contact[: scene.slots], control[: scene.nu]
     first = scene.m + scene.na
     tally = impulse[first : first + scene.tally_size]
-    now = Readout(scene, q, v, a, force, slots, signals, level, time, time_step, tally)
+    current = Readout(scene, q, v, a, force, slots, signals, level, time, time_step, tally)
     kinds = ["touch" if _needs_history(scene, sensor) else sensor.kind for sensor in panel.sensors]
-    readings = [KINDS[kind].read(now, one) for kind, one in zip(kinds, panel.sensors, strict=True)]
+    readings = [KINDS[kind].read(current, one) for kind, one in zip(kinds, panel.sensors, strict=True)]
     ends = [one.cutoff for one in panel.sensors]
     return np.concatenate([np.clip(x, -c, c) if c else x for x, c in zip(readings, ends, strict=True)])
 
@@ -149,16 +149,22 @@ class Sensors:
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
-    def __call__(self, now: State | Trajectory, *, since: State | None = None, control: Any = None) -> dict[str, Array]:
+    def __call__(
+        self, current: State | Trajectory, *, since: State | None = None, control: Any = None
+    ) -> dict[str, Array]:
         """Readings by name, (…, n) of a state and (times, …, n) of a log.
 
         Args:
-            now: A state, or a log of this simulation.
+            current: A state, or a log of this simulation.
             since: The state before, for sensors of acceleration: theirs is the mean since then. Items that started
                 again in between have none. A log has its own states before; at its first time nothing accelerates.
             control: (…, nu) for forces of actuators.
         """
-        return self._of_log(now, control) if isinstance(now, Trajectory) else self._of_state(now, since, control)
+        return (
+            self._of_log(current, control)
+            if isinstance(current, Trajectory)
+            else self._of_state(current, since, control)
+        )
 
     def _of_state(self, state: State, since: State | None, control: Any) -> dict[str, Array]:
         check_state(state)

@@ -1,4 +1,4 @@
-"""Actuators, one file a kind: importing this room fills the tables of `activation` and `force_law`."""
+"""Actuators, one file per type: importing this package fills the tables of `activation` and `force_law`."""
 
 from delassus.common.discovery import import_modules
 

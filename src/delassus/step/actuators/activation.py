@@ -1,4 +1,4 @@
-"""Activation dynamics of actuators: how the state of an actuator follows its control, one entry each in a table.
+"""Activation dynamics: how the state of an actuator follows its control. The table has one entry for each type.
 
     @dataclass(frozen=True)
     class Integrator(ActivationDynamics):

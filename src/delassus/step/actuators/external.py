@@ -1,4 +1,4 @@
-"""Forces on a robot from outside: wrenches on named frames."""
+"""External forces: wrenches on named frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activation dynamics: a filter of first order, ȧ = (u - a)/τ."""
+"""First-order activation dynamics, ȧ = (u - a)/τ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

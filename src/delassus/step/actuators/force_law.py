@@ -1,4 +1,4 @@
-"""Force laws of actuators: the force by control or activation, length and rate; one entry each in a table.
+"""Force laws: forces as functions of control or activation, length and rate. The table has one entry for each.
 
 An actuator names its law (`Actuator.law`) and has its parameters.
 """

@@ -1,4 +1,4 @@
-"""Forces of a step other than those of rows, and their contribution to its inertia.
+"""Forces of a step other than constraint and contact forces, and their implicit terms.
 
 Forces of springs, dampers and servos are those of the step's end: M̂ = M + diag(added) + Σ k r rᵀ + coupling, and
 `force` is what remains at the velocity of the beginning. A law that changes with the velocity of the end, such as a

@@ -1,4 +1,4 @@
-"""Activation dynamics: ȧ = u."""
+"""Integrating activation dynamics, ȧ = u."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

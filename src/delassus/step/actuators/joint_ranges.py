@@ -1,4 +1,4 @@
-"""Limits of the force that all actuators of a joint have together, MJCF's `actuatorfrcrange`.
+"""Limits of the total actuator force of a joint, MJCF's `actuatorfrcrange`.
 
 A joint that one actuator drives alone has its limit in that actuator's own force range, since
 
@@ -44,7 +44,7 @@ def shared_ranges(model: Model, actuators: tuple[Actuator, ...]) -> dict[int, tu
 def _ranges(model: Model) -> dict[int, tuple[float, float]]:
     """The limits of all joints that have one, by the numbers of their velocities."""
     limited = [(start, joint.actuator_force_range) for joint, start in zip(model.joints, model.v_starts, strict=True)]
-    return {start: (found[0], found[1]) for start, found in limited if found}
+    return {start: (result[0], result[1]) for start, result in limited if result}
 
 
 def _actuated_velocities(model: Model, actuator: Actuator) -> set[int]:

@@ -1,4 +1,4 @@
-"""Muscles as MuJoCo has them: Millard's activation dynamics, and forces by length and velocity.
+"""MuJoCo's muscles: Millard's activation dynamics, and force-length-velocity curves.
 
 Lengths L and velocities V are in units of the optimal length L₀ of the muscle, which follows from the lengths of the
 actuator: l from l₀ to l₁ is L from r₀ to r₁. The force pulls,

@@ -1,4 +1,4 @@
-"""Motors and servos for models that have none."""
+"""Motors and servos for models without actuators."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def _servo_joints(model: Model | Mechanism, patterns: str | Iterable[str]) -> li
     robot: Any = getattr(model, "model", model)
     expect("the model", robot, Model, 'load("quadruped")')
     every = [joint for joint in robot.joints if joint.mimic is None and joint.kind.nv == 1]
-    found: list[Joint] = []
+    result: list[Joint] = []
     for pattern in name_patterns("joints", patterns):
         chosen = find_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
-        found += [joint for joint in chosen if joint not in found]
-    return found
+        result += [joint for joint in chosen if joint not in result]
+    return result
 
 
 def _servo(joint: Joint, gain: tuple[float, float, float], bias: tuple[float, float, float]) -> Actuator:

@@ -1,14 +1,14 @@
-"""Contacts in Newton's method: the projection of Alart and Curnier, and its slopes eliminated for each contact.
+"""Contacts in Newton's method: the projection of Alart and Curnier, with its derivatives eliminated per contact.
 
-A contact obeys λ = P(z), z = λ - R⁻¹ σ, with the velocity σ = J v + b and any R > 0 (k + 1,), a number for each row
-[1/kg]: the normal part of z onto the half-line, then the k tangents onto the ball of radius μ λ_n, nearest in the
+A contact satisfies λ = P(z), z = λ - R⁻¹ σ, with the velocity σ = J v + b and any R > 0 (k + 1,) [1/kg], one value per
+row. P projects the normal component of z onto the half-line, then the k tangents onto the ball of radius μ λ_n, in the
 metric R. With D = P'(z) and y = P(z) - λ, linearized and with a proximal ε,
 
     B dλ = y - D R⁻¹ J dv,   B = I - (1 - ε) D,   so that   dλ = B⁻¹ y - C J dv,   C = B⁻¹ D R⁻¹.
 
-Three rows share one R: in the directions of z_t, across it, and the normal, B is triangular, and its inverse is written
-down. With torsional and rolling friction the responses of rows differ by 10⁴, and one number for all of them makes
-iterations many: there R is about the diagonal of the Delassus matrix, see `contact.systems.metric`.
+The three rows of a contact share one R. In the directions of z_t, perpendicular to it, and the normal, B is triangular,
+and its inverse has a closed form. With torsional and rolling friction, the responses of rows differ by 10⁴, and a
+common value takes many iterations. R is then near the diagonal of the Delassus matrix, see `contact.systems.metric`.
 
 Reference: P. Alart, A. Curnier, A mixed formulation for frictional contact problems (1991).
 """

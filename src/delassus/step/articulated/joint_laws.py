@@ -1,19 +1,19 @@
-"""Laws of single joints as monotone functions: dry friction, limits and servos that saturate.
+"""Laws of single joints as monotone functions: friction, limits, saturating servos.
 
-The impulse p of all laws of a joint at its velocity v obeys
+The impulse p of all laws of a joint at its velocity v satisfies
 
     -p ∈ f(v) = c Sgn(v) + clip(B v - A, f_min, f_max) + N_[lo, hi](v),
 
-dry friction c, a servo with the slope B ≥ 0 and its limits, and the normal cone of the velocities that joint limits
-allow. f is a monotone polyline, so that x = ρ v - p, with any ρ > 0, grows strictly along it, and a number x says
-everything: v = φ(x) and p = ρ φ(x) - x,
+with joint friction c, a servo with slope B ≥ 0 and its limits, and the normal cone of the velocities that joint limits
+allow. The graph of f is a monotone polyline, so x = ρ v - p, with any ρ > 0, increases strictly along it. Therefore x
+determines both: v = φ(x) and p = ρ φ(x) - x,
 
     soft(y) = y - clip(y, -c, c)
     w = max(min(soft(x + A) / (ρ + B), soft(x - f_min) / ρ), soft(x - f_max) / ρ)
     φ(x) = clip(w, lo, hi).
 
-Where φ' = 0 the joint is locked: its velocity is known, and p follows from the equation of motion. Elsewhere it has a
-slope b, -dp = b dv, which is B or zero. No branches: joints of different states may have different modes.
+Where φ' = 0, the joint is locked: its velocity is known, and p follows from the equation of motion. Elsewhere -dp = b
+dv, where the slope b is B or zero. There are no branches, so the states of a vector may be in different modes.
 
 Reference: proximal operators of separable functions, N. Parikh, S. Boyd, Proximal Algorithms (2014), section 6.
 """
@@ -35,10 +35,10 @@ class ServoLaw(NamedTuple):
 
 
 class JointLaw(NamedTuple):
-    """What acts on one velocity besides forces that are linear in it; None for what it does not have.
+    """The nonlinear laws that act on one velocity; None for absent ones.
 
     Attributes:
-        friction: c [N·m·s, N·s], the impulse of dry friction in a step.
+        friction: c [N·m·s, N·s], the impulse of joint friction in a step.
         limits: Velocities lo and hi [rad/s, m/s] that joint limits allow.
         servo: A servo with limits.
     """
@@ -49,12 +49,12 @@ class JointLaw(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether there is none."""
+        """Whether there is no law."""
         return all(part is None for part in self)
 
 
 class JointMode(NamedTuple):
-    """Velocity φ(x), whether it is locked (None if it never is), and the slope b where it is not (None for zero)."""
+    """Velocity φ(x), whether it is locked (None for never), and the slope b otherwise (None for zero)."""
 
     v: Any
     locked: Any = None
@@ -95,7 +95,7 @@ class JointLaws(NamedTuple):
     rho: Any
 
     def modes(self, x: Any) -> list[JointMode]:
-        """Of all joints, at x (nv,)."""
+        """The modes of all joints at x (nv,)."""
         return [joint_mode(law, self.rho[k], x[k]) for k, law in enumerate(self.laws)]
 
     def evaluate(self, x: Any) -> tuple[Any, Any]:
@@ -116,9 +116,9 @@ class JointLaws(NamedTuple):
         return p
 
     def split(self, v: Any, p: Any) -> tuple[Any, Any]:
-        """The parts (nv,) of impulses p (nv,) at velocities v (nv,) that dry friction and joint limits have.
+        """The parts (nv,) of impulses p (nv,) at velocities v (nv,) due to joint friction and to joint limits.
 
-        At rest on a limit both can be anything between: friction takes what it can.
+        At rest on a limit, the split is not unique: friction takes as much as it can.
         """
         rest = p - self.servo_impulse(v)
         friction, limits = np.zeros(len(self.laws)), np.zeros(len(self.laws))

@@ -1,27 +1,28 @@
-"""Newton's method on the velocities of joints and the impulses of contacts together.
+"""Newton's method on joint velocities and contact impulses together.
 
-Unknown are x (nv,), which says velocity and impulse of each joint (see `joint_laws`), and impulses λ of contacts:
+The unknowns are x (nv,), which determines velocity and impulse of each joint (see `joint_laws`), and contact impulses
+λ:
 
     F(x, λ) = M v - rhs - p - Jᵀ λ = 0,    v = φ(x),  p = ρ φ(x) - x
     y(x, λ) = P(λ - R⁻¹ (J v + offset)) - λ = 0.
 
-An iteration eliminates dλ contact by contact (see `contact_steps`) and dx joint by joint; what is left is one pass of
-the articulated-body recursion (see `tree_solve`),
+An iteration eliminates dλ for each contact (see `contact_steps`) and dx for each joint. The rest is one pass of the
+articulated-body recursion (see `tree_solve`),
 
-    (M + diag(b) + Jᵀ C J) dv = -F + Jᵀ B⁻¹ y,   dx = (ρ + b) dv, or the force that holds a locked joint,
+    (M + diag(b) + Jᵀ C J) dv = -F + Jᵀ B⁻¹ y,   dx = (ρ + b) dv, or the force that holds a locked joint.
 
-so that neither a Delassus matrix nor a row for each joint is formed: O(n) operations for a robot of n joints, whatever
-touches. Contacts between bodies join two branches of the tree; where some push, their rows Jₚ are added by Woodbury's
+Neither a Delassus matrix nor rows for joints are formed: O(n) operations for a robot of n joints, with any number of
+contacts. Contacts between bodies connect two branches of the tree; active ones, with rows Jₚ, are added by Woodbury's
 formula, with the recursion as the inner inverse T⁻¹:
 
     dv = dv₀ - T⁻¹ Jₚᵀ μ,   (I + Cₚ Jₚ T⁻¹ Jₚᵀ) μ = Cₚ Jₚ dv₀.
 
-The merit Σ F²/ρ + Σ R y² decides how far a step goes; where it goes less than a quarter of its way, the
-proximal ε, which holds impulses near what they are, grows. After a few such steps a whole one is made, with another ρ:
-between a locked joint and one that slides, the merit of one ρ may have a valley from which neither leads out.
+The merit Σ F²/ρ + Σ R y² determines the step length. If it is below a quarter, the proximal ε grows, which keeps
+impulses near their current values. After several short steps, a full step is taken and ρ is changed: for a joint
+between locked and sliding, the merit of a given ρ may have a valley from which neither mode decreases it.
 
-Choose it for trees with dry friction, limits and servos that saturate; a few contacts on a robot without joint laws
-cost less by their Delassus matrix (`stages.solve`), and that is also what solves what ends here unsolved.
+Choose it for trees with joint friction, limits and saturating servos. For a few contacts on a robot without joint laws,
+the Delassus matrix (`stages.solve`) is cheaper; it also solves the states that this method leaves unsolved.
 """
 
 from __future__ import annotations
@@ -41,31 +42,32 @@ from delassus.step.articulated.line_search import PATIENCE, SHORTEST, SMALL, ada
 from delassus.step.articulated.tree_solve import TreeFactors, factor_supported_tree
 
 _METRICS: Final = (10.0, 1000.0, 1.0, 100.0)
-"""ρ of joints as multiples of their inertia. A joint of a leg that stands moves the whole robot, so that the first is
-more than one; after a few short steps the next one is taken."""
+"""ρ of joints as multiples of their inertia. The first is above one, since a joint of a stance leg moves the whole
+robot; the next one is used after several short steps."""
 
 _FEW: Final = 4
-"""Contacts between bodies, in the last slots, that are joined by code of their own: one patch has as many."""
+"""Number of contacts between bodies, in the last slots, that are coupled by code of their own: one patch has as
+many."""
 
 
 class TreeProblem(NamedTuple):
     """The equations of a step.
 
     Attributes:
-        tree: Of the robot.
-        V: Of each velocity its motion (6,) about a center, in the world's axes.
+        tree: The links of the robot.
+        V: For each velocity its twist (6,) about a center, in world axes.
         inertias: (6, 6) of the links there.
-        diagonal: (nv,) what M has beside them on its diagonal: rotors, dampers, servos without limits.
+        diagonal: (nv,) further diagonal terms of M: rotors, dampers, servos without limits.
         M: (nv, nv) with `diagonal`.
         rhs: (nv,) M v_free.
-        laws: Of the joints, with their inertia (nv,) for ρ.
-        J: Of each contact (k + 1, nv), k tangents first, the normal last.
-        rows: Of each contact (k + 1, 6), the same for the motion of its body.
-        shares: Of each contact, by links that it may be on, 1.0 or a traced share: 1 of its own link, 0 of others.
-        between: Of each contact whether it is between two bodies: False, True, or traced.
-        offset: Of each contact (k + 1,) [m/s].
+        laws: Joint laws, with joint inertias (nv,) for ρ.
+        J: For each contact (k + 1, nv), k tangents first, the normal last.
+        rows: For each contact (k + 1, 6), the same for the twist of its body.
+        shares: For each contact, by possible link, 1.0 or a traced value: 1 for its own link, 0 for others.
+        between: For each contact whether it is between two bodies: False, True, or traced.
+        offset: For each contact (k + 1,) [m/s].
         friction: (contacts,) coefficients.
-        R: (contacts, k + 1) [1/kg], about the response of a contact's rows.
+        R: (contacts, k + 1) [1/kg], near the response of a contact's rows.
     """
 
     tree: Links
@@ -84,11 +86,11 @@ class TreeProblem(NamedTuple):
     R: Any
 
     def in_metric(self, number: Any) -> JointLaws:
-        """The laws of the joints with ρ of the metric of a number ()."""
+        """The joint laws with the ρ of a metric, given by its index ()."""
         return self.laws._replace(rho=np.take(np.array(_METRICS), number) * self.laws.rho)
 
     def supports(self, stiffness: list[Any]) -> dict[int, Any]:
-        """K (6, 6) of links, from those of the contacts (k + 1, k + 1)."""
+        """K (6, 6) of links, from those (k + 1, k + 1) of the contacts."""
         result: dict[int, Any] = {}
         for rows, shares, C in zip(self.rows, self.shares, stiffness, strict=True):
             K = rows.T @ (C @ rows)
@@ -99,7 +101,7 @@ class TreeProblem(NamedTuple):
 
 
 class Residuals(NamedTuple):
-    """F (nv,), of each contact z and y (contacts, k + 1), the merit, and the largest error of a velocity [m/s]."""
+    """F (nv,), z and y (contacts, k + 1) of contacts, the merit, and the largest velocity error [m/s]."""
 
     F: Any
     z: Any
@@ -109,7 +111,7 @@ class Residuals(NamedTuple):
 
 
 def evaluate(problem: TreeProblem, laws: JointLaws, x: Any, impulse: Any) -> Residuals:
-    """The residuals at x (nv,), by joint laws with their ρ, and impulses (contacts, k + 1)."""
+    """The residuals at x (nv,) and impulses (contacts, k + 1), for joint laws with their ρ."""
     v, p = laws.evaluate(x)
     F = problem.M @ v - problem.rhs - p
     merit, error = np.array(0.0), np.array(0.0)
@@ -160,8 +162,8 @@ def _join_branches(
 ) -> tuple[Any, Any]:
     """dv and the forces (nv,) of locked joints, with contacts between bodies.
 
-    These have the last slots, after contacts with the ground, and are seldom more than a few: m rows take some m³
-    operations, so that few of them have code of their own.
+    These contacts have the last slots, after those with the ground, and are seldom more than a few. m rows take about
+    m³ operations, so only a few have code of their own.
     """
     some = [k for k, between in enumerate(problem.between) if between is not False]
     pushing = {k: np.array(problem.between[k]) & (z[k, -1] > 0.0) for k in some}
@@ -193,12 +195,12 @@ class NewtonState(NamedTuple):
     """An iterate.
 
     Attributes:
-        metric: () the number of the metric of joints.
+        metric: () index of the joint metric.
         x: (nv,) in that metric.
         impulse: (contacts, k + 1).
         now: Residuals there.
-        growth: () by what ε has grown.
-        short: () short steps in a row.
+        growth: () growth of ε.
+        short: () number of consecutive short steps.
         count: () iterations.
     """
 
@@ -212,7 +214,7 @@ class NewtonState(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A point on the way of a step: the share of it, x, impulses, residuals, and whether the merit fell enough."""
+    """A trial point: the step length, x, impulses, residuals, and whether the merit decreased enough."""
 
     share: Any
     x: Any
@@ -224,7 +226,7 @@ class _Trial(NamedTuple):
 def iterate(
     problem: TreeProblem, v: Any, p: Any, impulse: Any, should_continue: Callable[[NewtonState], Any]
 ) -> NewtonState:
-    """Iterations from velocities v and impulses p (nv,) of joints, and impulses (contacts, k + 1)."""
+    """Iterate from joint velocities v and impulses p (nv,), and contact impulses (contacts, k + 1)."""
 
     def change_metric(last: NewtonState) -> NewtonState:
         """The iterate in the next metric."""

@@ -1,4 +1,4 @@
-"""Which scenes can be solved inside the articulated-body recursion, and the inertia that their contacts feel."""
+"""Scenes that can be solved inside the articulated-body recursion, and the effective inertia of their contacts."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ from delassus.step.actuators.drive import limited_servos
 from delassus.step.scene import Scene
 
 ARTICULATED: Final = "articulated"
-"""The name of the method."""
+"""Name of the method."""
 
 _POINTS: Final = 4
-"""Contacts of a robot that stands, as far as the choice of a method counts them."""
+"""Number of contacts of a standing robot that the choice of a method assumes."""
 
 _MARGIN: Final = 1.3
-"""How many times cheaper the recursion has to be."""
+"""Factor by which the recursion must be cheaper."""
 
 _LIGHTEST: Final = 1e-9
-"""Responses of contacts as a share of the largest one, at least."""
+"""Smallest response of a contact, as a fraction of the largest."""
 
 
 def reason_against(scene: Scene) -> str | None:
-    """Why a scene cannot be solved so, in words; None if it can.
+    """Why the recursion cannot solve a scene; None if it can.
 
-    The recursion takes one tree whose velocities belong to one link each, and one law
-    a joint.
+    It needs a single tree, in which each velocity belongs to one link, and at most one law per joint.
     """
     model = scene.model
     tree = links_of(model)
@@ -71,11 +70,11 @@ def reason_against(scene: Scene) -> str | None:
 
 
 def prefers_recursion(scene: Scene) -> bool:
-    """Whether the recursion takes fewer operations than the Delassus matrix, for a robot that stands on four points.
+    """Whether the recursion takes fewer operations than the Delassus matrix, for a robot standing on four points.
 
-    Without dry joint friction it does not: contacts alone are few rows. Otherwise this compares estimates of
-    multiply-adds, from n rows, nv velocities and all their ancestors: 2.5 iterations of Newton's method with the
-    matrix, 3 with the recursion, and a margin for its retries.
+    Without joint friction it does not, since contacts alone are few rows. Otherwise, estimates of multiply-adds are
+    compared, from n rows, nv velocities and the depth of the tree: 2.5 Newton iterations with the matrix, 3 with the
+    recursion, and a margin for its retries.
     """
     if not scene.friction_dofs or reason_against(scene) is not None:
         return False
@@ -114,9 +113,9 @@ def _responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def candidate_responses(scene: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """tr(J M⁻¹ Jᵀ)/3 of candidates for contact, moving [1/kg] and turning [1/(kg·m²)], in the posture of the start.
+    """tr(J M⁻¹ Jᵀ)/3 of contact candidates, linear [1/kg] and angular [1/(kg·m²)], in the initial posture.
 
-    It scales contacts in iterations; what they lead to does not depend on it.
+    It scales contacts during the iterations and does not affect the solution.
     """
     with plainly():
         return _responses(scene.full)

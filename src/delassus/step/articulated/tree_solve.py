@@ -1,17 +1,18 @@
-"""The articulated-body recursion with bodies on stiff, unsymmetric supports and joints that are locked.
+"""The articulated-body recursion with stiff, unsymmetric supports of bodies and with locked joints.
 
-Solves, by one pass towards the root and one back,
+Solves, by one pass to the root and one back,
 
     (M + diag(b) + Σ V_bᵀ K_b V_b) dv = τ,      dv_j = 0 where joint j is locked,
 
-V_b (6, nv) the motion of body b, K_b (6, 6) of its contacts, which need not be symmetric. All in one frame, axes of the
-world about a center c, so that nothing is carried from link to link. For each velocity j with the motion V_j (6,),
-from the leaves to the root,
+with the Jacobian V_b (6, nv) of body b and the stiffness K_b (6, 6) of its contacts, which may be unsymmetric. All
+quantities are in one frame, world axes about a center c, so nothing is transformed between links. For each velocity j
+with the twist V_j (6,), from the leaves to the root,
 
     U = A V_j,   W = Aᵀ V_j,   D = V_j·U + d_j,   A_parent += A - U D⁻¹ Wᵀ
 
-with A = I_b + K_b + what children pass on, and D⁻¹ = 0 for a locked joint: all is felt through it. O(n) operations,
-about 130 multiply-adds a velocity; half of that where nothing beyond touches, since A is symmetric there.
+where A = I_b + K_b + the contributions of the children, and D⁻¹ = 0 for a locked joint, which transmits all forces.
+O(n) operations, about 130 multiply-adds per velocity; half of that where no descendant has contacts, since A is
+symmetric there.
 
 Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 7.3.
 """
@@ -44,7 +45,7 @@ def world_inertias(tree: Links, poses: list[Pair], center: Any) -> list[Any]:
 
 
 class TreeFactors(NamedTuple):
-    """U, W (6,) and D⁻¹ of each velocity, None for W where it is U, and the motions V (6,) of all velocities."""
+    """U, W (6,) and D⁻¹ for each velocity, None for W where it equals U, and the twists V (6,) of all velocities."""
 
     tree: Links
     V: list[Any]
@@ -53,7 +54,7 @@ class TreeFactors(NamedTuple):
     inverse: list[Any]
 
     def solve(self, tau: Any) -> tuple[Any, Any]:
-        """dv (nv,), and t (nv,) = D dv, which for a locked joint is the force that would have to hold it."""
+        """dv (nv,), and t = D dv (nv,), which for a locked joint is the force that holds it."""
         tree, n = self.tree, len(self.V)
         force: list[Any] = [None] * len(tree.links)
         u: list[Any] = [None] * n
@@ -84,12 +85,12 @@ def factor_supported_tree(
     """Eliminate all velocities.
 
     Args:
-        tree: Of the robot, without mimicry: each velocity belongs to one link.
-        V: Of each velocity its motion (6,) in the common frame.
+        tree: The links of the robot, without mimicry: each velocity belongs to one link.
+        V: For each velocity its twist (6,) in the common frame.
         inertias: (6, 6) of the links in that frame.
-        supports: K (6, 6) of links that touch something.
-        diagonal: (nv,) what resists each velocity alone: rotors, dampers, servos.
-        locked: Of each velocity whether it is locked; None if it never is.
+        supports: K (6, 6) of links with contacts.
+        diagonal: (nv,) diagonal terms: rotors, dampers, servos.
+        locked: For each velocity whether it is locked; None for never.
     """
     A = list(inertias)
     symmetric = [True] * len(A)

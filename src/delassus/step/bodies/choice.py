@@ -1,4 +1,4 @@
-"""Which scenes are stepped by loops over bodies, pairs and contacts."""
+"""Selects the scenes that are stepped by loops over bodies, pairs and contacts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SWEEPS: Final = "sweeps"
 """The name of the method."""
 
 FEWEST: Final = 7
-"""Free bodies from which on loops are taken: straight code takes longer to compile and to run."""
+"""Number of free bodies from which loops are used: straight-line code would take longer to compile and to run."""
 
 MOST_SLOTS: Final = 600
-"""Contacts of a state up to which Newton's method solves what sweeps leave unsolved: its kernel takes long to compile
-where arrays are long."""
+"""Largest number of contacts for which Newton's method is compiled: its compile time grows with the length of
+arrays."""
 
 
 def choose_loops(scene: Scene) -> Scene:
@@ -29,13 +29,14 @@ def choose_loops(scene: Scene) -> Scene:
 
 
 def with_loops(scene: Scene) -> Scene:
-    """The scene with steps by loops; its bodies are free ones."""
+    """The scene of free bodies with steps by loops."""
     slots = tables_of(scene).slots
     return replace(scene, many_bodies=slots, method=SWEEPS if slots <= MOST_SLOTS else "auto")
 
 
 def reason_against_loops(scene: Scene) -> str | None:
-    """Why loops cannot step a scene; None if they can: all that moves are free bodies, with contacts of three rows."""
+    """Why loops cannot step a scene; None if they can: everything that moves is a free body, and contacts have three
+    rows."""
     joints, links = scene.model.joints, links_of(scene.model).links
     for k, link in enumerate(links):
         placed = not numpy.array_equal(link.placement.R, numpy.eye(3)) or numpy.any(link.placement.p)

@@ -1,12 +1,13 @@
 """Contacts of many bodies: broad phase, narrow phase, and selection of the contacts to solve for.
 
-    broad phase     of all pairs of a class those whose rounded boxes in the world's axes come near within the step
-    narrow phase    the functions of the table of pairs, on shapes that are gathered by their numbers
-    slots           of all points those that may touch within the step, in the order of their candidates
+    broad phase     the pairs of a class whose axis-aligned rounded boxes come near during the step
+    narrow phase    the functions of the table of pairs, on shapes gathered by index
+    slots           the points that may touch during the step, in the order of their candidates
 
-A point is a contact where its gap is smaller than what its bodies may close: others would have no impulse. Contacts are
-the first of the slots, so that loops end with the last of them, and their order is that of candidates, class by class,
-so that the contacts of two steps are matched by one merge. If there are more than slots, the deepest are solved for.
+A point is a contact if its gap is smaller than the distance by which its bodies may approach; other points would have
+no impulse. Contacts fill the first slots, so that loops end at the last contact. They are in the order of candidates,
+class by class, so that one merge matches the contacts of two steps. If there are more contacts than slots, the deepest
+are selected.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ from delassus.step.bodies.motion import Poses, numbers_to
 from delassus.step.bodies.tables import GroundClass, PairClass, ShapeTable, Tables
 
 _BITS: Final = 48
-"""Number of shapes whose nearness is packed into one float, slightly fewer than its bits."""
+"""Number of shapes whose near flags are packed into one float, slightly fewer than its bits."""
 
 _HALVINGS: Final = 40
-"""Of the interval of gaps, to find the depth above which contacts have slots where these are too few."""
+"""Bisections of the interval of gaps, to find the depth from which contacts get slots if there are too few."""
 
 
 class Slots(NamedTuple):
-    """The contacts that are solved for, the first `count` of some slots.
+    """The selected contacts: the first `count` slots.
 
     Attributes:
-        candidate: (slots,) numbers.
+        candidate: (slots,) indices of candidates.
         gap: (slots,) [m].
-        point: (slots, 3) where bodies touch, in the world [m].
+        point: (slots, 3) contact points in the world [m].
         normal: (slots, 3) from the second body to the first.
         first: (slots,) the first body.
-        second: (slots,) the second one, or the world.
-        count: () how many there are.
-        overflow: () whether more are near than there are slots.
+        second: (slots,) the second body, or the world.
+        count: () number of contacts.
+        overflow: () whether there are more contacts than slots.
     """
 
     candidate: Any
@@ -70,7 +71,8 @@ class PlacedShapes(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points of a class that may touch, (items, points) each: gap, what it has beyond the near ones, place, normal."""
+    """Points of a class that may touch, (items, points) each: gap, its excess over the near distance, position,
+    normal."""
 
     gap: Any
     excess: Any
@@ -79,7 +81,7 @@ class Points(NamedTuple):
 
 
 def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
-    """All shapes; reach (bodies + 1,) is how far the points of bodies may move [m]."""
+    """All shapes in the world; reach (bodies + 1,) is the largest displacement of the points of each body [m]."""
     shapes = tables.shapes
 
     def placed(k: Any) -> tuple[Any, ...]:
@@ -92,14 +94,14 @@ def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
 
 
 def place_shape(shapes: ShapeTable, poses: Poses, k: Any) -> tuple[Any, Any]:
-    """Rotation and centre of the k-th shape; k is traced."""
+    """Rotation and center of the k-th shape; k is traced."""
     body = np.take(shapes.body, k)
     R, p = np.take(poses.R, body, axis=0), np.take(poses.p, body, axis=0)
     return R @ np.take(shapes.R, k, axis=0), p + R @ np.take(shapes.p, k, axis=0)
 
 
 def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -> Slots:
-    """All contacts of a step; reach (bodies + 1,) is how far the points of bodies may move in it [m]."""
+    """All contacts of a step; reach (bodies + 1,) is the largest displacement of the points of each body in it [m]."""
     shapes = place_shapes(tables, poses, reach)
     ground = [_ground_points(own, tables, shapes, surface) for own in tables.ground]
     near = [_near_pairs(some, tables, shapes) for some in tables.pairs]
@@ -139,18 +141,18 @@ def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -
 def _bisect(choose: Any, most: float) -> Any:
     """Bisection for the largest excess at which there are at most as many points as slots."""
 
-    def halve(now: Any) -> Any:
-        low, high, done = now
+    def halve(current: Any) -> Any:
+        low, high, done = current
         middle = 0.5 * (low + high)
         few = choose(middle)[1] <= most
         return np.where(few, middle, low), np.where(few, high, middle), done + 1.0
 
     start = (np.array(-1e3), np.array(0.0), np.array(0.0))
-    return while_loop(lambda now: now[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
+    return while_loop(lambda current: current[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
 
 
 def _fill(tables: Tables, points: list[Points], pairs: list[Any], index: Any, count: Any, overflow: Any) -> Slots:
-    """The contacts at some places (slots,)."""
+    """The contacts at the given indices (slots,)."""
     world = float(tables.bodies.n)
 
     def contact(k: Any, at: Any) -> tuple[Any, Any]:
@@ -197,7 +199,7 @@ def _fill(tables: Tables, points: list[Points], pairs: list[Any], index: Any, co
 
 
 def ground_touches(own: GroundClass, R: Any, p: Any, size: Any, surface: Surface) -> list[Touch]:
-    """Where a shape of a class touches the ground; `size` (3,) counts if sizes differ."""
+    """Contacts of a shape of a class with the ground; `size` (3,) is used if sizes differ."""
     shape = own.example
     lengths = own.constant if own.constant is not None else size[: shape.kind.lengths]
     return shape.kind.ground_touches(Placed(R, p, lengths), surface, shape.on_field)
@@ -217,7 +219,7 @@ def _ground_points(own: GroundClass, tables: Tables, shapes: PlacedShapes, surfa
 
 
 def pair_touches(some: PairClass, first: Any, second: Any) -> list[Touch]:
-    """Where two shapes of a class touch, each with its rotation, centre and size (3,); normals point to the first."""
+    """Contacts of two shapes of a class, each with its rotation, center and size (3,); normals point to the first."""
     one, two = (
         Placed(R, p, size[:lengths] if constant is None else constant)
         for (R, p, size), (constant, lengths) in zip((first, second), some.constants, strict=True)
@@ -232,10 +234,10 @@ def pair_touches(some: PairClass, first: Any, second: Any) -> list[Touch]:
 
 
 def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[Any, Any, Any]:
-    """The numbers (pair slots,) of pairs whose rounded boxes meet, how many, and whether there are more than slots.
+    """Indices (pair slots,) of pairs whose rounded boxes overlap, their number, and whether there are more than slots.
 
-    Each shape meets all others side by side in the lanes. Which of them are near are the bits of whole numbers, `_BITS`
-    shapes each, from which pairs are taken one after the other.
+    Each shape is compared with all others, side by side in the lanes. The near flags are bits of integers, `_BITS`
+    shapes each, from which pairs are extracted one at a time.
     """
     columns = len(shapes.number)
     words = -(-columns // _BITS)
@@ -275,7 +277,7 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
         return pairs, count, word + np.where(active & empty, 1.0, 0.0), mask
 
     start = (np.zeros(some.pair_slots), np.array(0.0), np.array(0.0), masks[0])
-    pairs, count, _, _ = while_loop(lambda now: now[2] < last - 0.5, take, start, UNBOUNDED, settles=True)
+    pairs, count, _, _ = while_loop(lambda current: current[2] < last - 0.5, take, start, UNBOUNDED, settles=True)
     most = float(some.pair_slots)
     return pairs, np.minimum(count, most), count > most
 
@@ -298,7 +300,7 @@ def _pair_points(some: PairClass, tables: Tables, shapes: PlacedShapes, pairs: A
 
 
 def _columns(touches: list[Touch], near: Any) -> tuple[Any, ...]:
-    """Gaps (points,), excess, and of points and normals each component on its own."""
+    """Gaps (points,), excess, and the components of points and normals as separate arrays."""
     gap, point, normal = stack_touches(touches)
     return gap, gap - near, tuple(point[:, k] for k in range(3)), tuple(normal[:, k] for k in range(3))
 
@@ -313,9 +315,9 @@ def stack_touches(touches: list[Touch]) -> tuple[Any, Any, Any]:
 
 
 def match_contacts(tables: Tables, slots: Slots, contact: Any) -> Any:
-    """(slots,) one more than the place that each contact had among those (slots,) of the step before, 0 for none.
+    """(slots,) one plus the index of each contact among those (slots,) of the previous step, 0 for new contacts.
 
-    Both lists ascend: what is in both is found in as many rounds as they are long together.
+    Both lists are sorted; a merge takes as many iterations as both have elements together.
     """
     n, last = len(contact), float(numpy.argmax(tables.rank))
     before = np.sum(np.where(contact != last, 1.0, 0.0)) + 1.0

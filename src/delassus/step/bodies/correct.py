@@ -1,4 +1,4 @@
-"""Penetrations of many bodies corrected in a step, without any velocity: as `stages.correction` does, by sweeps."""
+"""Position correction for many bodies, by sweeps; velocities are unchanged (see `stages.correction`)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from delassus.step.stages.correction import LEAN, SWEEPS, contact_demand
 
 
 def correct_penetration(slots: Slots, contacts: SweepRows, deepest: Any, velocity: Any, time_step: Any) -> Any:
-    """δ (bodies + 1, 6) [m, rad] in the world: it corrects a fraction of penetrations and closes no gap.
+    """δ (bodies + 1, 6) [m, rad] in the world, which corrects a fraction of penetrations and closes no gap.
 
-    `velocity` (bodies + 1, 6) is that of the step's end: gaps may close by it. `deepest` is the smallest gap [m].
+    `velocity` (bodies + 1, 6) is that at the end of the step, by which gaps may close. `deepest` is the smallest gap
+    [m].
     """
     count, none = slots.count, np.zeros(velocity.shape)
 

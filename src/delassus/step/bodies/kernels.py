@@ -25,7 +25,7 @@ simulate_bodies: Final = simulate_by(step_bodies)
 
 
 PART: Final = 4000
-"""Candidates of one call: a kernel holds the inputs and outputs of a state in its frame."""
+"""Candidates of one call, since the inputs and outputs of a state are held in the kernel's frame."""
 
 
 @lru_cache(maxsize=64)
@@ -60,7 +60,7 @@ def candidate_part(number: int, items: int, points: int) -> Kernel[..., Any]:
 
 
 def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
-    """As `candidate_geometry`, by loops over shapes and pairs, some thousand of a class in a call."""
+    """As `candidate_geometry`, by loops over shapes and pairs, a few thousand of a class per call."""
     tables = tables_of(scene)
     sizes = [(len(own.shapes), own.points) for own in tables.ground] + [
         (own.n, sum(own.points)) for own in tables.pairs
@@ -81,7 +81,7 @@ def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Float
 
 
 def period_kernel(scene: Scene, policy: Callable[[Any, Any, Any], Any] | None = None) -> Kernel[..., Any]:
-    """The kernel of a control period, with a traced function of time, q and v in place of the controls if given."""
+    """The kernel of a control period; if a traced function of time, q and v is given, it computes the controls."""
     if scene.many_bodies is None:
         return simulate if policy is None else simulate_with(policy)
     return simulate_bodies if policy is None else simulate_with(policy, step_bodies)

@@ -1,9 +1,9 @@
-"""Poses and velocities of free bodies: in the world about their centres of mass while impulses act, and their flight.
+"""Poses and velocities of free bodies about their centers of mass, and their free flight.
 
-In the world a kick is Δv = f/m, Δω = I⁻¹ (r × f), whatever the axes of the body's joint are. The world itself is the
-body after all others, which no impulse moves.
+In the world, a kick is Δv = f/m, Δω = I⁻¹ (r × f), independent of the axes of the body's joint. The world itself is the
+last body, which no impulse moves.
 
-Loops read tables by a number, and no other items: values of several arrays would first be copied side by side.
+Loops read tables by index instead of iterating over several arrays, whose elements would first be copied side by side.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from delassus.step.scheme.rigid_flight import fly_body
 
 
 class Poses(NamedTuple):
-    """Of all bodies and the world: rotations (bodies + 1, 3, 3), origins and centres of mass (bodies + 1, 3) [m],
-    inverse inertias about these (bodies + 1, 3, 3) in the world's axes."""
+    """Poses of all bodies and the world: rotations (bodies + 1, 3, 3), origins and centers of mass (bodies + 1, 3) [m],
+    and inverse inertias about these (bodies + 1, 3, 3) in world axes."""
 
     R: Any
     p: Any
@@ -33,15 +33,16 @@ class Poses(NamedTuple):
 
 
 class Masses(NamedTuple):
-    """Of all bodies and the world, whose are one: masses (bodies + 1,) [kg], and inertias about centres of mass
-    (bodies + 1, 3, 3) in the world's axes [kg·m²]."""
+    """Of all bodies, and 1 for the world: masses (bodies + 1,) [kg], and inertias about the centers of mass (bodies +
+    1, 3, 3) in world axes [kg·m²]."""
 
     mass: Any
     inertia: Any
 
 
 class Flight(NamedTuple):
-    """Configurations (bodies, 7), velocities (bodies, 6) after a step, and the most substeps that a body needs."""
+    """Configurations (bodies, 7) and velocities (bodies, 6) after a step, and the largest number of substeps that a
+    body needs."""
 
     q: Any
     v: Any
@@ -49,12 +50,12 @@ class Flight(NamedTuple):
 
 
 def numbers_to(count: int) -> Any:
-    """0, 1, … (count,) in memory, for loops to walk along."""
+    """0, 1, … (count,) as an array over which loops iterate."""
     return scan(lambda k, _: (k + 1.0, k), np.array(0.0), length=count)[1]
 
 
 def poses_of(bodies: BodyTable, q: Any, numbers: Any) -> Poses:
-    """From configurations (bodies, 7); `numbers` (bodies + 1,) count bodies."""
+    """Poses for configurations (bodies, 7); `numbers` (bodies + 1,) are the indices of the bodies."""
 
     def pose(k: Any) -> tuple[Any, ...]:
         own, moves = np.take(q, k, axis=0), k < float(bodies.n)
@@ -78,7 +79,8 @@ def masses_of(bodies: BodyTable, poses: Poses) -> Masses:
 
 
 def world_velocities(bodies: BodyTable, poses: Poses, v: Any, numbers: Any) -> Any:
-    """(bodies + 1, 6) velocities of centres of mass and spins in the world, from those (bodies, 6) of the joints."""
+    """(bodies + 1, 6) velocities of the centers of mass and angular velocities in the world, from joint velocities
+    (bodies, 6)."""
 
     def turned(k: Any) -> Any:
         R, own = np.take(poses.R, k, axis=0), np.take(v, k, axis=0)
@@ -93,10 +95,10 @@ def fly_bodies(bodies: BodyTable, q: Any, poses: Poses, velocity: Any, shift: An
 
     Args:
         bodies: The bodies.
-        q: (bodies, 7) where they start.
+        q: (bodies, 7) initial configurations.
         poses: The same as poses.
-        velocity: (bodies + 1, 6) in the world, about centres of mass.
-        shift: (bodies + 1, 6) a small motion before the flight [m, rad], in the world; None for none.
+        velocity: (bodies + 1, 6) in the world, about centers of mass.
+        shift: (bodies + 1, 6) a small displacement before the flight [m, rad], in the world; None for none.
         h: [s].
     """
     ends: list[Any] = [None] * bodies.n

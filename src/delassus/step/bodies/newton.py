@@ -1,17 +1,17 @@
-"""The contact problem of many bodies by Newton's method, for states that sweeps leave unsolved.
+"""Newton's method for the contact problem of many bodies, for states that the sweeps do not solve.
 
-Sweeps carry a push from contact to contact. Through a stack whose masses grow upwards a thousandfold it takes them
-thousands of passes to tell the lightest box what lies on it. Newton's method asks all contacts at once. With the map of
-Alart and Curnier and its slopes (`articulated.contact_steps`), an iteration changes impulses by
+Sweeps propagate impulses from contact to contact. In a stack whose masses increase upwards by a factor of a thousand,
+it takes them thousands of sweeps until the lightest box at the bottom carries the load. Newton's method solves for all
+contacts at once. With the map of Alart and Curnier and its derivatives (`articulated.contact_steps`), an iteration is
 
     dλ = B⁻¹ y - C J dv,    (M + Σ Jᵀ C J) dv = Jᵀ B⁻¹ y
 
-and the second equation, of six unknowns a body, is solved by conjugate gradients without a matrix: a product is one
-pass over the contacts, and the blocks (6, 6) of the bodies precondition it. Of sliding contacts, C without the part by
-which the normal impulse drags the tangents along is symmetric; that part is left to the impulses. 6 n products are
-enough for n bodies, up to rounding.
+The second equation, with six unknowns per body, is solved by matrix-free conjugate gradients: a product is one pass
+over the contacts, and the blocks (6, 6) of the bodies are the preconditioner. For sliding contacts, only the symmetric
+part of C is used, without the dependence of friction on the normal impulse; the omitted part is applied to the
+impulses. At most 6 n products are needed for n bodies, up to rounding.
 
-The merit Σ R y² decides how far a step goes, and the proximal ε grows where steps are short, as in
+The merit function Σ R y² determines the step length, and the proximal ε grows when steps are short, as in
 `articulated.newton`.
 """
 
@@ -33,7 +33,7 @@ from delassus.step.stages.solve import WANTED, Solved
 from delassus.step.stages.types import SolverLimits
 
 NEWTON: Final = "newton"
-"""The method of scenes that are solved so."""
+"""Name of the method."""
 
 _WORSE: Final = 1e3
 """Largest growth of the merit in such an iteration."""
@@ -42,10 +42,10 @@ _ITERATIONS: Final = 40.0
 """Maximum number of iterations."""
 
 _EXACT: Final = 1e-9
-"""The share of its right-hand side that the linear system is solved to."""
+"""Relative residual to which the linear system is solved."""
 
 _PRODUCTS: Final = 4.0
-"""Products of the linear system for each of its unknowns, at most."""
+"""Largest number of products of the linear system per unknown."""
 
 
 class _Point(NamedTuple):
@@ -67,7 +67,7 @@ class _Iterate(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """The share of a step, where it leads, and whether the merit fell enough."""
+    """The step length, the point that it leads to, and whether the merit decreased enough."""
 
     share: Any
     at: _Point
@@ -93,7 +93,7 @@ def solve_by_newton(
     scale: Any,
     limits: SolverLimits,
 ) -> tuple[Solved, Any]:
-    """As `solve.solve_bodies`, to which unsolved states are passed on; `masses` are those of the bodies."""
+    """As `solve.solve_bodies`, for states that it leaves unsolved; `masses` are those of the bodies."""
     tolerance, begun = limits.tolerance * scale, (velocity, start)
 
     def evaluate(impulse: Any, velocity: Any) -> _Point:
@@ -129,10 +129,10 @@ def solve_by_newton(
         at = _Point(*(np.where(keep, new, old) for new, old in zip(trial.at, last.at, strict=True)))
         return _Iterate(at, *adapt_growth(last.growth, last.short, trial.share), last.count + 1.0)
 
-    def is_open(now: _Iterate) -> Any:
-        wanted = np.take(np.array(WANTED), np.minimum(now.count, float(len(WANTED) - 1)))
-        return (now.at.error > np.minimum(wanted, 1.0) * tolerance) & (
-            now.count < np.minimum(limits.iterations, _ITERATIONS)
+    def is_open(current: _Iterate) -> Any:
+        wanted = np.take(np.array(WANTED), np.minimum(current.count, float(len(WANTED) - 1)))
+        return (current.at.error > np.minimum(wanted, 1.0) * tolerance) & (
+            current.count < np.minimum(limits.iterations, _ITERATIONS)
         )
 
     begin = _Iterate(evaluate(start, velocity), np.array(1.0), np.array(0.0), np.array(0.0))
@@ -163,7 +163,7 @@ def _epsilon(count: Any, contacts: SweepRows, last: _Iterate) -> Any:
 
 
 def _jacobians(row: ContactRows) -> tuple[Any, Any]:
-    """(3, 6) of a contact's two bodies; the second one is subtracted."""
+    """(3, 6) of both bodies of a contact; the second one is subtracted."""
     return tuple(
         np.concatenate([row.axes.T, np.stack([np.cross(arm, row.axes[:, j]) for j in range(3)])], 1)
         for arm in (row.arm1, row.arm2)
@@ -171,7 +171,7 @@ def _jacobians(row: ContactRows) -> tuple[Any, Any]:
 
 
 def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsilon: Any) -> tuple[Any, Any]:
-    """dλ (slots, 3), and dv (bodies + 1, 6) that it gives."""
+    """dλ (slots, 3), and the dv (bodies + 1, 6) that it causes."""
     bodies = len(masses.mass)
     still = np.zeros((bodies, 6))
 
@@ -203,7 +203,7 @@ def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsi
     inverses = map_items(inverted, numbers)
 
     def product(v: Any) -> Any:
-        """(M + Jᵀ C J) v, of the symmetric part of C."""
+        """(M + Jᵀ C J) v with the symmetric part of C."""
 
         def visit(carry: Any, item: SweepRows) -> tuple[Any, None]:
             force, k = carry
@@ -230,18 +230,18 @@ def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsi
     square = np.sum(r * p)
     enough, most = _EXACT * _EXACT * square, _PRODUCTS * 6.0 * float(bodies)
 
-    def iterate(now: _Linear) -> _Linear:
-        Ap = product(now.p)
-        curvature = np.sum(now.p * Ap)
-        length = now.square / np.where(curvature > 0.0, curvature, 1.0)
-        dv, r = now.dv + length * now.p, now.r - length * Ap
+    def iterate(current: _Linear) -> _Linear:
+        Ap = product(current.p)
+        curvature = np.sum(current.p * Ap)
+        length = current.square / np.where(curvature > 0.0, curvature, 1.0)
+        dv, r = current.dv + length * current.p, current.r - length * Ap
         z = precondition(r)
         square = np.sum(r * z)
-        p = z + square / np.where(now.square > 0.0, now.square, 1.0) * now.p
-        return _Linear(dv, r, p, square, now.count + 1.0)
+        p = z + square / np.where(current.square > 0.0, current.square, 1.0) * current.p
+        return _Linear(dv, r, p, square, current.count + 1.0)
 
     first = _Linear(still, r, p, square, np.array(0.0))
-    dv = while_loop(lambda now: (now.square > enough) & (now.count < most), iterate, first, UNBOUNDED).dv
+    dv = while_loop(lambda current: (current.square > enough) & (current.count < most), iterate, first, UNBOUNDED).dv
     dv = np.where(np.isfinite(np.sum(dv)), dv, 0.0)
 
     def changed(carry: Any, item: SweepRows) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
-"""How the points of rolling bodies on the ground move over a step, beyond J v: see `stages.rolling`.
+"""Displacements of ground contact points of rolling bodies over a step, beyond J v (see `stages.rolling`).
 
-Balls whose centre is that of their mass, with equal moments of inertia, roll without it: their lowest point stays below
-their centre.
+Spheres with their center of mass at the center and equal moments of inertia do not need them: their lowest point stays
+below the center.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from delassus.step.stages.rolling import touching_lead
 def rolling_velocity(
     tables: Tables, q: Any, poses: Poses, numbers: Any, slots: Slots, velocity: Any, surface: Surface, h: Any
 ) -> Any:
-    """(slots, 3) in the world [m/s], of bodies with velocities (bodies + 1, 6); None where nothing rolls so."""
+    """(slots, 3) in the world [m/s], for body velocities (bodies + 1, 6); None if no shape needs it."""
     rolling = [own for own in tables.ground if _needs_lead(tables, own)]
     if not rolling:
         return None
@@ -43,7 +43,7 @@ def rolling_velocity(
 
 
 def _place_in_class(own: GroundClass, candidate: Any) -> tuple[Any, Any]:
-    """The shape of a candidate in a class, -1 if it is none of it, and its point."""
+    """The shape of a candidate in a class and its point; -1 if the candidate is not in the class."""
     starts = own.candidate.astype(int)
     shape, point = (numpy.full(starts.max() + own.points + 1, x) for x in (-1.0, 0.0))
     for k, start in enumerate(starts):
@@ -52,7 +52,7 @@ def _place_in_class(own: GroundClass, candidate: Any) -> tuple[Any, Any]:
 
 
 def _lead(tables: Tables, own: GroundClass, ends: Any, item: Any, point: Any, surface: Surface) -> Any:
-    """(3,) that of a point of a shape of a class."""
+    """(3,) the displacement velocity of a point of a shape of a class."""
     k = np.take(own.shapes, item)
     body, size = np.take(tables.shapes.body, k), np.take(tables.shapes.size, k, axis=0)
     points = []
@@ -67,7 +67,7 @@ def _lead(tables: Tables, own: GroundClass, ends: Any, item: Any, point: Any, su
 
 
 def _needs_lead(tables: Tables, own: GroundClass) -> bool:
-    """Whether points of a class move on their bodies as these roll."""
+    """Whether contact points of a class move on their bodies while these roll."""
     if not any(own.example.rolls):
         return False
     if own.example.kind.name != "sphere" or own.example.on_field:

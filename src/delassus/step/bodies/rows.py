@@ -1,11 +1,11 @@
 """Matrix-free rows of contacts between free bodies: velocities of rows, and responses to impulses.
 
-A contact at the point x has the axes A = (t1, t2, n) and the arms r = x - c from the centres of mass of its bodies:
+A contact at the point x has the axes A = (t1, t2, n) and the arms r = x - c from the centers of mass of its bodies:
 
     u = Aᵀ (v₁ + ω₁ × r₁ - v₂ - ω₂ × r₂)            its velocity
     v₁ += A λ/m₁,  ω₁ += B₁ λ,  v₂ -= A λ/m₂,  ω₂ -= B₂ λ,      B = I⁻¹ [r]× A
 
-so that a pass over all contacts takes some hundred operations each, whatever the number of bodies.
+A pass over all contacts takes about a hundred operations per contact, independent of the number of bodies.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class ContactRows(NamedTuple):
 
     Attributes:
         first: The first body.
-        second: The second one.
+        second: The second body.
         axes: (slots, 3, 3) t1, t2, n as columns.
-        arm1: (slots, 3) from the first centre of mass [m].
-        arm2: (slots, 3) from the second one.
+        arm1: (slots, 3) from the first center of mass [m].
+        arm2: (slots, 3) from the second center of mass [m].
         turn1: (slots, 3, 3) B₁.
         turn2: (slots, 3, 3) B₂.
         inverse1: 1/m₁ [1/kg].
         inverse2: 1/m₂.
-        across: (slots, 2) what a normal impulse does to the velocities of the tangents.
-        normal_step: The normal impulse that changes the velocity along the normal by one [kg].
-        tangent_step: The same along the tangents, or less.
+        across: (slots, 2) response of the tangential velocities to a normal impulse.
+        normal_step: The normal impulse that changes the normal velocity by one [kg].
+        tangent_step: The same for the tangents, or less.
         tangent_response: The larger response of a tangent to its own impulse [1/kg].
     """
 
@@ -58,7 +58,7 @@ class ContactRows(NamedTuple):
 
 
 class SweepRows(NamedTuple):
-    """Contacts (slots, …) as sweeps walk along them: rows, b (slots, 3) that is added to velocities, friction."""
+    """Contacts (slots, …) in the order of a sweep: rows, the bias b (slots, 3) of velocities, friction."""
 
     rows: ContactRows
     bias: Any
@@ -66,9 +66,10 @@ class SweepRows(NamedTuple):
 
 
 def contact_rows(bodies: BodyTable, poses: Poses, slots: Slots, match: Any, impulse: Any) -> tuple[ContactRows, Any]:
-    """The rows of contacts, and impulses (slots, 3) to start from: those that had the places `match` (slots,).
+    """The rows of contacts, and initial impulses (slots, 3): those of the previous contacts with the indices `match`
+    (slots,).
 
-    Rows of slots without a contact, in states that have fewer than others, do nothing.
+    Rows of slots without a contact, in states that have fewer than others, have no effect.
     """
     inverse_mass = numpy.append(1.0 / bodies.mass, 0.0)
 
@@ -98,7 +99,7 @@ def contact_rows(bodies: BodyTable, poses: Poses, slots: Slots, match: Any, impu
 
 
 def read(row: ContactRows, velocity: Any) -> Any:
-    """u (3,) of one contact, of velocities (bodies + 1, 6)."""
+    """u (3,) of one contact for velocities (bodies + 1, 6)."""
     one, two = np.take(velocity, row.first, axis=0), np.take(velocity, row.second, axis=0)
     return row.axes.T @ (one[:3] + np.cross(one[3:], row.arm1) - two[:3] - np.cross(two[3:], row.arm2))
 
@@ -135,7 +136,7 @@ def new_impulse(row: ContactRows, impulse: Any, u: Any, friction: Any) -> Any:
 
 
 def residual_of(count: Any, contacts: SweepRows, impulse: Any, velocity: Any) -> Any:
-    """The largest change () of a velocity [m/s] that solving a contact alone would make, of impulses (slots, 3)."""
+    """The largest velocity change () [m/s] of a contact solved alone, starting from impulses (slots, 3)."""
 
     def visit(carry: Any, item: SweepRows) -> tuple[Any, None]:
         error, k = carry

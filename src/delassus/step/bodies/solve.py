@@ -1,16 +1,15 @@
-"""The contact problem of many bodies, by sweeps over their contacts that conjugate directions accelerate.
+"""Gauss–Seidel sweeps for the contact problem of many bodies, accelerated by conjugate directions.
 
-A sweep of projected Gauss–Seidel solves one contact after the other as if all others stood still (`coulomb_move`), on
-the velocities of the bodies, in O(contacts). Sweeps alone converge like Gauss–Seidel, in a number of them that grows
-with the square of a pile's height and with the ratio of its masses. With the change of a sweep as a gradient, as in
-Fletcher's and Reeves' method,
+A sweep of projected Gauss–Seidel solves one contact after the other with the others fixed (`coulomb_move`), on body
+velocities, in O(contacts). The number of plain sweeps grows with the square of a pile's height and with its mass ratio.
+With the change of a sweep as a gradient, the method of Fletcher and Reeves,
 
     λ⁺ = sweep(λ),   ∇ = λ - λ⁺,   β = |∇|²/|∇_last|²,   λ ← λ⁺ + β p,   p ← β p - ∇      (p ← -∇, λ ← λ⁺ if β > 1)
 
-it converges like conjugate gradients. Coulomb's law is not the minimum of anything: where sweeps go in circles, as
-with the few contacts of a body that hits the ground at a corner, ones of smaller steps and without directions take
-turns with them. Lengths are those of the metric of the contacts' own responses. λ + β p may leave
-the cones, and the next sweep brings it back. The residual that is told is that of all contacts at the end.
+converges like conjugate gradients. Norms are in the metric of the contacts' own responses. Coulomb's law is not the
+minimum of a function, so the iteration may cycle, as with the few contacts of a body that hits the ground at a corner.
+Therefore it alternates with damped sweeps without directions. λ + β p may leave the cones; the next sweep projects it.
+The returned residual is that of all contacts at the end.
 
 Reference: M. Silcowitz, S. Niebe, K. Erleben, A nonsmooth nonlinear conjugate gradient method for interactive contact
 force problems (2010).
@@ -27,11 +26,11 @@ from delassus.step.stages.solve import ITERATIONS, WANTED, Solved
 from delassus.step.stages.types import SolverLimits
 
 _WANTED: Final = 3.0
-"""The change of a velocity in a sweep, as a share of the tolerance, that ends it; residuals are smaller then."""
+"""Velocity change of a sweep that ends the iteration, as a fraction of the tolerance; residuals are then smaller."""
 
 
 _TURNS: Final = (150.0, 250.0)
-"""Sweeps with directions, and those until they start again: with steps of `_DAMPED` of their length."""
+"""Number of sweeps with directions, and of damped sweeps between them, whose step length is `_DAMPED`."""
 
 _DAMPED: Final = 0.5
 
@@ -52,30 +51,30 @@ class _Iterate(NamedTuple):
 def solve_bodies(
     count: Any, contacts: SweepRows, velocity: Any, start: Any, scale: Any, limits: SolverLimits
 ) -> tuple[Solved, Any]:
-    """Impulses (slots, 3) that obey Coulomb's law, and the velocities (bodies + 1, 6) with them.
+    """Impulses (slots, 3) that satisfy Coulomb's law, and the velocities (bodies + 1, 6) with them.
 
     Args:
-        count: How many contacts there are.
+        count: Number of contacts.
         contacts: Their rows.
-        velocity: (bodies + 1, 6) with the impulses to start from.
-        start: (slots, 3) these.
-        scale: Of velocities [m/s].
-        limits: When it ends.
+        velocity: (bodies + 1, 6) with the initial impulses.
+        start: (slots, 3) initial impulses.
+        scale: Scale of velocities [m/s].
+        limits: Termination criteria.
     """
     tolerance, most = limits.tolerance * scale, ITERATIONS * limits.iterations
 
-    def is_open(now: _Iterate) -> Any:
-        return (now.change > _WANTED * tolerance) & (now.count < most)
+    def is_open(current: _Iterate) -> Any:
+        return (current.change > _WANTED * tolerance) & (current.count < most)
 
-    def sweep(now: _Iterate) -> _Iterate:
-        active = is_open(now)
-        damped = now.count - _TURNS[1] * np.floor(now.count / _TURNS[1]) >= _TURNS[0]
+    def sweep(current: _Iterate) -> _Iterate:
+        active = is_open(current)
+        damped = current.count - _TURNS[1] * np.floor(current.count / _TURNS[1]) >= _TURNS[0]
         length = np.where(active, np.where(damped, _DAMPED, 1.0), 0.0)
 
         def visit(carry: Any, item: SweepRows) -> tuple[Any, Any]:
             velocity, square, change, k = carry
             row, bias, friction = item
-            before = np.take(now.impulse, k, axis=0)
+            before = np.take(current.impulse, k, axis=0)
             after = new_impulse(row, before, read(row, velocity) + bias, friction)
             step = np.where(k < count, length, 0.0) * (after - before)
             moved = step / np.stack([row.tangent_step, row.tangent_step, row.normal_step])
@@ -83,21 +82,21 @@ def solve_bodies(
             return (push(row, velocity, step), square + step @ moved, largest, k + 1.0), (before + step, step)
 
         zero = np.array(0.0)
-        carry = (now.velocity, zero, zero, zero)
+        carry = (current.velocity, zero, zero, zero)
         (velocity, square, change, _), steps = scan_first(count, visit, carry, contacts)
-        ends = (change <= _WANTED * tolerance) | (now.count + 1.0 >= most) | (square >= now.square)
-        beta = np.where(ends | damped | ~active, 0.0, square / np.where(now.square > 0.0, now.square, 1.0))
+        ends = (change <= _WANTED * tolerance) | (current.count + 1.0 >= most) | (square >= current.square)
+        beta = np.where(ends | damped | ~active, 0.0, square / np.where(current.square > 0.0, current.square, 1.0))
 
         def turn(k: Any, item: Any) -> tuple[Any, Any]:
             impulse, step = item
-            p = beta * np.take(now.direction, k, axis=0)
+            p = beta * np.take(current.direction, k, axis=0)
             return k + 1.0, (impulse + p, step + p)
 
         _, (impulse, direction) = scan_first(count, turn, zero, steps)
-        carried = velocity - now.velocity + beta * now.carried
-        velocity = velocity + beta * now.carried
-        square, change = np.where(active, square, now.square), np.where(active, change, now.change)
-        done = now.count + np.where(active, 1.0, 0.0)
+        carried = velocity - current.velocity + beta * current.carried
+        velocity = velocity + beta * current.carried
+        square, change = np.where(active, square, current.square), np.where(active, change, current.change)
+        done = current.count + np.where(active, 1.0, 0.0)
         return _Iterate(impulse, velocity, direction, carried, square, change, done)
 
     zero = np.array(0.0)

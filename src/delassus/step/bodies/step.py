@@ -2,9 +2,9 @@
 
     poses → broad and narrow phase → rows → v_f = v + h g → impulses → penetrations → flight
 
-Forces act at once, as the step begins, and bodies fly freely from there (`scheme.rigid_flight`). Contacts are rows
-J v⁺ + b ≥ 0 as in `stages.assemble`: a gap may close and not more, an impact leaves with its rebound velocity, and
-lasting contacts of bodies that roll are held to their mean velocity over the step.
+Forces act at the beginning of the step, then bodies fly freely (`scheme.rigid_flight`). Contacts are rows J v⁺ + b ≥ 0
+as in `stages.assemble`: a gap may close but not more, an impact leaves with its rebound velocity, and lasting contacts
+of rolling bodies are held to their mean velocity over the step.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class BodySystem(NamedTuple):
 
     Attributes:
         tables: The scene.
-        poses: Of the bodies.
+        poses: Poses of the bodies.
         slots: The contacts.
         contacts: Their rows, b and friction.
         velocity: (bodies + 1, 6) v_f in the world.
-        guess: (bodies + 1, 6) the same with the warm start.
+        guess: (bodies + 1, 6) v_f with the warm start.
         start: (slots, 3) the warm start.
-        rebound: (slots,) the part of b that restitution has.
-        middle: (slots, 3) velocities of rows as contacts meet, half of gravity's step later.
+        rebound: (slots,) the part of b due to restitution.
+        middle: (slots, 3) row velocities at the impact, after half of gravity's change in the step.
         scale: () of velocities [m/s].
         deepest: () the smallest gap [m].
     """
@@ -69,7 +69,7 @@ class BodySystem(NamedTuple):
 
 
 class _Extremes(NamedTuple):
-    """Over all contacts: the largest speed, the smallest gap, whether one leaves after an impact, whether one meets."""
+    """Over all contacts: the largest speed, the smallest gap, whether one rebounds, whether one is an impact."""
 
     speed: Any
     gap: Any
@@ -123,7 +123,7 @@ def assemble_bodies(scene: Scene, state: StepState, inputs: StepInputs) -> BodyS
 
 
 def _push_frames(scene: Scene, poses: Poses, q: Any, inputs: StepInputs, velocity: Any) -> Any:
-    """Velocities (bodies + 1, 6) after the wrenches from outside on frames have acted for a step."""
+    """Velocities (bodies + 1, 6) after external wrenches on frames have acted for a step."""
     if not scene.pushed or inputs.wrench is None:
         return velocity
     velocity, bodies = np.array(velocity), tables_of(scene).bodies
@@ -176,7 +176,7 @@ def _reach(tables: Tables, v: Any, fall: Any, h: Any, numbers: Any) -> Any:
 
 
 def solve_system(scene: Scene, system: BodySystem, inputs: StepInputs) -> tuple[Impulses, Any]:
-    """Stage 5: impulses (slots, 3) with as much restitution as adds no energy, and velocities (bodies + 1, 6)."""
+    """Stage 5: impulses (slots, 3) with the largest restitution that adds no energy, and velocities (bodies + 1, 6)."""
     contacts, count, scale = system.contacts, system.slots.count, system.scale
     solve_contacts = solve_bodies
     if scene.method == NEWTON:
@@ -192,7 +192,7 @@ def solve_system(scene: Scene, system: BodySystem, inputs: StepInputs) -> tuple[
         return map_items(lambda k: np.where(k < count, np.take(values, k, axis=0), 0.0), numbers)
 
     def solve(share: Any, start: Any) -> Solved:
-        """With a share () of the restitution at each contact (slots,)."""
+        """Solve with a fraction () of the restitution at each contact (slots,)."""
 
         def biased(k: Any, item: SweepRows) -> tuple[Any, Any]:
             less = (1.0 - share[0]) * np.take(system.rebound, k)

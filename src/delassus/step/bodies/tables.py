@@ -1,11 +1,11 @@
 """Scenes of free bodies as tables: bodies, shapes, pairs of shapes, contact slots.
 
-A loop over bodies or pairs is traced once and reads what differs from a table, by an index. Shapes of one kind are a
-class, and so are pairs of shapes that touch by the same entries of the table of pairs: each class has its own loop.
-The world is the body after all others.
+A loop over bodies or pairs is traced once and reads their data from a table by index. Shapes of one type are a class,
+and so are pairs of shapes with the same entries in the table of pairs; each class has its own loop. The world is the
+last body.
 
-A class of pairs has slots for pairs whose bounding boxes are near, and slots for contacts of these. Candidates are
-numbered as in `Scene.candidate_shapes`.
+A class of pairs has slots for pairs with near bounding boxes, and slots for their contacts. Candidates are numbered as
+in `Scene.candidate_shapes`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ PARTNERS: Final = 4
 """Pairs of a class that may touch, for each body."""
 
 NEIGHBOURS: Final = {True: 6, False: 10}
-"""Pairs of a class whose bounds may meet, for each body: of balls, which have no more than twelve neighbours that
-touch them, and of other shapes, which in a dense lattice have 26."""
+"""Pairs of a class whose bounds may overlap, for each body: at most 12 touching neighbors for spheres, and 26 in a
+dense lattice for other shapes."""
 
 _MARGIN: Final = 1e-2
-"""Of the smallest shape's size: gaps that are smaller are contacts, whether they may close in the step or not."""
+"""Gaps below this fraction of the smallest shape's size are contacts, whether or not they may close in the step."""
 
 POINTS: Final = 4
-"""Contacts of a pair, or of a shape on the ground, on average at most."""
+"""Largest average number of contacts of a pair, or of a shape on the ground."""
 
 
 class BodyTable(NamedTuple):
-    """Free bodies: their masses [kg], centres of mass (bodies, 3) [m], I⁻¹ about these (bodies, 3, 3) in the bodies'
-    axes, principal axes, and the numbers of those that are symmetric tops and of the others."""
+    """Free bodies: masses [kg], centers of mass (bodies, 3) [m], I⁻¹ about these (bodies, 3, 3) in body axes, principal
+    axes, and the indices of symmetric tops and of the others."""
 
     mass: Array
     com: Array
@@ -59,10 +59,10 @@ class BodyTable(NamedTuple):
 
 
 class ShapeTable(NamedTuple):
-    """Shapes on bodies: the body of each, its placement there, its lengths (shapes, 3), those of a mesh left out.
+    """Shapes on bodies: the body of each, its placement there, its lengths (shapes, 3) except those of a mesh.
 
-    A shape is inside of a box of halves `core` (shapes, 3) that is `radius` thicker: no more than spheres and capsules
-    take of the world's axes.
+    A shape is contained in a box of half sizes `core` (shapes, 3) rounded by `radius`, which for spheres and capsules
+    is as tight as their extent along the world's axes.
     """
 
     body: Array
@@ -79,12 +79,12 @@ class ShapeTable(NamedTuple):
 
 
 class GroundClass(NamedTuple):
-    """Shapes of one kind that may touch the ground.
+    """Shapes of one type that may touch the ground.
 
     Attributes:
         example: One of them.
-        shapes: Their numbers.
-        constant: The size of all of them, None if they differ.
+        shapes: Their indices.
+        constant: The common size, None if sizes differ.
         candidate: The first candidate of each.
         points: Points of a shape.
         slots: Contacts.
@@ -99,15 +99,15 @@ class GroundClass(NamedTuple):
 
 
 class PairClass(NamedTuple):
-    """Pairs of shapes of two kinds.
+    """Pairs of shapes of two types.
 
     Attributes:
-        ways: Entries of the table of pairs, and whether the shapes change places.
-        first: The number of the first shape of each pair.
-        second: That of the second one.
-        constants: Sizes of all first and all second shapes, None where they differ; and how many lengths they have.
-        candidates: Of each way (pairs,) the first candidate.
-        points: Of each way, the number of candidates.
+        ways: Entries of the table of pairs, and whether the shapes are swapped.
+        first: The index of the first shape of each pair.
+        second: The index of the second shape of each pair.
+        constants: Sizes of all first and all second shapes, None where they differ; and their number of lengths.
+        candidates: For each entry, the first candidate of each pair (pairs,).
+        points: For each entry, the number of candidates.
         pair_slots: Pairs that may be near, an odd number.
         slots: Contacts.
     """
@@ -133,8 +133,8 @@ class Tables(NamedTuple):
     Attributes:
         bodies: The moving bodies.
         shapes: All shapes.
-        extent: (bodies + 1,) the largest distance [m] of a point of a body from its centre of mass.
-        margin: Gaps [m] below which shapes are near, whatever their velocities.
+        extent: (bodies + 1,) the largest distance [m] of a point of a body from its center of mass.
+        margin: Gaps [m] below which shapes are near at any velocity.
         ground: Classes of shapes on the ground.
         pairs: Classes of pairs.
         rank: (candidates,) their order in the slots: class by class.
@@ -193,7 +193,7 @@ def _tables(
 
 
 def _extents(bodies: BodyTable, shapes: ShapeTable) -> tuple[Array, float]:
-    """Distances (bodies + 1,) of the farthest points from centres of mass, and the margin of near shapes."""
+    """Distances (bodies + 1,) of the farthest points from the centers of mass, and the margin of near shapes."""
     extent, sizes = numpy.zeros(bodies.n + 1), numpy.linalg.norm(shapes.core, axis=1) + shapes.radius
     moving = shapes.body < bodies.n
     for body, p, size in zip(shapes.body[moving].astype(int), shapes.p[moving], sizes[moving], strict=True):
@@ -265,7 +265,7 @@ def _shape_table(links: Any, shapes: list[Shape], bodies: int) -> ShapeTable:
 
 
 def _bound(shape: Shape) -> tuple[Array, float, Array]:
-    """Halves (3,) of a box around a shape's core, the thickness around that, and where its centre is."""
+    """Half sizes (3,) of a box around a shape's core, the rounding radius, and the center."""
     name, size = shape.kind.name, shape.geometry.size
     none = numpy.zeros(3)
     if name == "plane":

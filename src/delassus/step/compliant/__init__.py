@@ -1,1 +1,1 @@
-"""The compliant scheme: one step of time for springs, dampers, constraints and contacts, from soft to rigid."""
+"""The compliant scheme: a time step for springs, dampers, constraints and contacts, from soft to rigid."""

@@ -1,4 +1,4 @@
-"""The arguments of a step of the compliant scheme, checked, as arrays for all rows."""
+"""Checked arguments of a compliant step, as arrays over all rows."""
 
 from __future__ import annotations
 
@@ -140,56 +140,56 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
     for key, own in value.items():
         if key not in mechanism.slices:
             raise UnknownName("constraint", key, mechanism.names, code="unknown-constraint")
-        at, what = mechanism.slices[key], f"{name} of {key!r}"
-        if not isinstance(own, Mapping) and _is_matrix(what, own, at.stop - at.start, batch):
-            matrices.append((_semidefinite(what, own), at))
+        at, label = mechanism.slices[key], f"{name} of {key!r}"
+        if not isinstance(own, Mapping) and _is_matrix(label, own, at.stop - at.start, batch):
+            matrices.append((_semidefinite(label, own), at))
             parts.append((np.diagonal(matrices[-1][0], axis1=-2, axis2=-1), at))
             rows += range(at.start, at.stop)
             continue
         if not isinstance(own, Mapping):
-            parts.append((_not_negative(what, own, at.stop - at.start), at))
+            parts.append((_not_negative(label, own, at.stop - at.start), at))
             rows += range(at.start, at.stop)
             continue
         chosen = row_indices(key, tuple(own), _row_names(mechanism, key))
         for k, (row, x) in zip(chosen, own.items(), strict=True):
             numbers = np.asarray(x)[..., None] if np.ndim(x) else x
-            parts.append((_not_negative(f"{what}, row {row!r},", numbers, 1), [at.start + k]))
+            parts.append((_not_negative(f"{label}, row {row!r},", numbers, 1), [at.start + k]))
             rows.append(at.start + k)
     return RowCoefficients(_scatter_rows(mechanism.m, parts), tuple(rows), tuple(matrices))
 
 
-def _is_matrix(what: str, value: Any, count: int, batch: tuple[int, ...]) -> bool:
+def _is_matrix(label: str, value: Any, count: int, batch: tuple[int, ...]) -> bool:
     """Whether values of a constraint are a matrix of its rows, and not one row of values per state of a batch."""
     shape = np.shape(value)
     if count == 1 or shape[-2:] != (count, count):
         return False
     if len(shape) == 2 and batch[-1:] == (count,):
         raise StepError(
-            f"{what} has shape {shape}, and there are {count} states: it may be one matrix, or {count} numbers for "
+            f"{label} has shape {shape}, and there are {count} states: it may be one matrix, or {count} numbers for "
             f"each state. Give matrices for all states, of shape {(count, count, count)}.",
             code="wrong-shape",
         )
     return True
 
 
-def _semidefinite(what: str, value: Any) -> NDArray[np.float64]:
+def _semidefinite(label: str, value: Any) -> NDArray[np.float64]:
     """Matrices (…, k, k), symmetric and without negative eigenvalues. NaN passes: it spoils its own state alone."""
-    C = real_array(what, value, "a symmetric matrix")
+    C = real_array(label, value, "a symmetric matrix")
     known = C[np.isfinite(C).all((-2, -1))] if C.ndim > 2 else C
     if np.any(np.isinf(C)):
         raise StepError(
-            f"{what} is infinite; a damper without a spring has one number for each row, inf.", code="not-finite"
+            f"{label} is infinite; a damper without a spring has one number for each row, inf.", code="not-finite"
         )
     size = np.abs(known).max(initial=0.0)
     if np.abs(known - np.swapaxes(known, -1, -2)).max(initial=0.0) > 1e-9 * size:
         raise StepError(
-            f"{what} is no symmetric matrix: forces along one row must yield another as that one the first.",
+            f"{label} is not symmetric; a force along row i must displace row j as much as the reverse.",
             code="not-symmetric",
         )
     least = np.linalg.eigvalsh(known).min(initial=0.0) if np.isfinite(size) else 0.0
     if least < -1e-12 * size:
         raise StepError(
-            f"{what} has the eigenvalue {least:g}; it must not be negative: it would feed energy in.",
+            f"{label} has the eigenvalue {least:g}; it must not be negative, which would add energy.",
             code="not-semidefinite",
         )
     return 0.5 * (C + np.swapaxes(C, -1, -2))
@@ -204,32 +204,32 @@ def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
     return tuple(str(k) for k in range(at.stop - at.start))
 
 
-def _not_negative(what: str, value: Any, count: int) -> NDArray[np.float64]:
-    numbers = real_array(what, value, f"one number, or one for each of {count} rows")
+def _not_negative(label: str, value: Any, count: int) -> NDArray[np.float64]:
+    numbers = real_array(label, value, f"one number, or one for each of {count} rows")
     if numbers.ndim and numbers.shape[-1] != count:
         raise StepError(
-            f"{what} has shape {numbers.shape}; its last axis has one number for each of {count} rows.",
+            f"{label} has shape {numbers.shape}; its last axis has one number for each of {count} rows.",
             code="wrong-shape",
         )
     if np.any(numbers < 0.0):
         raise StepError(
-            f"{what} is {np.nanmin(numbers):g}; it must not be negative: it would feed energy in.", code="out-of-range"
+            f"{label} is {np.nanmin(numbers):g}; it must not be negative, which would add energy.", code="out-of-range"
         )
     return numbers if numbers.ndim else np.full(count, float(numbers))
 
 
-def _finite(what: str, numbers: Any, remedy: str) -> Any:
+def _finite(label: str, numbers: Any, remedy: str) -> Any:
     if numbers is not None and np.any(np.isinf(numbers)):
-        raise StepError(f"{what} is infinite; {remedy}.", code="not-finite")
+        raise StepError(f"{label} is infinite; {remedy}.", code="not-finite")
     return numbers
 
 
-def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
+def _core(label: str, value: Any, count: int) -> NDArray[np.float64]:
     """Values (…, count), checked for their last axis."""
-    numbers = real_array(what, value, f"an array whose last axis has the length {count}")
+    numbers = real_array(label, value, f"an array whose last axis has the length {count}")
     if numbers.shape[-1:] != (count,):
         raise StepError(
-            f"{what} has shape {numbers.shape}; the length of its last axis is {count}.", code="wrong-shape"
+            f"{label} has shape {numbers.shape}; the length of its last axis is {count}.", code="wrong-shape"
         )
     return numbers
 
@@ -252,8 +252,8 @@ def elastic_numbers(
     if rigid:
         name = next(name for name, at in own.slices.items() if at.start <= min(rigid) < at.stop)
         raise StepError(
-            f"damping of {name!r} is given, and no compliance: without one the constraint is rigid, with nothing "
-            "to damp. Say compliance=inf for a damper without a spring.",
+            f"damping of {name!r} is given, and no compliance: without it the constraint is rigid, with nothing "
+            "to damp. Pass compliance=inf for a damper without a spring.",
             code="conflicting-arguments",
         )
     if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
@@ -280,10 +280,10 @@ def elastic_numbers(
 
 def _scatter_rows(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
     batch = np.broadcast_shapes(*(np.shape(x)[:-1] for x, _ in parts))
-    found = np.zeros((*batch, m))
+    result = np.zeros((*batch, m))
     for x, at in parts:
-        found[..., at] = x
-    return found
+        result[..., at] = x
+    return result
 
 
 def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], compliance: Any) -> None:
@@ -295,7 +295,8 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
     )
     if np.any(beta <= EXPLICIT) and (held or scene.points or scene.stops):
         raise StepError(
-            f"beta is {np.min(beta):g}: positions then do not feel the velocity that a constraint could change. Rigid "
+            f"beta is {np.min(beta):g}: positions are then independent of the new velocity, so constraints cannot "
+            "act on them. Rigid "
             "constraints and contacts need beta > 0, such as 1; elastic constraints do not.",
             code="conflicting-arguments",
         )
@@ -310,19 +311,19 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
 
 def servo_numbers(model: Model, servos: ServoOptions) -> Servo:
     """Inputs of servos, checked."""
-    found = Servo()
+    result = Servo()
     for name in ("stiffness", "damping"):
         value = getattr(servos, name)
         if value is not None:
             numbers = _not_negative(f"servo_{name}", value, model.nv)
             _finite(f"servo_{name}", numbers, "drive the joint instead, by driven=, or lock it by a JointLock")
-            found = found._replace(**{name: numbers})
+            result = result._replace(**{name: numbers})
     if (servos.stiffness is None) != (servos.target is None):
         missing = "servo_target" if servos.target is None else "servo_stiffness"
         raise StepError(
             f"{missing} is missing: a servo pulls to its target with its stiffness.", code="missing-argument"
         )
-    return found if servos.target is None else found._replace(target=_core("servo_target", servos.target, model.nq))
+    return result if servos.target is None else result._replace(target=_core("servo_target", servos.target, model.nq))
 
 
 def read_driven(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None, tuple[int, ...]]:
@@ -337,11 +338,11 @@ def read_driven(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None
     dofs = {name: locked_velocities(model, [name]) for name in velocity}
     parts = []
     for name, x in velocity.items():
-        what, count = f"driven[{name!r}]", len(dofs[name])
-        own = real_array(what, x, "a velocity, or one for each state") if count == 1 else _core(what, x, count)
+        label, count = f"driven[{name!r}]", len(dofs[name])
+        own = real_array(label, x, "a velocity, or one for each state") if count == 1 else _core(label, x, count)
         parts.append((own[..., None] if count == 1 else own, list(dofs[name])))
-    found = _scatter_rows(model.nv, parts)
-    return found, tuple(sorted({k for own in dofs.values() for k in own}))
+    result = _scatter_rows(model.nv, parts)
+    return result, tuple(sorted({k for own in dofs.values() for k in own}))
 
 
 def solver_inputs(scene: Scene, solver: SolverOptions) -> SolverInputs:

@@ -1,4 +1,4 @@
-"""Stage 4 of a compliant step: the system that its impulses solve.
+"""Stage 4 of a compliant step: assembles the system of its impulses.
 
     W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary)
 
@@ -80,9 +80,9 @@ def apply_reflections(
     """
     scene, normals = state.scene, list(state.scene.normals)
     before, after = state.rate[normals], after[normals]
-    found = detect_impacts(state.motions.model, blend, state.gap, before, after, restitution)
-    on = touching_points(found, blend, state.gap, before, after)
-    ahead = (found.share + blend.beta - 0.5) * (after - before)
+    result = detect_impacts(state.motions.model, blend, state.gap, before, after, restitution)
+    on = touching_points(result, blend, state.gap, before, after)
+    ahead = (result.share + blend.beta - 0.5) * (after - before)
     ties = list(range(scene.m)[scene.bilateral])
     inner, reaction = constrained_response(G, normals, ties)
     rounds = reflect(inner, before + ahead, on, restitution)
@@ -91,7 +91,7 @@ def apply_reflections(
     if reaction is not None:
         impulse[ties] = reaction @ rounds.impulse
     status = np.where(rounds.settled, float(Status.CONVERGED), float(Status.ITERATIONS))
-    return Reflections(found, response.respond(impulse), impulse, status)
+    return Reflections(result, response.respond(impulse), impulse, status)
 
 
 def form_system(state: RowKinematics, v: Any, values: RowValues, setup: StepSetup) -> System:

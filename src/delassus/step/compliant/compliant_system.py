@@ -1,4 +1,4 @@
-"""`compliant_system`: the system of a step as matrices, for inspection, and solvers for it by name."""
+"""`compliant_system`: the system of a step as matrices, and its solvers by name."""
 
 from __future__ import annotations
 
@@ -127,18 +127,18 @@ def compliant_system(
             "midpoint and impacts are options of compliant_step: omit them here.",
             code="not-supported",
         )
-    asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
-    contact = asked.numbers.contact
+    arguments = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
+    contact = arguments.numbers.contact
     W, c, J, R, b, coupling = system_of_step(
-        asked.scene,
+        arguments.scene,
         q,
         v,
         tau,
-        asked.step,
-        numbers=asked.numbers._replace(contact=ContactParameters(restitution=contact.restitution)),
-        options=asked.options,
+        arguments.step,
+        numbers=arguments.numbers._replace(contact=ContactParameters(restitution=contact.restitution)),
+        options=arguments.options,
         parameters=options.parameters,
         system=(system.phase, system.form),
     )
-    matrix = None if asked.numbers.springs.compliance_matrix is None else coupling
-    return CompliantSystem(asked.scene, asked.step, system.form, W, c, J, R, b, contact, matrix)
+    matrix = None if arguments.numbers.springs.compliance_matrix is None else coupling
+    return CompliantSystem(arguments.scene, arguments.step, system.form, W, c, J, R, b, contact, matrix)

@@ -1,4 +1,4 @@
-"""Stage 3 of a compliant step: forces of springs, dampers and servos in joints, of tendons, and of rows that turn.
+"""Stage 3 of a compliant step: forces of joint springs, dampers, servos and tendons, and geometric stiffness.
 
     W = M + h α D + h² α β K,      c = W v + h (τ - bias + f - α h K v),
 

@@ -1,4 +1,4 @@
-"""Geometric stiffness: how the forces of rows turn as the robot moves.
+"""Geometric stiffness: derivatives of row directions with respect to the configuration.
 
 A row pushes with Jᵀ f, and J changes with q. With forces f = λ/h of the step before, what that adds to the stiffness is
 

@@ -1,4 +1,4 @@
-"""Inputs of the kernels of a step other than the state: run-time values, and names of options."""
+"""Inputs of step kernels besides the state: run-time values and option names."""
 
 from __future__ import annotations
 

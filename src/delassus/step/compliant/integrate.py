@@ -1,4 +1,4 @@
-"""Stages 6 and 7 of a compliant step: from its velocities to the configuration and the velocity at its end.
+"""Stages 6 and 7 of a compliant step: the configuration and velocity at its end.
 
     q⁺ = q ⊕ h ((1-β) v + β v⁺ + u)
 

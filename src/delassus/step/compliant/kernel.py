@@ -1,4 +1,4 @@
-"""The kernels of the compliant scheme: a step, and the system of a step that is formed.
+"""The kernels of the compliant scheme: a step, and the matrices of its system.
 
     W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary),      q⁺ = q ⊕ h ((1-β) v + β v⁺),
 

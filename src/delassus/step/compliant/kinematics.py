@@ -1,4 +1,4 @@
-"""Stage 1 of a compliant step: the links and rows of a robot in a state, and how well rows are known there."""
+"""Stage 1 of a compliant step: links and rows in a state, and the rounding errors of the rows."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class RowKinematics(NamedTuple):
     def constraint_rows(self) -> list[tuple[Constraint, slice]]:
         """The constraints of the mechanism, and their rows."""
         start, own = self.scene.bilateral.start, self.scene.mechanism
-        found = zip(own.constraints, own.row_ranges(), strict=True)
-        return [(constraint, slice(start + at.start, start + at.stop)) for constraint, at in found]
+        result = zip(own.constraints, own.row_ranges(), strict=True)
+        return [(constraint, slice(start + at.start, start + at.stop)) for constraint, at in result]
 
     def error(self, constraint: Constraint, at: slice) -> Any:
         """g of the rows of a constraint: zero for those that are not held to a place."""
@@ -108,15 +108,15 @@ class RowKinematics(NamedTuple):
 
     def reach(self, v: Any) -> Any:
         """The velocities (m,) that cancel in each row at velocities v (nv,): |J| |v|, link by link."""
-        found, velocity = np.zeros(self.rows.m), LinkMotions.of(self.motions.model, self.motions.q, v).velocity
+        result, velocity = np.zeros(self.rows.m), LinkMotions.of(self.motions.model, self.motions.q, v).velocity
         for link, own in self.rows.links.items():
             lin, ang = velocity[link]
             here = np.abs(own.K[:, :3]) @ np.abs(lin) + np.abs(own.K[:, 3:]) @ np.abs(ang)
             for j, row in enumerate(own.rows):
-                found[row] = found[row] + here[j]
+                result[row] = result[row] + here[j]
         for dof in self.rows.dofs:
-            found[dof.row] = found[dof.row] + np.abs(dof.factor * v[dof.v])
-        return found
+            result[dof.row] = result[dof.row] + np.abs(dof.factor * v[dof.v])
+        return result
 
 
 def rigid_rows(at: slice, elastic_rows: tuple[int, ...]) -> list[int]:

@@ -1,4 +1,4 @@
-"""A step of the compliant scheme as stages: see `types`, and `stages.pipeline` for the same in a simulation.
+"""The stages of a compliant step: see `types`, and `stages.pipeline` for those of a simulation.
 
     kinematics → forces → assemble → solve → integrate → close loops
 
@@ -126,10 +126,10 @@ def solve_contact_law(scene: Scene, system: RowSystem, g: Any, setup: StepSetup)
     if options.law == "lcp":
         solver = cones.solver._replace(start=None)  # pivots start from nothing
         faces, pyramid = options.faces, options.pyramid
-        found = solve_pyramids(layout, G, g, rows=rows, solver=solver, method=method, faces=faces, pyramid=pyramid)
+        result = solve_pyramids(layout, G, g, rows=rows, solver=solver, method=method, faces=faces, pyramid=pyramid)
     else:
-        found = solve_contacts(layout, G, g, rows=rows, solver=cones.solver, method=method, law=options.law)
-    impulse, _, residual, count, status = found
+        result = solve_contacts(layout, G, g, rows=rows, solver=cones.solver, method=method, law=options.law)
+    impulse, _, residual, count, status = result
     return RowSolution(impulse, residual, count, status)
 
 

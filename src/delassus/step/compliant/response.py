@@ -1,4 +1,4 @@
-"""The response of velocities in a state: W = M + h α D + h² α β K, to forces and to impulses of rows.
+"""The response W = M + h α D + h² α β K of velocities to forces and row impulses.
 
 W Δv = h (τ - bias) + Jᵀ λ is solved by the articulated-body recursion with D and K on the joints' diagonals, O(n), and
 J W⁻¹ Jᵀ by a sweep over the tree (see `pv_osim`). Where joints share coordinates (mimicry), or something that is not

@@ -1,4 +1,4 @@
-"""R and b of the rows of a step, in both of its phases (see `scheme`)."""
+"""R and b of the rows in both phases of a step (see `scheme`)."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ def dynamics_values(state: RowKinematics, inputs: RowInputs, options: StepOption
     if numbers.restitution is None or after is None:
         return RowValues(R, b, b, None, coupling, yields)
     e = numbers.restitution
-    found = detect_impacts(state.motions.model, blend, state.gap, closing, after[normals], e)
+    result = detect_impacts(state.motions.model, blend, state.gap, closing, after[normals], e)
     if options.impacts == "start":
-        found = found._replace(share=0.0)
+        result = result._replace(share=0.0)
         leaves, _ = rebound_at_start(np.maximum(state.gap, 0.0) / blend.h, closing, after[normals], e)
         rebound = np.minimum(-leaves, 0.0)
     else:
-        rebound = rebound_bias(found, blend, closing, after[normals], e)
+        rebound = rebound_bias(result, blend, closing, after[normals], e)
     full = np.array(b)
-    full[normals] = np.where(found.on, rebound, value)
-    return RowValues(R, full, b, found, coupling, yields)
+    full[normals] = np.where(result.on, rebound, value)
+    return RowValues(R, full, b, result, coupling, yields)
 
 
 def prescribes_acceleration(constraint: Constraint) -> bool:

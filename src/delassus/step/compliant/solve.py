@@ -1,4 +1,4 @@
-"""The impulses of the rows: (J W⁻¹ Jᵀ + R) λ + b + J v_f = 0, or complementary to it where rows push alone.
+"""Solves (J W⁻¹ Jᵀ + R) λ + b + J v_f = 0 for bilateral rows, and the complementarity problem for unilateral ones.
 
 The Schur complement of the KKT matrix [W, -Jᵀ; -J, -R]: positive definite but for rows that repeat each other.
 Contacts, limits and dry friction go to the contact solver. Bilateral rows are solved at once, in units of their own
@@ -142,5 +142,5 @@ def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:
     """
     members = {group: [k for k, other in enumerate(groups) if other == group] for group in dict.fromkeys(groups)}
     largest = {group: np.max(np.stack([G[k, k] for k in own])) for group, own in members.items()}
-    found = np.stack([largest[group] for group in groups]) + R
-    return np.where(found > 0.0, found, 1.0)
+    result = np.stack([largest[group] for group in groups]) + R
+    return np.where(result > 0.0, result, 1.0)

@@ -1,4 +1,4 @@
-"""`compliant_step`: one step of time of a robot with springs, dampers, constraints and contacts, for users."""
+"""`compliant_step`: one time step of a robot with springs, dampers, constraints and contacts."""
 
 from __future__ import annotations
 
@@ -124,30 +124,30 @@ def compliant_step(
     (3,)
     """
     (options,) = _STEP.fill(shortcuts, options=options)
-    asked = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
-    scene, method = asked.scene, options.solver.method
+    arguments = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))
+    scene, method = arguments.scene, options.solver.method
     one_of("method", method, METHODS, code="unknown-method")
     check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
-    numbers = asked.numbers._replace(solver=solver_inputs(scene, options.solver))
+    numbers = arguments.numbers._replace(solver=solver_inputs(scene, options.solver))
     midpoint = bool(options.scheme.midpoint)
     if method == "auto" and not (scene.points or scene.stops or scene.friction_bounds):
         numbers = numbers._replace(solver=SolverInputs())  # nothing is solved by iterations
-    if options.scheme.is_default and asked.has_smooth_forces:
+    if options.scheme.is_default and arguments.has_smooth_forces:
         numbers, midpoint = numbers._replace(scheme=Scheme(np.array(1.0), np.array(0.5))), True
-    compiled = asked.options._replace(midpoint=midpoint, impacts=options.scheme.impacts, method=method)
-    found = compliant_kernel(
-        scene, q, v, tau, asked.step, numbers=numbers, options=compiled, parameters=options.parameters
+    compiled = arguments.options._replace(midpoint=midpoint, impacts=options.scheme.impacts, method=method)
+    result = compliant_kernel(
+        scene, q, v, tau, arguments.step, numbers=numbers, options=compiled, parameters=options.parameters
     )
     return CompliantStep(
         scene,
-        found.gap,
-        found.residual,
-        as_integer(found.iterations),
-        as_integer(found.status),
-        time_step=asked.step,
-        q=found.q,
-        v=found.v,
-        impulse=found.impulse,
-        restitution_share=found.restitution_share,
-        system_velocity=found.system_velocity,
+        result.gap,
+        result.residual,
+        as_integer(result.iterations),
+        as_integer(result.status),
+        time_step=arguments.step,
+        q=result.q,
+        v=result.v,
+        impulse=result.impulse,
+        restitution_share=result.restitution_share,
+        system_velocity=result.system_velocity,
     )

@@ -1,4 +1,4 @@
-"""The system of a step, formed, and solvers for it by name.
+"""The system of a step as matrices, and its solvers by name.
 
     [W, -Jᵀ; -J, -R] [v⁺; λ] = [c; b]
 
@@ -104,16 +104,16 @@ def solve_system(layout: RowsOnVelocities, system: System, cones: ConeInputs, me
     g = J @ free + b
     G = J @ towards if coupling is None else J @ towards + coupling
     if method == "cg":
-        found = _by_cg(system, factors, g, tolerance, iterations)
+        result = _by_cg(system, factors, g, tolerance, iterations)
     elif method == "ldl":
-        found = solve_bilateral(G, g, R, RowAccuracy(np.abs(J) @ np.abs(free)))
+        result = solve_bilateral(G, g, R, RowAccuracy(np.abs(J) @ np.abs(free)))
     elif method == "sequential_impulses":
         return _by_impulses(layout, system, towards, free, cones)
     else:
         rows = cones.rows._replace(compliance=R)
         impulse, _, left, count, status = solve_contacts(layout, G, g, rows=rows, solver=cones.solver, method="pgs")
-        found = RowSolution(impulse, left, count, status)
-    return SystemSolution(free + towards @ found.impulse, *found)
+        result = RowSolution(impulse, left, count, status)
+    return SystemSolution(free + towards @ result.impulse, *result)
 
 
 def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any) -> RowSolution:
@@ -126,8 +126,8 @@ def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any
         x = unit * x
         return unit * (J @ factors.solve(J.T @ x) + system.compliance_term(x))
 
-    found = conjugate_gradients(apply, -unit * g, tolerance, iterations)
-    return RowSolution(unit * found.x, -found.left / unit, found.count, _status(found, tolerance))
+    result = conjugate_gradients(apply, -unit * g, tolerance, iterations)
+    return RowSolution(unit * result.x, -result.left / unit, result.count, _status(result, tolerance))
 
 
 def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolution:
@@ -142,14 +142,14 @@ def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolutio
         v, impulse = heavy * x[:n], unit * x[n:]
         return np.concatenate([heavy * (W @ v - J.T @ impulse), -unit * (J @ v + system.compliance_term(impulse))])
 
-    found = minimal_residuals(apply, np.concatenate([heavy * c, unit * b]), tolerance, iterations)
-    v, impulse = heavy * found.x[:n], unit * found.x[n : n + m]
+    result = minimal_residuals(apply, np.concatenate([heavy * c, unit * b]), tolerance, iterations)
+    v, impulse = heavy * result.x[:n], unit * result.x[n : n + m]
     yielded = system.compliance_term(impulse)
     left = J @ v + yielded + b
     # Among large momenta, rows that are not met may be a small share of the whole residual.
     reach = np.max(unit * (np.abs(J) @ np.abs(v) + np.abs(yielded) + np.abs(b)))
-    status = np.where(np.max(unit * np.abs(left)) <= tolerance * reach, _status(found, tolerance), _unmet(found))
-    return SystemSolution(v, impulse, left, found.count, status)
+    status = np.where(np.max(unit * np.abs(left)) <= tolerance * reach, _status(result, tolerance), _unmet(result))
+    return SystemSolution(v, impulse, left, result.count, status)
 
 
 def _by_impulses(
@@ -182,14 +182,14 @@ def _row_residual(layout: RowsOnVelocities, sigma: Any) -> Any:
     return left
 
 
-def _status(found: KrylovSolution, tolerance: Any) -> Any:
-    return np.where(found.residual <= tolerance, float(Status.CONVERGED), _unmet(found))
+def _status(result: KrylovSolution, tolerance: Any) -> Any:
+    return np.where(result.residual <= tolerance, float(Status.CONVERGED), _unmet(result))
 
 
-def _unmet(found: KrylovSolution) -> Any:
+def _unmet(result: KrylovSolution) -> Any:
     """The status of a system that is not solved."""
-    status = np.where(found.stalled, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
-    return np.where(np.isfinite(np.sum(found.x)), status, float(Status.NOT_FINITE))
+    status = np.where(result.stalled, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
+    return np.where(np.isfinite(np.sum(result.x)), status, float(Status.NOT_FINITE))
 
 
 _CONES: Final = Bundle(

@@ -1,4 +1,4 @@
-"""What the stages of a step of the compliant scheme take and give, besides what all steppers have (`stages.types`).
+"""Inputs and results of the stages of a compliant step; see `stages.types` for those that all steps share.
 
 StepState, StepSetup (Forces, RowInputs, ConeInputs, StepOptions)
   → kinematics   RowKinematics  links, rows J, their velocities, gaps

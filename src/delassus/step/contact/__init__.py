@@ -1,1 +1,1 @@
-"""Robots in contact, for users: a step of time, accelerations, and the forces behind a motion."""
+"""Robots in contact: a time step, accelerations, and inverse dynamics."""

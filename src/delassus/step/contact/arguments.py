@@ -1,4 +1,4 @@
-"""The arguments of a step in contact, checked: a scene, a state, and the inputs of kernels."""
+"""Checked arguments of a step in contact: scene, state, inputs of kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A robot in contact: one step of time, and the contact problem of it."""
+"""`contact_dynamics`: one time step of a robot in contact; `contact_problem`: the problem that it solves."""
 
 from __future__ import annotations
 
@@ -69,21 +69,21 @@ def contact_dynamics(
     """
     named = _STEP.resolve_renamed(shortcuts, "law", law, "ncp")
     chosen, options = _STEP.fill(shortcuts, law=named, options=options)
-    asked = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, chosen, options)
+    arguments = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, chosen, options)
     solver = options.solver
-    if not asked.scene.m:
-        return free(asked, chosen, solver)
+    if not arguments.scene.m:
+        return free(arguments, chosen, solver)
     if isinstance(chosen, Relaxed):
-        return step_relaxed(asked, chosen, solver)
-    if isinstance(chosen, Soft | Lcp) and asked.step is None:
+        return step_relaxed(arguments, chosen, solver)
+    if isinstance(chosen, Soft | Lcp) and arguments.step is None:
         raise ContactProblemError(
             f"time_step is missing: the law {chosen.name!r} makes steps.", code="missing-argument"
         )
     if isinstance(chosen, Soft):
-        return soft(asked, chosen, solver)
-    if asked.step is None:
-        return accelerations(asked, chosen, solver, options.rest)
-    return rigid(asked, chosen, solver)
+        return soft(arguments, chosen, solver)
+    if arguments.step is None:
+        return accelerations(arguments, chosen, solver, options.rest)
+    return rigid(arguments, chosen, solver)
 
 
 def contact_problem(
@@ -118,9 +118,9 @@ def contact_problem(
             "time_step is missing: the contact problem is one of a step of time.", code="missing-argument"
         )
     (options,) = _PROBLEM.fill(shortcuts, options=options)
-    asked = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, Ncp(), options)
-    if not asked.scene.m:
+    arguments = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, Ncp(), options)
+    if not arguments.scene.m:
         raise ContactProblemError(
             "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
         )
-    return rigid_problem(asked.scene, (*asked.state, asked.step), asked.inputs, asked.parameters)
+    return rigid_problem(arguments.scene, (*arguments.state, arguments.step), arguments.inputs, arguments.parameters)

@@ -1,4 +1,4 @@
-"""The kernels of contact inverse dynamics: forces of contacts that explain a motion, and the torques that are left.
+"""Kernels of contact inverse dynamics: contact forces that explain a motion, and the remaining torques.
 
 With accelerations a, tau = M a + c - Jᵀ f; the velocity after a step is v + h a, in the axes of its end. Rigid contacts
 do not tell their forces by the motion: any that push may be there where nothing moves. What does is that some

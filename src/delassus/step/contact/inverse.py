@@ -1,4 +1,4 @@
-"""Which forces of contacts explain a motion, and which torques are left for the motors."""
+"""`contact_inverse_dynamics`: contact forces that explain a motion, and the torques that the motors must add."""
 
 from __future__ import annotations
 
@@ -91,58 +91,60 @@ def contact_inverse_dynamics(
         raise ContactProblemError(
             "time_step is missing: it decides which rigid contacts are active.", code="missing-argument"
         )
-    asked = ContactArguments.of(mechanism, (q, v, a), contacts, time_step, chosen, options)
-    solver = solver_inputs(asked.scene, chosen, options.solver)
-    if asked.inputs.contact.restitution is not None:
+    arguments = ContactArguments.of(mechanism, (q, v, a), contacts, time_step, chosen, options)
+    solver = solver_inputs(arguments.scene, chosen, options.solver)
+    if arguments.inputs.contact.restitution is not None:
         raise ContactProblemError(
             "impacts have no inverse dynamics: omit restitution of the contacts.", code="not-supported"
         )
     if solver.start is not None:
-        raise ContactProblemError("start has no use: forces are found without one.", code="not-supported")
-    if not asked.scene.m:
+        raise ContactProblemError(
+            "start has no effect, since forces are computed without iterations: omit it.", code="not-supported"
+        )
+    if not arguments.scene.m:
         raise ContactProblemError("there are no contacts, constraints or limits: use rnea.", code="nothing-to-do")
     how = options.explanation
-    where = _passive(asked, how.passive)
+    where = _passive(arguments, how.passive)
     if isinstance(chosen, Relaxed):
-        found = explain_relaxed(
-            asked.scene,
-            *asked.state,
-            np.zeros(()) if asked.step is None else asked.step,
-            surroundings=asked.without_stabilization,
-            relaxation=row_relaxation(asked, chosen),
-            parameters=asked.parameters,
+        result = explain_relaxed(
+            arguments.scene,
+            *arguments.state,
+            np.zeros(()) if arguments.step is None else arguments.step,
+            surroundings=arguments.without_stabilization,
+            relaxation=row_relaxation(arguments, chosen),
+            parameters=arguments.parameters,
             cone=chosen.cone,
         )
-        return _explanation(asked, chosen, where, how.tau, *found)
+        return _explanation(arguments, chosen, where, how.tau, *result)
     if how.yielding is not None:
-        found = explain_yielding(
-            asked.scene,
-            *asked.state,
-            asked.step,
-            surroundings=asked.inputs,
-            parameters=asked.parameters,
-            yielding=_yielding(asked, how.yielding),
+        result = explain_yielding(
+            arguments.scene,
+            *arguments.state,
+            arguments.step,
+            surroundings=arguments.inputs,
+            parameters=arguments.parameters,
+            yielding=_yielding(arguments, how.yielding),
             law=chosen.name,
         )
-        return _explanation(asked, chosen, where, how.tau, *found)
-    torque, force, residual, gap, made, status = explain_rigid(
-        asked.scene,
-        *asked.state,
-        asked.step,
-        surroundings=asked.inputs,
-        parameters=asked.parameters,
+        return _explanation(arguments, chosen, where, how.tau, *result)
+    torque, force, residual, gap, outcome, status = explain_rigid(
+        arguments.scene,
+        *arguments.state,
+        arguments.step,
+        surroundings=arguments.inputs,
+        parameters=arguments.parameters,
         solver=solver,
         method=options.solver.method,
         passive=where,
         tau=how.tau,
         rest_speed=how.rest_speed,
     )
-    return _explanation(asked, chosen, where, how.tau, torque, force, gap, status, residual, made)
+    return _explanation(arguments, chosen, where, how.tau, torque, force, gap, status, residual, outcome)
 
 
-def _yielding(asked: ContactArguments, yielding: Any) -> Array:
+def _yielding(arguments: ContactArguments, yielding: Any) -> Array:
     """R (…, m) of all rows."""
-    R, m = real_array("yielding", yielding), asked.scene.m
+    R, m = real_array("yielding", yielding), arguments.scene.m
     if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, m)):
         raise ContactProblemError(
             f"yielding is {short(repr(yielding))}; it must be positive, one number or one for each of {m} rows.",
@@ -151,15 +153,15 @@ def _yielding(asked: ContactArguments, yielding: Any) -> Array:
     return np.broadcast_to(R, (*R.shape[:-1], m))
 
 
-def _passive(asked: ContactArguments, passive: Any) -> Array:
+def _passive(arguments: ContactArguments, passive: Any) -> Array:
     """1 or 0 (nv,)."""
-    robot: Model = asked.scene.model
+    robot: Model = arguments.scene.model
     if passive is None:
-        found = np.zeros(robot.nv)
+        result = np.zeros(robot.nv)
         for link in links_of(robot).links:
             if link.motion.is_free:
-                found[list(link.dofs)] = 1.0
-        return found
+                result[list(link.dofs)] = 1.0
+        return result
     given = real_array("passive", passive)
     if given.shape != (robot.nv,):
         raise ContactProblemError(
@@ -170,7 +172,7 @@ def _passive(asked: ContactArguments, passive: Any) -> Array:
 
 
 def _explanation(
-    asked: ContactArguments,
+    arguments: ContactArguments,
     law: Law,
     passive: Array,
     tau: Any,
@@ -179,12 +181,12 @@ def _explanation(
     gap: Array,
     status: Any,
     residual: Array | None = None,
-    made: Any = None,
+    outcome: Any = None,
 ) -> ContactExplanation:
     residual = np.zeros_like(force) if residual is None else residual
-    made = np.zeros(np.shape(status)) if made is None else made
+    outcome = np.zeros(np.shape(status)) if outcome is None else outcome
     return ContactExplanation(
-        **outcome_of(asked, law, Origin("inverse dynamics", asked.scene), residual, gap, made, status),
+        **outcome_of(arguments, law, Origin("inverse dynamics", arguments.scene), residual, gap, outcome, status),
         torque=torque,
         force=force,
         unexplained=passive * (torque if tau is None else torque - np.asarray(tau)),

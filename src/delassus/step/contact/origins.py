@@ -1,4 +1,4 @@
-"""The contact problem behind a result, built on request from data that can be copied and pickled."""
+"""Creates the contact problem of a result on request, from data that can be copied and pickled."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ class InContact(RowOutcome):
         at = np.unravel_index(int(np.argmax(size)), size.shape)
         name = name_of_row(self.scene.row_mechanism.slices, int(at[-1]))
         where = f" in state {', '.join(map(str, map(int, at[:-1])))}" if status.size > 1 else ""
-        made = int(np.asarray(self.iterations)[at[:-1]])
-        return f"{text} The largest residual is {size.max():.3g}, of {name!r}{where}, after {made} iterations."
+        outcome = int(np.asarray(self.iterations)[at[:-1]])
+        return f"{text} The largest residual is {size.max():.3g}, of {name!r}{where}, after {outcome} iterations."
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,122 +31,127 @@ LARGEST_PYRAMIDS: Final = 48
 """Variables of friction pyramids up to which a step is compiled."""
 
 
-def rigid(asked: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptions) -> ContactStep:
+def rigid(arguments: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptions) -> ContactStep:
     """A step with rigid contact."""
     pyramid: dict[str, Any] = {}
     if isinstance(law, Lcp):
-        if asked.scene.torsional:
+        if arguments.scene.torsional:
             raise ContactProblemError(
-                "law 'lcp' has no torsional and rolling friction; use 'ncp' or 'ccp'.", code="not-supported"
+                "law 'lcp' has neither torsional nor rolling friction; use 'ncp' or 'ccp'.", code="not-supported"
             )
-        if (law.faces + 2) * asked.scene.points > LARGEST_PYRAMIDS:
+        if (law.faces + 2) * arguments.scene.points > LARGEST_PYRAMIDS:
             raise ContactProblemError(
-                f"law 'lcp' with {asked.scene.points} points and {law.faces} faces would take minutes to compile: "
+                f"law 'lcp' with {arguments.scene.points} points and {law.faces} faces would take minutes to compile: "
                 "take 'ncp', or contact_problem(…).solve('lcp').",
                 code="not-supported",
             )
         pyramid = {"faces": law.faces, "pyramid": law.pyramid}
-    inputs = asked.inputs
-    *found, share = contact_step(
-        asked.scene,
-        *asked.state,
-        asked.step,
+    inputs = arguments.inputs
+    *result, share = contact_step(
+        arguments.scene,
+        *arguments.state,
+        arguments.step,
         surroundings=inputs,
-        solver=solver_inputs(asked.scene, law, solver),
-        parameters=asked.parameters,
+        solver=solver_inputs(arguments.scene, law, solver),
+        parameters=arguments.parameters,
         law=law.name,
         method=solver.method,
         **pyramid,
     )
     lowered = None if inputs.contact.restitution is None else share
     origin = Origin(
-        "rigid", asked.scene, copy_arrays((*asked.state, asked.step)), inputs, lowered, parameters=asked.parameters
+        "rigid",
+        arguments.scene,
+        copy_arrays((*arguments.state, arguments.step)),
+        inputs,
+        lowered,
+        parameters=arguments.parameters,
     )
-    return _step(asked, law, found, origin, share)
+    return _step(arguments, law, result, origin, share)
 
 
 def accelerations(
-    asked: ContactArguments, law: Ncp | Ccp, solver: SolverOptions, rest: RestThresholds
+    arguments: ContactArguments, law: Ncp | Ccp, solver: SolverOptions, rest: RestThresholds
 ) -> ContactForces:
     """Accelerations and forces with rigid contact."""
-    asked.refuse_impacts("{} needs a time_step: without it, contacts are rigid and do not strike.")
-    found = rigid_forces(
-        asked.scene,
-        *asked.state,
-        surroundings=asked.without_stabilization,
-        solver=solver_inputs(asked.scene, law, solver),
-        parameters=asked.parameters,
+    arguments.refuse_impacts("{} needs a time_step: without it, contacts are rigid and do not strike.")
+    result = rigid_forces(
+        arguments.scene,
+        *arguments.state,
+        surroundings=arguments.without_stabilization,
+        solver=solver_inputs(arguments.scene, law, solver),
+        parameters=arguments.parameters,
         rest_gap=rest.rest_gap,
         rest_speed=rest.rest_speed,
         law=law.name,
         method=solver.method,
     )
-    return forces_of(asked, law, found, Origin("accelerations without a step of time", asked.scene))
+    return forces_of(arguments, law, result, Origin("accelerations without a step of time", arguments.scene))
 
 
-def soft(asked: ContactArguments, law: Soft, solver: SolverOptions) -> ContactStep:
+def soft(arguments: ContactArguments, law: Soft, solver: SolverOptions) -> ContactStep:
     """A step with soft contact."""
-    asked.refuse_impacts("the soft law has no {}: its stiffness and damping say how contacts give way.")
+    arguments.refuse_impacts("the soft law has no {}: its stiffness and damping say how contacts give way.")
     default = Softness() if law.softness is None else law.softness
-    own = [default if each.softness is None else each.softness for each in asked.contacts]
+    own = [default if each.softness is None else each.softness for each in arguments.contacts]
     softness = PointSoftness()
     if own:
         softness = PointSoftness(
-            *(asked.per_point([getattr(each, name) for each in own]) for name in PointSoftness._fields)
+            *(arguments.per_point([getattr(each, name) for each in own]) for name in PointSoftness._fields)
         )
-    found = soft_step(
-        asked.scene,
-        *asked.state,
-        asked.step,
-        surroundings=asked.inputs,
-        solver=solver_inputs(asked.scene, law, solver),
+    result = soft_step(
+        arguments.scene,
+        *arguments.state,
+        arguments.step,
+        surroundings=arguments.inputs,
+        solver=solver_inputs(arguments.scene, law, solver),
         softness=softness,
-        parameters=asked.parameters,
+        parameters=arguments.parameters,
         method=solver.method,
     )
-    return _step(asked, law, found, Origin("the soft model", asked.scene))
+    return _step(arguments, law, result, Origin("the soft model", arguments.scene))
 
 
-def step_relaxed(asked: ContactArguments, law: Relaxed, solver: SolverOptions) -> InContact:
+def step_relaxed(arguments: ContactArguments, law: Relaxed, solver: SolverOptions) -> InContact:
     """A step with relaxed contact, or accelerations and forces without a step."""
-    relaxation = row_relaxation(asked, law)
-    h = np.zeros(()) if asked.step is None else asked.step
-    found = relaxed_forces(
-        asked.scene,
-        *asked.state,
+    relaxation = row_relaxation(arguments, law)
+    h = np.zeros(()) if arguments.step is None else arguments.step
+    result = relaxed_forces(
+        arguments.scene,
+        *arguments.state,
         h,
-        surroundings=asked.without_stabilization,
+        surroundings=arguments.without_stabilization,
         relaxation=relaxation,
-        parameters=asked.parameters,
-        solver=solver_inputs(asked.scene, law, solver),
+        parameters=arguments.parameters,
+        solver=solver_inputs(arguments.scene, law, solver),
         cone=law.cone,
         method=solver.method,
     )
     origin = Origin(
         "relaxed",
-        asked.scene,
-        copy_arrays((*asked.state, h)),
-        asked.without_stabilization,
+        arguments.scene,
+        copy_arrays((*arguments.state, h)),
+        arguments.without_stabilization,
         relaxation=relaxation,
-        parameters=asked.parameters,
+        parameters=arguments.parameters,
     )
     if law.cone != "elliptic":
-        origin = Origin("the relaxed model with pyramids", asked.scene)
-    if asked.step is None:
-        return forces_of(asked, law, found, origin)
-    a, force, moving, residual, gap, made, status = found
+        origin = Origin("the relaxed model with pyramids", arguments.scene)
+    if arguments.step is None:
+        return forces_of(arguments, law, result, origin)
+    a, force, moving, residual, gap, outcome, status = result
     rows = h[..., None]
-    q, v = _integrate_accelerations(asked, a)
-    return _step(asked, law, (q, v, rows * force, rows * moving, rows * residual, gap, made, status), origin)
+    q, v = _integrate_accelerations(arguments, a)
+    return _step(arguments, law, (q, v, rows * force, rows * moving, rows * residual, gap, outcome, status), origin)
 
 
-def row_relaxation(asked: ContactArguments, law: Relaxed) -> RowRelaxation:
+def row_relaxation(arguments: ContactArguments, law: Relaxed) -> RowRelaxation:
     """Weights, references and impedances of all rows; those of contacts that have them are their own."""
-    asked.refuse_impacts("the relaxed law has no {}: its solref and solimp say how rows give way.")
+    arguments.refuse_impacts("the relaxed law has no {}: its solref and solimp say how rows give way.")
     usual = Relaxation() if law.relaxation is None else law.relaxation
-    scene, rows = asked.scene, [usual] * asked.scene.m
+    scene, rows = arguments.scene, [usual] * arguments.scene.m
     weight = row_weights(scene).copy()
-    points = [contact for contact in asked.contacts for _ in contact.corners]
+    points = [contact for contact in arguments.contacts for _ in contact.corners]
     for contact, own in zip(points, scene.layout.friction, strict=True):
         for row in own:
             rows[row] = usual if contact.relaxation is None else contact.relaxation
@@ -159,52 +164,58 @@ def row_relaxation(asked: ContactArguments, law: Relaxed) -> RowRelaxation:
     )
 
 
-def free(asked: ContactArguments, law: Law, solver: SolverOptions) -> InContact:
+def free(arguments: ContactArguments, law: Law, solver: SolverOptions) -> InContact:
     """The step, or the accelerations, of a robot that nothing touches."""
-    solver_inputs(asked.scene, law, solver)  # refuses bad options all the same
-    a = aba(asked.scene.mechanism, *asked.state, parameters=asked.parameters)
-    motion = (a,) if asked.step is None else _integrate_accelerations(asked, a)
+    solver_inputs(arguments.scene, law, solver)  # refuses bad options all the same
+    a = aba(arguments.scene.mechanism, *arguments.state, parameters=arguments.parameters)
+    motion = (a,) if arguments.step is None else _integrate_accelerations(arguments, a)
     batch = motion[-1].shape[:-1]
     empty = np.zeros((*batch, 0))
     status = np.where(np.isfinite(motion[-1]).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
-    found = (*motion, empty, empty, empty, empty, np.zeros(batch), status)
-    return (forces_of if asked.step is None else _step)(
-        asked, law, found, Origin("a robot that nothing touches", asked.scene)
+    result = (*motion, empty, empty, empty, empty, np.zeros(batch), status)
+    return (forces_of if arguments.step is None else _step)(
+        arguments, law, result, Origin("a robot that nothing touches", arguments.scene)
     )
 
 
-def _integrate_accelerations(asked: ContactArguments, a: Any) -> tuple[Any, Any]:
+def _integrate_accelerations(arguments: ContactArguments, a: Any) -> tuple[Any, Any]:
     """Configurations and velocities after the step, with accelerations (…, nv) in the axes of the bodies."""
-    q, v, _ = asked.state
-    found: tuple[Any, Any] = advance_freely(asked.scene.model, q, v, a, asked.step, parameters=asked.parameters)
-    return found
+    q, v, _ = arguments.state
+    result: tuple[Any, Any] = advance_freely(
+        arguments.scene.model, q, v, a, arguments.step, parameters=arguments.parameters
+    )
+    return result
 
 
-def forces_of(asked: ContactArguments, law: Law, found: Any, origin: Origin) -> ContactForces:
+def forces_of(arguments: ContactArguments, law: Law, result: Any, origin: Origin) -> ContactForces:
     """The result of a kernel that gives accelerations and forces."""
-    a, force, moving, *rest = found
-    return ContactForces(**outcome_of(asked, law, origin, *rest), acceleration=a, force=force, row_acceleration=moving)
+    a, force, moving, *rest = result
+    return ContactForces(
+        **outcome_of(arguments, law, origin, *rest), acceleration=a, force=force, row_acceleration=moving
+    )
 
 
 def outcome_of(
-    asked: ContactArguments, law: Law, origin: Origin, residual: Any, gap: Any, made: Any, status: Any
+    arguments: ContactArguments, law: Law, origin: Origin, residual: Any, gap: Any, outcome: Any, status: Any
 ) -> dict[str, Any]:
     """Fields that all results share: the robot, the law, and the status."""
     return {
-        "scene": asked.scene,
+        "scene": arguments.scene,
         "law": law.name,
         "gap": gap,
         "residuals": residual,
-        "iterations": as_integer(made),
+        "iterations": as_integer(outcome),
         "status": as_integer(status),
         "origin": origin,
     }
 
 
-def _step(asked: ContactArguments, law: Law, found: Any, origin: Origin, restitution_share: Any = None) -> ContactStep:
-    q, velocity, impulse, moving, *rest = found
+def _step(
+    arguments: ContactArguments, law: Law, result: Any, origin: Origin, restitution_share: Any = None
+) -> ContactStep:
+    q, velocity, impulse, moving, *rest = result
     return ContactStep(
-        **outcome_of(asked, law, origin, *rest),
+        **outcome_of(arguments, law, origin, *rest),
         q=q,
         velocity=velocity,
         impulse=impulse,

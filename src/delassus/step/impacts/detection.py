@@ -1,18 +1,18 @@
-"""Which contacts are impacts, and their rebound speed.
+"""Detects which contacts are impacts, and computes their rebound velocities.
 
-A contact that the free step would lead into the ground strikes if it approaches faster than gravity makes it in two
-steps: slower ones come to rest, as contacts whose gap may close. To put -gap/h into the row of a contact that bounces
-would take its approach speed off first. Instead, the step is divided where the first gap closes, after a share s of it:
+A contact is an impact if the free step would lead it into the ground and it approaches faster than 2·g·h. Slower
+contacts come to rest: their gap may close in the step. A row with the bias -gap/h would reduce the approach speed
+before the impact. Instead, the step is split where the first gap closes, after a fraction s:
 
     v₁ = v + s (v_f - v),      v₂ = v₁ + M⁻¹ Jᵀ Λ with  J v₂ ≥ -e J v₁,      v⁺ = v₂ + (1-s) (v_f - v),
 
-v_f the velocity without impulses. Positions move with the first part of the velocities before, and the second after.
-Positions that move with (1-β) v + β v⁺ are as those of a motion whose velocity is v + (β-½)(v_f - v): this one is
-thrown back, so that a ball that falls from h₀ comes back to e² h₀ whatever β, and whatever a step leaves of its gap.
+where v_f is the velocity without impulses. Positions are integrated with the velocity before the impact for the first
+part of the step, and with the velocity after it for the rest. Positions integrated with (1-β) v + β v⁺ are those of a
+motion with the velocity v + (β-½)(v_f - v); restitution is applied to this velocity, so that a ball dropped from h₀
+returns to e² h₀ for any β and any gap within the step.
 
-Where positions move with v⁺ all along the step, as those of a user do who integrates the velocities of a step, the
-impact is at the beginning (s = 0), a gap above the ground: see `rebound_at_start`. A contact that would not come back
-to the height of the gap is let go there.
+Users who integrate positions with v⁺ over the whole step have the impact at its beginning (s = 0), at a height equal to
+the gap: see `rebound_at_start`. A contact that would not return to this height is left open.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SLOW: Final = 2.0
 
 
 class ImpactPoints(NamedTuple):
-    """Which points have an impact (points,), and the fraction () of the step before the first, or 0."""
+    """Which points (points,) are impacts, and the fraction () of the step before the first impact, or 0."""
 
     on: Any
     share: Any
@@ -40,12 +40,13 @@ class ImpactPoints(NamedTuple):
 
 
 def fall_speed(model: Model, h: Any) -> Any:
-    """The velocity [m/s] that gravity gives in a step h [s]."""
+    """The velocity change [m/s] due to gravity in a step h [s]."""
     return h * np.sqrt(np.sum(np.array(model.gravity) * np.array(model.gravity)))
 
 
 def detect_impacts(model: Model, blend: Blend, gap: Any, before: Any, after: Any, restitution: Any) -> ImpactPoints:
-    """Of points with these gaps, velocities of normals as the step begins and freely ends, and e (points,)."""
+    """Impacts among points (points,), from their gaps, their normal velocities at the beginning and at the end of the
+    free step, and their coefficients of restitution e."""
     left = gap + blend.h * blend.velocity(before, after)
     open_ = np.maximum(gap, 0.0)
     share = np.clip(open_ / np.maximum(open_ - left, 1e-300), 0.0, 1.0)
@@ -55,21 +56,22 @@ def detect_impacts(model: Model, blend: Blend, gap: Any, before: Any, after: Any
     return ImpactPoints(on, np.where(np.any(on), first, 0.0))
 
 
-def rebound_bias(found: ImpactPoints, blend: Blend, before: Any, after: Any, restitution: Any) -> Any:
-    """b (points,) of points that strike: J v⁺ is at least what -e J v₁ is when the step ends, and not negative."""
+def rebound_bias(result: ImpactPoints, blend: Blend, before: Any, after: Any, restitution: Any) -> Any:
+    """The bias b (points,) of impacts: J v⁺ is at least the rebound velocity at the end of the step, and not
+    negative."""
     change = after - before
     ahead = (blend.beta - 0.5) * change
-    speed = before + found.share * change + ahead
-    return np.minimum(restitution * speed + ahead - (1.0 - found.share) * change, 0.0)
+    speed = before + result.share * change + ahead
+    return np.minimum(restitution * speed + ahead - (1.0 - result.share) * change, 0.0)
 
 
 def rebound_at_start(closing: Any, before: Any, after: Any, restitution: Any) -> tuple[Any, Any]:
-    """The velocity with which an impact at the beginning of a step leaves, and whether it comes off the ground.
+    """The rebound velocity of an impact at the beginning of a step, and whether the contact leaves the ground.
 
-    `closing` is gap/h, `before` and `after` are the velocities u and u + f along the normal, without impulses; half a
-    step later the velocity is s = u + ½ f, and ½ s² is what energy has of it. The contact meets the ground with w,
-    w² = s² - 2 f gap/h, and leaves with v⁺ so that the impulse, (v⁺ - u - f)/G, takes (1 - e²) w²/(2 G) of its energy:
-    (v⁺ - u - f) (v⁺ + u) = (v⁺ - ½ f)² - s² = -(1 - e²) w².
+    `closing` is gap/h; `before` and `after` are the normal velocities u and u + f without impulses. Half a step later
+    the velocity is s = u + ½ f, and ½ s² enters the energy. The contact reaches the ground with w, where w² = s² - 2 f
+    gap/h. It leaves with the v⁺ for which the impulse (v⁺ - u - f)/G dissipates (1 - e²) w²/(2 G): (v⁺ - u - f) (v⁺ +
+    u) = (v⁺ - ½ f)² - s² = -(1 - e²) w².
     """
     f = after - before
     speed = before + 0.5 * f
@@ -78,17 +80,17 @@ def rebound_at_start(closing: Any, before: Any, after: Any, restitution: Any) ->
     return 0.5 * f + np.sqrt(np.maximum(left, 0.0)), left > 0.0
 
 
-def touching_points(found: ImpactPoints, blend: Blend, gap: Any, before: Any, after: Any) -> Any:
-    """Which points (points,) touch at the first impact: the impacting ones, and those whose gaps are nearly closed."""
-    s = found.share
+def touching_points(result: ImpactPoints, blend: Blend, gap: Any, before: Any, after: Any) -> Any:
+    """Which points (points,) touch at the first impact: the impacts, and points whose gaps are nearly closed."""
+    s = result.share
     left = gap + s * blend.h * blend.velocity(before, after)
     near = 1e-3 * blend.h * np.max(np.abs(before))
-    return found.any & (found.on | (left <= near))
+    return result.any & (result.on | (left <= near))
 
 
-def mean_velocity(found: ImpactPoints, blend: Blend, v: Any, change: Any, after: Any) -> Any:
-    """The velocity (nv,) that positions move with where points may strike; `change` is v_f - v."""
-    s = found.share
+def mean_velocity(result: ImpactPoints, blend: Blend, v: Any, change: Any, after: Any) -> Any:
+    """The velocity (nv,) with which positions are integrated in a step with impacts; `change` is v_f - v."""
+    s = result.share
     first = blend.velocity(v, v + s * change)
     second = blend.velocity(after - (1.0 - s) * change, after)
-    return np.where(found.any, s * first + (1.0 - s) * second, blend.velocity(v, after))
+    return np.where(result.any, s * first + (1.0 - s) * second, blend.velocity(v, after))

@@ -1,15 +1,15 @@
-"""Restitution that adds no energy: its fraction is reduced until the energy does not grow.
+"""Restitution that adds no energy: reduces the coefficient until the energy does not grow.
 
-Newton's law says how fast contacts separate, whatever friction does meanwhile, and with friction the two together may
-ask for more energy than there was (T. Kane, D. Levinson, 1985). The impulses λ₀ of the plastic impact never do, and
-λ₀ + s (λ - λ₀) lies in the cones of friction for all s from 0 to 1, since cones are convex. Its kinetic energy is
+Newton's law prescribes the separation speed whatever friction does. With friction, the two together may add energy (T.
+Kane, D. Levinson, 1985). The impulses λ₀ of the plastic impact never do, and λ₀ + s (λ - λ₀) lies in the friction cones
+for 0 ≤ s ≤ 1, since cones are convex. The kinetic energy is
 
     T(s) = T(0) + s yᵀ u₀ + s² ½ yᵀ G y,      y = λ - λ₀,  u₀ = u + G λ₀,
 
-u the velocities of the rows before: s is the largest at which T(s) is no more than it was. As long as contacts keep
-their modes, λ₀ + s y are the impulses of rows that ask for the share s of what restitution asks for. So rows are solved
-a third time, with this share. Where modes change and these impulses still add energy, the impact is plastic. Impulses,
-residual and status are always those of the rows with the share that is returned.
+where u are the row velocities before the impact. s is the largest fraction for which the energy does not grow. While no
+contact changes between sticking and sliding, λ₀ + s y are the impulses for the fraction s of the rebound velocity.
+Therefore the rows are solved a third time, with this fraction. If contacts do change, and these impulses still add
+energy, the impact is plastic. Impulses, residual and status always belong to the fraction that is returned.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from delassus.compiler.tracing.flow.control import while_loop
 _ROUNDING: Final = 1e-13
 
 _MARGIN: Final = 1e-6
-"""Margin below the largest fraction of restitution, because rows are solved to a tolerance only."""
+"""Margin below the largest fraction of restitution, since rows are solved to a tolerance."""
 
 _SOLVES: Final = 3
 
@@ -37,13 +37,13 @@ Response = Callable[[Any], Any]
 
 
 def energy_gain(respond: Response, u: Any, impulse: Any) -> Any:
-    """The kinetic energy () [J] that impulses (m,) of rows with velocities u (m,) add."""
+    """The kinetic energy () [J] that impulses (m,) add to rows with velocities u (m,)."""
     return np.sum(impulse * (u + 0.5 * respond(impulse)))
 
 
 class _Attempt(NamedTuple):
-    """The solution kept and its fraction of restitution; impulses (m,) with all of it, the solution without any; how
-    many problems have been solved, and whether another one is to be."""
+    """The accepted solution and its fraction of restitution; impulses (m,) with full restitution, the plastic solution;
+    the number of solved problems, and whether another one is needed."""
 
     solution: Any
     fraction: Any
@@ -63,17 +63,18 @@ def solve_without_gain(
     empty: Any,
     velocity_error: Any = 0.0,
 ) -> tuple[Any, Any]:
-    """The solution with as much restitution as adds no energy, and its fraction (), 1 where all of it is there.
+    """The solution with the largest fraction () of restitution that adds no energy, and this fraction; 1 is full
+    restitution.
 
     Args:
-        solve: Takes b (m,) and impulses (m,) to start from, and returns a named tuple whose first field are impulses.
+        solve: Takes b (m,) and initial impulses (m,), and returns a named tuple whose first field are impulses.
         respond: G λ.
-        u: (m,) velocities of rows as contacts meet.
-        impact: () whether one does.
+        u: (m,) row velocities before the impact.
+        impact: () whether there is an impact.
         full: (m,) b with restitution.
-        plastic: (m,) b without it. Where springs make plastic impulses add energy, no more than theirs is allowed.
-        empty: A solution to start from, with the shapes of one.
-        velocity_error: [m/s] to which velocities are solved: impulses times it count as no gain of energy.
+        plastic: (m,) b without restitution. If springs make plastic impulses add energy, only their gain is allowed.
+        empty: An initial solution, with the shapes of a solution.
+        velocity_error: [m/s] tolerance of the velocities; impulses times this error do not count as a gain of energy.
     """
 
     def attempt(last: _Attempt) -> _Attempt:
@@ -97,7 +98,7 @@ def solve_without_gain(
         )
 
     start = _Attempt(empty, np.array(1.0), empty[0], empty, np.array(0.0), np.array(True))
-    last = while_loop(lambda now: now.active, attempt, start, _SOLVES)
+    last = while_loop(lambda current: current.active, attempt, start, _SOLVES)
     return last.solution, last.fraction
 
 
@@ -107,7 +108,7 @@ def _select(condition: Any, one: Any, other: Any) -> Any:
 
 
 def _largest_fraction(respond: Response, u: Any, impulse: Any, plastic: Any) -> Any:
-    """s () at which impulses between plastic ones (m,) and others (m,) add no energy, a margin below it."""
+    """The largest fraction s () between plastic impulses (m,) and others (m,) that adds no energy, minus a margin."""
     y, first = impulse - plastic, energy_gain(respond, u, plastic)
     slope, curve = np.sum(y * (u + respond(plastic))), 0.5 * np.sum(y * respond(y))
     room = np.maximum(0.0, -first)
@@ -116,7 +117,7 @@ def _largest_fraction(respond: Response, u: Any, impulse: Any, plastic: Any) -> 
 
 
 def describe_energy_limit(limited: Any) -> str:
-    """A sentence, after a space, if restitution was lowered in some states; nothing if it was not."""
+    """A sentence, after a space, if restitution was reduced in some states; else an empty string."""
     states = numpy.asarray(limited)
     if not states.any():
         return ""

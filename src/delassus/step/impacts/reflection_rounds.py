@@ -1,20 +1,20 @@
 """Generalized reflections: lossless simultaneous impacts of several contacts, in an order determined by the masses.
 
-Newton's law makes all contacts separate at once, and each by the speed that it had: of three balls in a row, of which
-one comes with speed 1, it leaves (-1/3, 2/3, 2/3) where a cradle leaves (0, 0, 1). Reflections go step by step. With
-u = N v the velocities of the normals, G = N M⁻¹ Nᵀ, and V the contacts that approach,
+Newton's law makes all contacts separate at once, each with its approach speed. For three balls in a row, of which the
+first arrives with speed 1, it gives (-1/3, 2/3, 2/3), while Newton's cradle gives (0, 0, 1). Reflections propagate the
+impact from contact to contact. With the normal velocities u = N v, G = N M⁻¹ Nᵀ, and the set V of approaching contacts,
 
     repeat while some u_k < 0:   0 ≤ λ ⊥ u_V + G_VV λ ≥ 0,      u ← u + 2 G λ,      Λ ← Λ + 2 λ.
 
-v + M⁻¹ Nᵀ λ is the nearest velocity, in the metric of M, at which no contact of V approaches; so twice as far is a
-reflection, and the kinetic energy stays what it was. Contacts that are only touched are part of the next round: a blow
-travels through a row of balls. It ends after finitely many rounds.
+v + M⁻¹ Nᵀ λ is the velocity nearest to v, in the metric of M, at which no contact of V approaches. Twice this change is
+a reflection, which preserves the kinetic energy. Contacts that did not approach before may do so in the next round:
+this is how an impact travels through a row of balls. The iteration ends after finitely many rounds.
 
-With restitution e, impulses are blended with those of the plastic impact, Λ_e = (1-e) Λ_0 + e Λ: then energy is lost,
-and nothing approaches. Each contact may have its own e; what is said holds where they are equal.
+With restitution e, the impulses are interpolated with those of the plastic impact, Λ_e = (1-e) Λ_0 + e Λ. The energy
+then decreases, and no contact approaches. This holds if all contacts have the same e; each may have its own.
 
 References: B. Smith, D. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun, Reflections on simultaneous impact (2012); E.
-Vouga, B. Smith, D. Kaufman, R. Tamstorf, E. Grinspun, All's well that ends well (2017), for the end.
+Vouga, B. Smith, D. Kaufman, R. Tamstorf, E. Grinspun, All's well that ends well (2017), for termination.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from delassus.linalg.filtered_system import scaled_least_norm
 from delassus.linalg.schur import eliminate_rows
 
 MOST: Final = 500
-"""Rounds at most; a row of n equal balls takes n."""
+"""Largest number of rounds; a row of n equal balls takes n."""
 
 _FOREVER: Final = 1e150
 
 
 class ReflectionResult(NamedTuple):
-    """Impulses (k,) of the normals, rounds made, and whether all contacts separate."""
+    """Normal impulses (k,), number of rounds, and whether all contacts separate."""
 
     impulse: Any
     rounds: Any
@@ -43,7 +43,7 @@ class ReflectionResult(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Velocities (k,) of the normals after some rounds, the impulses (k,) of all of them, and how many they were."""
+    """Normal velocities (k,) after some rounds, accumulated impulses (k,), and the number of rounds."""
 
     u: Any
     impulse: Any
@@ -51,7 +51,7 @@ class _Round(NamedTuple):
 
 
 def reflect(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)) -> ReflectionResult:
-    """From G (k, k), velocities u (k,) of normals, and which of them touch (k,), a boolean each."""
+    """Reflect normal velocities u (k,) with G (k, k), for the contacts that touch (k,), a boolean each."""
     k = len(u)
     response = np.stack([G[i, i] for i in range(k)])
     unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
@@ -59,19 +59,19 @@ def reflect(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)
     close = 64.0 * 2.0 ** -computing_in().digits * np.max(np.abs(u))
 
     def solve_contact_set(u: Any, who: Any) -> Any:
-        """λ (k,) of the contacts in question alone."""
+        """λ (k,) of the selected contacts."""
         upper = np.where(who, _FOREVER, 0.0)
         return dantzig(A, u, np.zeros(k), upper, close + np.zeros(k), np.array(20.0 * k)).impulse
 
     def approaching(u: Any) -> Any:
         return on & (u < -close)
 
-    def play(now: _Round) -> _Round:
-        push = 2.0 * solve_contact_set(now.u, approaching(now.u))
-        return _Round(now.u + A @ push, now.impulse + push, now.count + 1.0)
+    def play(current: _Round) -> _Round:
+        push = 2.0 * solve_contact_set(current.u, approaching(current.u))
+        return _Round(current.u + A @ push, current.impulse + push, current.count + 1.0)
 
-    def goes_on(now: _Round) -> Any:
-        return np.any(approaching(now.u)) & (now.count < rounds)
+    def goes_on(current: _Round) -> Any:
+        return np.any(approaching(current.u)) & (current.count < rounds)
 
     last = while_loop(goes_on, play, _Round(u, np.zeros(k), np.array(0.0)), MOST)
     plastic = solve_contact_set(u, on)
@@ -80,7 +80,7 @@ def reflect(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)
 
 
 def constrained_response(G: Any, normals: list[int], ties: list[int]) -> tuple[Any, Any]:
-    """G of normals under the constraints (k, k), and the response of the constraints to impulses of normals (b, k)."""
+    """G (k, k) of the normals under the constraints, and the constraint impulses per normal impulse (b, k)."""
     inner = G[normals][:, normals]
     if not ties:
         return inner, None

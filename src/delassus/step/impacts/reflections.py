@@ -1,4 +1,4 @@
-"""`reflections`: velocities of a robot after an impact of several contacts at once (see `reflection_rounds`)."""
+"""`reflections`: velocities after a simultaneous impact of several contacts (see `reflection_rounds`)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from delassus.step.sources.contact import contacts_of
 
 
 class Reflections(NamedTuple):
-    """After an impact, of one state or a batch.
+    """The result of an impact, of one state or a batch.
 
     Attributes:
-        v: (…, nv) velocities [rad/s, m/s].
-        impulse: (…, points) of the normals [N·s].
-        rounds: (…) of reflections.
+        v: (…, nv) velocities after the impact [rad/s, m/s].
+        impulse: (…, points) normal impulses [N·s].
+        rounds: (…) numbers of reflections.
         status: (…) numbers of `Status`.
     """
 
@@ -47,7 +47,8 @@ class Reflections(NamedTuple):
 def reflections_kernel(
     scene: Scene, q: Any, v: Any, *, restitution: Any = None, touching: Any = None, rounds: Any = float(MOST)
 ) -> Reflections:
-    """After an impact of the contacts that touch (points,), not zero for each of them; by default all."""
+    """Velocities after an impact of the contacts for which `touching` (points,) is not zero; all contacts by
+    default."""
     check_inertias(scene.model)
     mechanism = scene.row_mechanism
     motions = LinkMotions.of(mechanism.model, q, v)
@@ -56,35 +57,35 @@ def reflections_kernel(
     G, answer = constrained_response(mirror(lower_delassus(mechanism, q, "auto")), normals, ties)
     on = np.ones(len(normals)) > 0.0 if touching is None else touching != 0.0
     e = 1.0 if restitution is None else restitution
-    found = reflect(G, u[normals], on, e, rounds)
+    result = reflect(G, u[normals], on, e, rounds)
     impulses = np.zeros(scene.m)
-    impulses[normals] = found.impulse
+    impulses[normals] = result.impulse
     if answer is not None:
-        impulses[ties] = answer @ found.impulse
+        impulses[ties] = answer @ result.impulse
     after = v + responding(mechanism, q, None)(impulses)
-    status = np.where(found.settled, float(Status.CONVERGED), float(Status.ITERATIONS))
+    status = np.where(result.settled, float(Status.CONVERGED), float(Status.ITERATIONS))
     status = np.where(np.isfinite(np.sum(after)), status, float(Status.NOT_FINITE))
-    return Reflections(after, found.impulse, found.rounds, status)
+    return Reflections(after, result.impulse, result.rounds, status)
 
 
 def reflections(
     mechanism: Any, q: Any, v: Any, *, contacts: Any, restitution: Any = None, touching: Any = None, rounds: int = MOST
 ) -> Reflections:
-    """Velocities after an impact of several contacts at once, without friction, of one state or a batch.
+    """Velocities after a simultaneous impact of several contacts without friction, of one state or a batch.
 
     Args:
-        mechanism: The robot with its constraints, which go on holding, or a model.
+        mechanism: The robot with its constraints, which remain satisfied, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the impact.
-        contacts: Which contacts touch: some `Contact`. Their gaps are not asked.
-        restitution: (…, points) from 0, plastic, to 1, without loss, instead of the contacts' own. By default these;
-            if no contact has any, the impact is without loss.
-        touching: (…, points) not zero for points that touch, where some of the contacts do not.
-        rounds: Reflections at most.
+        contacts: The contacts that touch: some `Contact`. Their gaps are not checked.
+        restitution: (…, points) from 0 (plastic) to 1 (lossless). The default is that of the contacts; if no
+            contact has a coefficient, the impact is lossless.
+        touching: (…, points) nonzero for points that touch; all by default.
+        rounds: Largest number of reflections.
     """
     scene, given = scene_for(mechanism, contacts_of(contacts), False, False)
     if not scene.points:
-        raise ContactProblemError("contacts is empty: nothing strikes.", code="nothing-to-do")
+        raise ContactProblemError("contacts is empty: at least one contact must touch.", code="nothing-to-do")
     check_integer("rounds", rounds, 1, MOST)
     own = contact_parameters(given, ContactParameters(restitution=restitution)).restitution
     on = None if touching is None else real_array("touching", touching)

@@ -1,1 +1,1 @@
-"""Laws of contact as kernels of a robot: rigid, relaxed, soft."""
+"""Contact laws as kernels of a robot: rigid, relaxed, soft."""

@@ -1,4 +1,4 @@
-"""States that have a number which is none, marked."""
+"""Flags states that contain a value that is not finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structures of inputs of all kernels that solve for the contacts of a robot."""
+"""Input structures of all kernels that solve for contacts of a robot."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ KINDS: Final[dict[str, Any]] = {
 
 def group_inputs(inputs: Mapping[str, Any], kinds: Mapping[str, Any] = KINDS) -> dict[str, Any]:
     """Group inputs by field name into the structures that kernels take; other inputs are unchanged."""
-    found = dict(inputs)
+    result = dict(inputs)
     for name, kind in kinds.items():
-        fields = {field: found.pop(field) for field in kind._fields if field in found}
+        fields = {field: result.pop(field) for field in kind._fields if field in result}
         if fields:
-            found[name] = kind(**fields)
-    return found
+            result[name] = kind(**fields)
+    return result

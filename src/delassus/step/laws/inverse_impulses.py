@@ -1,4 +1,4 @@
-"""Impulses that explain a motion: contacts that give way a little tell them, one by one, without the robot's inertia.
+"""Impulses that explain a motion, for contacts with a compliance: one contact at a time, without the robot's inertia.
 
 A motion has the row velocities c = J v⁺ (with what gaps ask for); rows that yield by R have σ = c + R λ. Which λ obey
 the laws of contact then is known for each contact alone, in closed form:
@@ -26,13 +26,13 @@ def explain_impulses(
     scene: Scene, convex: bool, c: Any, R: Any, coefficients: tuple[Any, Any, Any], bounds: tuple[Any, Any]
 ) -> Any:
     """λ (m,) of row velocities c (m,) and compliances R (m,); `bounds` of dry friction (intervals,) each."""
-    wanted, found = -c / R, np.zeros(scene.m)
+    wanted, result = -c / R, np.zeros(scene.m)
     for row in scene.layout.rows(Free):
-        found[row] = wanted[row]
+        result[row] = wanted[row]
     for row in scene.layout.rows(NonNegative):
-        found[row] = np.maximum(wanted[row], 0.0)
+        result[row] = np.maximum(wanted[row], 0.0)
     for k, row in enumerate(scene.layout.rows(Interval)):
-        found[row] = np.clip(wanted[row], bounds[0][k], bounds[1][k])
+        result[row] = np.clip(wanted[row], bounds[0][k], bounds[1][k])
     for own, others in coefficients_of(scene, *coefficients):
         rows = [*own[:2], *own[3:]]
         # Of a cone of coefficient one; a coefficient of zero leaves its row without impulse.
@@ -46,7 +46,7 @@ def explain_impulses(
         else:
             normal = np.maximum(n, 0.0)
             share = np.where(t > normal, normal / (t + tiny()), 1.0)
-        found[own[2]] = normal
+        result[own[2]] = normal
         for row, x, s in zip(rows, inner, size, strict=True):
-            found[row] = share * s * x
-    return found
+            result[row] = share * s * x
+    return result

@@ -1,4 +1,4 @@
-"""Pyramids in the place of elliptic cones: forces along the edges n ± coefficient · t, none of them negative."""
+"""Pyramids instead of elliptic cones: nonnegative forces along the edges n ± coefficient · t."""
 
 from __future__ import annotations
 

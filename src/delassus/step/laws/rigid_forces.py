@@ -1,4 +1,4 @@
-"""Rigid contact without a step of time: accelerations and forces, by the laws of contact for accelerations.
+"""Rigid contact without a time step: accelerations and forces.
 
     open        the gap is not closed, or opening: no force
     sliding     f_t = -friction · f_n along the sliding velocity, and 0 ≤ f_n ⊥ a_n ≥ 0
@@ -110,15 +110,15 @@ def rigid_forces(
     most = 1000.0 if iterations is None else iterations
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = initial_best(problem, None if start is None else problem.to_scaled(start, factors))
-    found = solve_by_name(problem, first, budget, method)
-    best = found.best
+    result = solve_by_name(problem, first, budget, method)
+    best = result.best
 
     force = B @ (on * problem.from_scaled(best.impulse, factors))
     residual = problem.residual_given(problem.residual(best.impulse, best.velocity), factors)
     acceleration = free + responding(mechanism, q, time)(force)
     solved = best.error <= budget.tolerance
     status = np.where(solved, float(Status.CONVERGED), float(Status.ITERATIONS))
-    status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
+    status = np.where(result.contradictory, float(Status.INFEASIBLE), status)
     unsolved = (status != float(Status.CONVERGED)) & wedged
     status = np.where(unsolved, float(Status.NO_SOLUTION), status)
     known = [x for x in (q, v, tau, friction, torsional, rolling, *planes) if x is not None]

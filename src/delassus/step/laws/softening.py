@@ -48,13 +48,13 @@ def soften(scene: Scene, plane: Geometry | None) -> Scene:
 
 def _friction(scene: Scene) -> tuple[Impedance, ...]:
     """Of all rows of dry friction."""
-    own, found = scene.model.impedances, []  # type: Any, list[Impedance]
+    own, result = scene.model.impedances, []  # type: Any, list[Impedance]
     joints, tendons = dict(own.joint_friction), dict(own.tendon_friction)
     rows: tuple[Any, ...] = scene.joint_friction_rows
     for row in rows:
         named = tendons.get(row.tendon) if isinstance(row, TendonLength) else joints.get(row.joint)
-        found += [named or Impedance()] * row.count(scene.model)
-    return tuple(found)
+        result += [named or Impedance()] * row.count(scene.model)
+    return tuple(result)
 
 
 def _tendon_limits(named: NamedImpedances) -> dict[str, Impedance]:
@@ -65,13 +65,13 @@ def _contacts(scene: Scene, plane: Geometry) -> tuple[ContactImpedance, ...]:
     """Of all candidates, in their order."""
     listed = {frozenset((p.first, p.second)): _pair_impedance(p) for p in scene.model.contact_rules.pairs}
     known: dict[tuple[Geometry, Geometry], ContactImpedance] = {}
-    found = []
+    result = []
     for shape, other, _ in scene.candidate_shapes:
         pair = shape.geometry, plane if other is None else other.geometry
         if pair not in known:
             known[pair] = listed.get(frozenset(g.name for g in pair)) or mix_impedances(*pair)
-        found.append(known[pair])
-    return tuple(found)
+        result.append(known[pair])
+    return tuple(result)
 
 
 def _pair_impedance(pair: ContactPair) -> ContactImpedance:

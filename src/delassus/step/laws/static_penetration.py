@@ -1,4 +1,4 @@
-"""How far robots of a file sag into its ground under MuJoCo's law of contact, and not under the rigid law.
+"""Static penetration of robots under MuJoCo's contact law, which the rigid law does not have.
 
 At rest, a contact that carries the force f is as deep as the law's reference acceleration balances f,
 

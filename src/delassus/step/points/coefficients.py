@@ -1,4 +1,4 @@
-"""The coefficients of friction of each contact point, in the order of its rows."""
+"""Friction coefficients of each contact point, in the order of its rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delassus.step.scene import Scene
 
 def coefficients_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -> list[tuple[range, list[Any]]]:
     """Of each point its rows, and the coefficients of all of them but the normal: t1, t2, spin, roll1, roll2."""
-    found, spins, rolls = [], 0, 0
+    result, spins, rolls = [], 0, 0
     for k, own in enumerate(scene.layout.friction):
         others = [friction[k], friction[k]]
         if len(own) > 3:
@@ -18,5 +18,5 @@ def coefficients_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -
         if len(own) > 4:
             others += [rolling[rolls]] * 2
             rolls += 1
-        found.append((own, others))
-    return found
+        result.append((own, others))
+    return result

@@ -1,4 +1,4 @@
-"""Where the points of a robot touch, and how they move."""
+"""Contact points of a robot: gaps, axes and Jacobians."""
 
 from __future__ import annotations
 

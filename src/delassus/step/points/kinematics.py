@@ -1,4 +1,4 @@
-"""Where a robot touches, for users: gaps, directions and Jacobians of its contacts."""
+"""`contact_kinematics`: gaps, axes and Jacobians of the contacts of a robot."""
 
 from __future__ import annotations
 

@@ -60,15 +60,15 @@ def _scene(
 
 def contact_parameters(contacts: tuple[Contact, ...], given: ContactParameters) -> ContactParameters:
     """Arrays with last axes (points,) or fewer, from the arguments or the contacts; None for those without effect."""
-    found = _contact_parameters(contacts)
+    result = _contact_parameters(contacts)
     for name, value in zip(given._fields, given, strict=True):
         if value is None:
             continue
         array = broadcast_rows(name, value, len(_values(contacts, name)), _OF_POINTS[name])
         not_negative(name, array)
         if array is not None:
-            found = found._replace(**{name: _bounded(name, array)})
-    return found
+            result = result._replace(**{name: _bounded(name, array)})
+    return result
 
 
 def plane_arrays(scene: Scene, normal: Any, height: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""How the velocities of a robot answer to impulses of its rows."""
+"""The response of a robot's velocities to impulses of its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The coefficients of the contacts that are solved for: those of the ground, or of the shapes that touch."""
+"""Friction coefficients of the selected contacts: those of the ground, or of the touching shapes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def contact_coefficients(scene: Scene, candidate: Any, ground: tuple[Any, Any, A
     """
     if scene.has_fixed_slots:
         candidate = numpy.array(scene.slot_candidates[: scene.slots], int)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for k, name in enumerate(_NAMES[scene.contact_rows]):
         own = [friction[k] for friction in scene.own_friction]
         said = numpy.array([x is not None for x in own])
-        found[name] = ground[k]
+        result[name] = ground[k]
         if said.any():
             values = numpy.array([0.0 if x is None else x for x in own])
-            found[name] = np.where(np.take(said * 1.0, candidate) > 0.5, np.take(values, candidate), ground[k])
-    return RowParameters(**found)
+            result[name] = np.where(np.take(said * 1.0, candidate) > 0.5, np.take(values, candidate), ground[k])
+    return RowParameters(**result)

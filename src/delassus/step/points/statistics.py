@@ -68,15 +68,15 @@ def is_contact_target(scene: Scene, target: str) -> bool:
 
 def expand_targets(scene: Scene, patterns: tuple[str, ...]) -> tuple[str, ...]:
     """The names that patterns stand for; patterns match names of shapes."""
-    found: list[str] = []
+    result: list[str] = []
     shapes = [shape.geometry.name for shape, _, _ in scene.candidate_shapes]
     for pattern in patterns:
         matching = [name for name in dict.fromkeys(shapes) if fnmatchcase(name, pattern)]
         matching = matching or ([pattern] if is_contact_target(scene, pattern) else [])
         if not matching:
             raise UnknownName("shape or body to be tracked named", pattern, contact_targets(scene))
-        found += matching
-    return tuple(dict.fromkeys(found))
+        result += matching
+    return tuple(dict.fromkeys(result))
 
 
 def normal_forces(scene: Scene, impulse: Any, contact: Any, time_step: Any) -> list[Any]:

@@ -1,1 +1,1 @@
-"""Steps under MuJoCo's law of contact, solved for velocities: the least of a convex function, by Newton's method."""
+"""Steps under MuJoCo's contact law: the velocity minimizes a convex function, by Newton's method."""

@@ -166,19 +166,19 @@ class PrimalProblem(NamedTuple):
         return substitute(above, U, D, force)
 
     def _scalar_curvatures(self, x: Any) -> list[tuple[dict[int, Any], Any]]:
-        found = []
+        result = []
         for single in self.singles:
             D, error = single.stiffness, x[single.row]
             if single.kind == "one-sided":
                 D = np.where(error < 0.0, D, 0.0)
             elif single.kind == "friction":
                 D = np.where(np.abs(D * error) < single.bound, D, 0.0)
-            found.append((single.factors, D))
+            result.append((single.factors, D))
         for k, servo in enumerate(self.servos):
             force = servo.pull + servo.slope * x[len(self.target) + k]
             within = (force >= servo.lower) & (force <= servo.upper)
-            found.append((servo.factors, np.where(within, 0.0, servo.slope)))
-        return found
+            result.append((servo.factors, np.where(within, 0.0, servo.slope)))
+        return result
 
 
 class PrimalState(NamedTuple):
@@ -218,19 +218,22 @@ def minimize(problem: PrimalProblem, u: Any, should_continue: Callable[[PrimalSt
             slopes = problem.slopes(last.x + t * along)
             return linear + t * quadratic + slopes @ along, slopes
 
-        def is_steep(now: _Search) -> Any:
-            return (now.value > -_FLAT * first) & (now.count < _SEARCHES) | (
-                (now.value < _FLAT * first) & (now.t < 1.0) & (now.count < _SEARCHES)
+        def is_steep(current: _Search) -> Any:
+            return (current.value > -_FLAT * first) & (current.count < _SEARCHES) | (
+                (current.value < _FLAT * first) & (current.t < 1.0) & (current.count < _SEARCHES)
             )
 
-        def shorten(now: _Search) -> _Search:
-            above = now.value > 0.0
-            low, low_value = np.where(above, now.low, now.t), np.where(above, now.low_value, now.value)
-            high, high_value = np.where(above, now.t, now.high), np.where(above, now.value, now.high_value)
+        def shorten(current: _Search) -> _Search:
+            above = current.value > 0.0
+            low, low_value = np.where(above, current.low, current.t), np.where(above, current.low_value, current.value)
+            high, high_value = (
+                np.where(above, current.t, current.high),
+                np.where(above, current.value, current.high_value),
+            )
             share = np.clip(low_value / (low_value - high_value), 0.05, 0.95)
             t = low + share * (high - low)
             value, slopes = evaluate(t)
-            return _Search(t, value, slopes, low, low_value, high, high_value, now.count + 1.0)
+            return _Search(t, value, slopes, low, low_value, high, high_value, current.count + 1.0)
 
         one, zero = np.array(1.0), np.array(0.0)
         value, slopes = evaluate(one)

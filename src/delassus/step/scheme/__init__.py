@@ -1,1 +1,1 @@
-"""The blends of a step: how implicit forces and positions are."""
+"""Time-stepping schemes: implicitness, free flight, energy and momentum."""

@@ -1,4 +1,4 @@
-"""The blends of a step of time: α for forces, β for positions.
+"""The implicitness of a time step: α for forces, β for positions.
 
 M (v⁺ - v) = h ((1-α) f + α f⁺),      q⁺ = q ⊕ h ((1-β) v + β v⁺).
 """
@@ -16,7 +16,7 @@ class Blend(NamedTuple):
     beta: Any = 1.0
 
     def velocity(self, before: Any, after: Any) -> Any:
-        """(1-β) v + β v⁺, the velocity that positions move with."""
+        """(1-β) v + β v⁺, the velocity with which positions are integrated."""
         if isinstance(self.beta, float) and self.beta == 1.0:
             return after
         return before + self.beta * (after - before)

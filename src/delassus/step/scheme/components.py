@@ -1,4 +1,4 @@
-"""The parts of a scene that move on their own: trees of bodies, together with those that closed loops tie them to."""
+"""Independent parts of a scene: trees of bodies, joined if loops couple them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from delassus.model.model import Model
 
 
 class Component(NamedTuple):
-    """Links that joints and constraints connect, by their numbers.
+    """Links that joints and constraints connect, by index.
 
     Attributes:
-        roots: Links on the world, one for each tree.
+        roots: Links whose parent is the world, one for each tree.
         dofs: Velocities of all links.
-        rigid: Whether it is one free body, whose flight is known in closed form.
-        floating: Whether nothing but contacts ties it to the world, so that its momentum is kept.
-        driven: Whether a constraint moves it in time.
+        rigid: Whether it is one free body, whose flight has a closed form.
+        floating: Whether only contacts connect it with the world, so that its momentum is conserved in flight.
+        driven: Whether a constraint prescribes its motion in time.
     """
 
     roots: tuple[int, ...]
@@ -31,7 +31,8 @@ class Component(NamedTuple):
 
 
 def components(mechanism: Mechanism, q: Any) -> tuple[Component, ...]:
-    """All components of a mechanism; none of it depends on the configuration, traced or plain, but for its form."""
+    """All components of a mechanism. They do not depend on the configuration; only their representation is plain or
+    traced."""
     model, tree = mechanism.model, links_of(mechanism.model)
     root = _roots(tree)
     owner = {v: i for i, link in enumerate(tree.links) for v in link.dofs}
@@ -77,12 +78,12 @@ def components(mechanism: Mechanism, q: Any) -> tuple[Component, ...]:
 
 
 def undriven(parts: tuple[Component, ...], driven: tuple[int, ...]) -> tuple[Component, ...]:
-    """Parts without those that have a velocity, by its number, that is given."""
+    """Components without those that contain a driven velocity, given by index."""
     return tuple(part for part in parts if not set(part.dofs) & set(driven))
 
 
 def turning_dofs(model: Model, parts: tuple[Component, ...]) -> list[int]:
-    """Angular velocities, by their numbers, of all parts but single free bodies."""
+    """Indices of angular velocities of all components except single free bodies."""
     inside = {k for part in parts if not part.rigid for k in part.dofs}
     return sorted(
         link.v + k
@@ -93,12 +94,12 @@ def turning_dofs(model: Model, parts: tuple[Component, ...]) -> list[int]:
 
 
 def _is_grounded(constraint: Constraint, model: Model, on_root: bool) -> bool:
-    """Whether a constraint ties bodies to the world, or the joint that connects a tree with it."""
+    """Whether a constraint connects bodies with the world, or with the joint that connects a tree with the world."""
     return on_root or (bool(constraint.links(model)) and not constraint.relative(model))
 
 
 def _roots(tree: Links) -> list[int]:
-    """Of each link, the link on the world that carries it."""
+    """For each link, the root of its tree."""
     root: list[int] = []
     for i, link in enumerate(tree.links):
         root.append(i if link.parent < 0 else root[link.parent])
@@ -106,5 +107,5 @@ def _roots(tree: Links) -> list[int]:
 
 
 def _is_free(link: Link) -> bool:
-    """Whether a link moves freely, with no inertia but that of its body."""
+    """Whether a link moves freely and has the inertia of its body only."""
     return link.motion.is_free and not link.has_rotor and link.ratio == 1.0

@@ -1,16 +1,16 @@
-"""Velocities of articulated robots put back on the momentum and the kinetic energy that a step's forces allow.
+"""Corrects velocities of articulated robots to the momentum and kinetic energy that the forces of a step imply.
 
-A step solves M (v⁺ - v) = f with M and the velocity products of its beginning, f all impulses of the step. The robot
-then arrives at q⁺, where M is another one, so energy and momentum of v⁺ are off, by more the faster it moves. What they
-should be is known at q, where energy and work balance exactly:
+A step solves M (v⁺ - v) = f with M and the velocity products of its beginning, where f are all impulses of the step. At
+the end q⁺ the mass matrix differs, so energy and momentum of v⁺ have an error that grows with speed. Their correct
+values follow from quantities at q, where energy and work balance exactly:
 
     T* = T(q, v) + ½ f·(v + v⁺) = T(q, v⁺) + ½ h c·(v + v⁺),      P*, L* = momentum of v at q + f of the free base.
 
-For a robot that floats, v⁺ is the sum of the locked motion, in which the robot moves as one body with its momentum, and
-of a motion of the joints without momentum; their energies add up (König). The first is set by P* and L* (about the
-center of mass), the second is scaled by s so that the energy is T*. Neither opens closed loops. If the motion of the
-joints has too little energy to make up for the rest, the robot is turned about its center of mass, as a body that flies
-(see `free_rotation.energy_turn`). Robots that are fixed to the world are scaled as a whole.
+For a floating robot, v⁺ is the sum of the locked motion, in which the robot moves as one body with its momentum, and of
+a joint motion without momentum; their energies add (König). The locked motion is set by P* and L* (about the center of
+mass). The joint motion is scaled by s so that the energy is T*. Neither opens closed loops. If the joint motion has too
+little energy to compensate, the robot is rotated about its center of mass, as a free body is (see
+`free_rotation.energy_turn`). Velocities of robots fixed to the world are scaled as a whole.
 
 Cost: about that of the mass matrix, no factorization.
 """
@@ -36,13 +36,13 @@ from delassus.step.scheme.components import Component
 from delassus.step.scheme.free_rotation import energy_turn
 
 FASTEST: Final = 1.21
-"""Largest energy added to the joints' motion in a step, as a fraction of its energy."""
+"""Largest energy added to the joint motion in a step, as a fraction of its energy."""
 
 _SLOWEST: Final = 0.81
-"""The least share, unless turning the robot as a whole is not enough."""
+"""Smallest scale factor, unless rotating the robot as a whole is not enough."""
 
 _LITTLE: Final = 1e-14
-"""Share of the kinetic energy below which the joints' motion counts as none: scaling it is of no use."""
+"""Fraction of the kinetic energy below which the joint motion is not scaled."""
 
 
 class LockedBody(NamedTuple):
@@ -57,14 +57,14 @@ class LockedBody(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """Energy and momentum that the impulses of a step allow a component.
+    """Energy and momentum of a component that the impulses of a step imply.
 
     Attributes:
         T: Kinetic energy [J].
-        P: Momentum (3,) [kg·m/s] of a component that floats, in the world's axes.
+        P: Momentum (3,) [kg·m/s] of a floating component, in world axes.
         L: Its angular momentum (3,) [kg·m²/s] about the center of mass.
-        angle: By how much it may be turned as a whole [rad]: nothing where other bodies touch it.
-        grounded: Whether it touches the world, so that its momentum is not kept.
+        angle: Largest rotation of the component as a whole [rad]: zero if it touches other bodies.
+        grounded: Whether it touches the world, so that its momentum is not conserved.
         flies: Whether it touches nothing, and no joint is at a limit.
     """
 
@@ -77,7 +77,7 @@ class Allowance(NamedTuple):
 
 
 def gravity_forces(model: Model, q: Any, M: Any, parts: Sequence[Component]) -> Any:
-    """The generalized forces (nv,) of gravity; with M at hand, those of floating robots come from its first columns."""
+    """Generalized gravity forces (nv,); for floating robots, they follow from the first columns of M if M is given."""
     tree, still = links_of(model), np.zeros(model.nv)
     force = -newton_euler(model, q, still, still)
     poses = None
@@ -91,17 +91,17 @@ def gravity_forces(model: Model, q: Any, M: Any, parts: Sequence[Component]) -> 
 
 
 class Kick(NamedTuple):
-    """Velocities before and after a step, and the impulses that changed them.
+    """Velocities before and after a step, and the impulses of the step.
 
     Attributes:
-        before: (nv,) as it began.
-        after: (nv,) at its end, in the axes of its beginning.
+        before: (nv,) at the beginning.
+        after: (nv,) at the end, in the axes of the beginning.
         products: (nv,) the impulse h c of velocity products.
-        kicked: (nv,) where forces alone would have led the velocity, without contacts.
-        impulse: (nv,) all that changed them but velocity products; None where M (after - before) + products is that to
+        kicked: (nv,) with forces only, without contacts.
+        impulse: (nv,) all impulses except velocity products; None where they equal M (after - before) + products up to
             rounding.
-        external: (nv,) those of the impulses that change the momentum of a part; None for all of them. Forces within a
-            part do not, also where a loop has opened a little and the forces at its two ends have a lever arm.
+        external: (nv,) impulses that change the momentum of a component; None for all. Internal forces do not change
+            it, even if a loop is slightly open and the forces at its two ends have a lever arm.
     """
 
     before: Any
@@ -115,10 +115,10 @@ class Kick(NamedTuple):
 def allowance_of(
     model: Model, q: Any, M: Any, kick: Kick, part: Component, excess: Any, flies: Any = False, middle: Any = None
 ) -> Allowance:
-    """T*, P* and L* of a component, with the mass matrix M (nv, nv) at q; `excess` [J] is what contacts may not add.
+    """T*, P* and L* of a component, with the mass matrix M (nv, nv) at q; contacts may not add the energy `excess` [J].
 
-    Where it flies, nothing pushes it, and T* is the kinetic energy that the kick leaves at q, T(q, v') with v' the
-    velocity `kicked`. With `middle`, a configuration (nq,), the impulses are those of the axes there.
+    In flight, T* is the kinetic energy T(q, v') after the kick, where v' is the velocity `kicked`. If `middle`, a
+    configuration (nq,), is given, the impulses are those in the axes there.
     """
     dofs, own = list(part.dofs), np.where(flies, kick.kicked, kick.after)
     around, push = (kick.before + kick.after)[dofs], kick.impulse
@@ -151,9 +151,9 @@ def allowance_of(
 
 
 def _kinetic_energy(M: Any, v: Any, dofs: Sequence[int], bases: Sequence[int]) -> tuple[Any, dict[int, Any]]:
-    """½ vᵀ M v of some dofs, and the momentum M v of those of free bases, by number: v_b·(½ M_bb v_b + M_bj v_j) + T_j.
+    """½ vᵀ M v over some velocities, and the momentum M v of free bases, by index: v_b·(½ M_bb v_b + M_bj v_j) + T_j.
 
-    The energy T_j of the joints is by the lower triangle of M.
+    The joint energy T_j uses the lower triangle of M.
     """
     joints = [k for k in dofs if k not in bases]
     energy, momentum = np.array(0.0), {}
@@ -166,10 +166,11 @@ def _kinetic_energy(M: Any, v: Any, dofs: Sequence[int], bases: Sequence[int]) -
 
 
 def contact_excess(parts: Sequence[Component], push: Any, velocity: Any) -> list[Any]:
-    """Of each part, the energy [J] that contacts have added and may not.
+    """The energy [J] that contacts have added to each component, which they may not.
 
-    `push` (nv,) are the impulses of contacts at the velocities, and `velocity` (nv,) the sum of these before and after:
-    their work is half of the product. All parts together may gain nothing; those that gain share what is too much.
+    `push` (nv,) are the generalized contact impulses, and `velocity` (nv,) the sum of the velocities before and after;
+    the work is half of their product. The total over all components may not grow; components that gain share the
+    excess.
     """
     work = [0.5 * (push[list(part.dofs)] @ velocity[list(part.dofs)]) for part in parts]
     gained = sum(np.maximum(one, 0.0) for one in work)
@@ -178,7 +179,7 @@ def contact_excess(parts: Sequence[Component], push: Any, velocity: Any) -> list
 
 
 def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) -> tuple[Any, Any]:
-    """Configuration (nq,) and velocity (nv,) at the end of a step, with the energy and momentum that are allowed."""
+    """Configuration (nq,) and velocity (nv,) at the end of a step, corrected to the allowed energy and momentum."""
     tree, dofs = links_of(model), list(part.dofs)
     trees = tree_momenta(model, q, v)
     T = sum(trees[root].energy for root in part.roots)
@@ -230,7 +231,7 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
 
 
 def _ratio(a: Any, b: Any) -> Any:
-    """a / b, and 0 where b is not positive."""
+    """a / b, or 0 where b is not positive."""
     return np.where(b > 0.0, a / np.where(b > 0.0, b, 1.0), 0.0)
 
 
@@ -252,7 +253,8 @@ class _Root(NamedTuple):
         return x if self.R is None else self.R @ x
 
     def motion(self, velocity: Any, spin: Any) -> Any:
-        """The velocity (6,) of the root where the component moves as one body, given that of its center of mass."""
+        """The velocity (6,) of the root when the component moves as one body with this velocity of its center of
+        mass."""
         return np.concatenate([self.axes(velocity + np.cross(spin, self.arm)), self.axes(spin)])
 
     def rotate(self, q: Any, by: Any) -> Any:
@@ -264,7 +266,7 @@ class _Root(NamedTuple):
 
 
 def _trees_in(model: Model, part: Component, M: Any, momentum: Any) -> list[TreeMomentum]:
-    """The trees of a component; M (nv, nv) is the mass matrix, and `momentum` M v, by the numbers of velocities."""
+    """The trees of a component; M (nv, nv) is the mass matrix, and `momentum` is M v, by velocity index."""
     result = []
     for root in part.roots:
         j = links_of(model).links[root].v
@@ -276,7 +278,7 @@ def _trees_in(model: Model, part: Component, M: Any, momentum: Any) -> list[Tree
 
 
 def _lock_component(poses: list[Pair], part: Component, trees: Sequence[TreeMomentum]) -> LockedBody:
-    """A component as one body, from its trees."""
+    """A component as one rigid body, from its trees."""
     R, p = poses[part.roots[0]]
     mass, first, I, P, L = np.array(0.0), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
     for root, tree in zip(part.roots, trees, strict=True):

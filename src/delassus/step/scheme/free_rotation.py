@@ -1,18 +1,18 @@
-"""The torque-free rotation of a rigid body over a time h, with exactly its angular momentum and kinetic energy.
+"""The torque-free rotation of a rigid body over a time h, which conserves angular momentum and kinetic energy exactly.
 
-With the angular momentum L in principal axes a, b, c and the inverse moments i of inertia, T = ½ Σ i L² splits into
+With the angular momentum L in principal axes a, b, c and the inverse moments of inertia i, T = ½ Σ i L² splits into
 
     T = ½ i_a |L|² + ½ (i_c - i_a) L_c²  +  ½ (i_b - i_a) L_b²,
 
-a symmetric top and a turn about b, each of which is integrated in closed form: half a turn, the top, half a turn
-(Strang splitting, second order), in N substeps. Turns leave L in the world as it is. What splitting leaves of the
-energy is taken off by turning the body along the gradient of T on the sphere |L| = const. Spheres and symmetric tops
-take one exact substep. The axes a, b are the two that are closest in 1/I, so the error is that of a nearly symmetric
+a symmetric top and a rotation about b. Each is integrated in closed form: half a rotation, the top, half a rotation
+(Strang splitting, second order), in N substeps. These rotations preserve L in the world. The energy error of the
+splitting is removed by rotating the body along the gradient of T on the sphere |L| = const. Spheres and symmetric tops
+take one exact substep. The axes a and b are those with the closest 1/I, so the error is that of a nearly symmetric
 body.
 
 Reference: E. Hairer, Ch. Lubich, G. Wanner, Geometric Numerical Integration (2006), chapter VII.5; for symmetric tops,
 E. Celledoni, N. Säfström, Efficient time-symmetric simulation of torqued rigid bodies using Jacobi elliptic functions
-(2006). Cost: about 60 operations for a sphere, 110 for a symmetric top, 400 a substep for others.
+(2006). Cost: about 60 operations for a sphere, 110 for a symmetric top, 400 per substep for others.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from delassus.spatial.quaternions import (
 )
 
 SUBSTEPS: Final = 32
-"""Substeps of a step, at most."""
+"""Largest number of substeps."""
 
 _ANGLE: Final = 0.5
-"""Angle [rad] by which the axes of a body that is not symmetric may move in a substep."""
+"""Largest angle [rad] by which the axes of an asymmetric body rotate in a substep."""
 
 _SYMMETRIC: Final = 1e-12
-"""Relative difference of moments of inertia that counts as none."""
+"""Relative difference below which moments of inertia count as equal."""
 
 _SWEEPS: Final = 5
-"""Sweeps of Jacobi's method for inertias that come at run time: from any start, enough for the last digit."""
+"""Sweeps of Jacobi's method for inertias given at run time: enough for full precision from any start."""
 
 
 class PrincipalAxes(NamedTuple):
@@ -56,7 +56,7 @@ class PrincipalAxes(NamedTuple):
 
 
 def principal_axes(I: Any) -> PrincipalAxes:
-    """Those of a rotational inertia I (3, 3) [kg·m²], plain or traced."""
+    """Principal axes of a rotational inertia I (3, 3) [kg·m²], plain or traced."""
     if isinstance(I, numpy.ndarray):
         moments, axes = _plain_axes(I)
         inverse = 1.0 / moments
@@ -70,9 +70,9 @@ def principal_axes(I: Any) -> PrincipalAxes:
 
 
 def rotate_freely(axes: PrincipalAxes, turn: Any, omega: Any, h: Any) -> tuple[Any, Any, Any]:
-    """Orientation (4,) and angular velocity (3,) [rad/s] after a time h [s], in the body's axes; h may be negative.
+    """Orientation (4,) and angular velocity (3,) [rad/s] after a time h [s], in body axes; h may be negative.
 
-    The third result is the number of substeps that it would have taken, `SUBSTEPS` of which at most are made.
+    The third result is the number of substeps that accuracy requires; at most `SUBSTEPS` are made.
     """
     principal = quaternion_multiply(turn, axes.turn)
     L = quaternion_rotate(quaternion_conjugate(axes.turn), omega) / axes.inverse
@@ -111,7 +111,7 @@ def _rotate_split(inverse: Any, turn: Any, L: Any, h: Any) -> tuple[Any, Any, An
 
 
 def _rotate_top(turn: Any, L: Any, k: Any, i_a: Any, i_c: Any) -> tuple[Any, Any]:
-    """A symmetric top over a time k: a turn about L, after one about its axis c."""
+    """Rotate a symmetric top over a time k: about its axis c, then about L."""
     half = 0.5 * k * (i_c - i_a) * L[2]
     c, s = np.cos(half), np.sin(half)
     about = quaternion_multiply(quaternion_exp(k * i_a * L), np.stack([0.0, 0.0, s, c]))
@@ -120,7 +120,7 @@ def _rotate_top(turn: Any, L: Any, k: Any, i_a: Any, i_c: Any) -> tuple[Any, Any
 
 
 def _rotate_about_b(turn: Any, L: Any, per_momentum: Any) -> tuple[Any, Any]:
-    """A turn about the axis b by an angle that is `per_momentum` times L_b."""
+    """A rotation about the axis b by the angle `per_momentum` times L_b."""
     half = 0.5 * per_momentum * L[1]
     c, s = np.cos(half), np.sin(half)
     turn = quaternion_multiply(turn, np.stack([0.0, s, 0.0, c]))
@@ -129,12 +129,13 @@ def _rotate_about_b(turn: Any, L: Any, per_momentum: Any) -> tuple[Any, Any]:
 
 
 def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, most: Any = math.inf) -> Any:
-    """The turn (4,) of a body after which its angular momentum, which stays, has the kinetic energy T, or nearly.
+    """The rotation (4,) after which a body with the same angular momentum has the kinetic energy T, or the nearest
+    possible.
 
-    L (3,) and ω = I⁻¹ L (3,) are in the body's axes, and `velocity_of` gives I⁻¹ x. The body turns about L × u, where
-    u is along the gradient of ½ L·I⁻¹L on the sphere |L| = const. Turned by φ, its energy is m + d cos 2φ + B sin 2φ,
-    so t = tan φ solves (e + d) t² - 2 B t + e - d = 0 with e = T - m. The smaller root is taken, or that of the extreme
-    energy if T is beyond it; `most` [rad] bounds the angle.
+    L (3,) and ω = I⁻¹ L (3,) are in body axes, and `velocity_of` computes I⁻¹ x. The body rotates about L × u, where u
+    is along the gradient of ½ L·I⁻¹L on the sphere |L| = const. After a rotation by φ, its energy is m + d cos 2φ + B
+    sin 2φ, so t = tan φ solves (e + d) t² - 2 B t + e - d = 0 with e = T - m. The smaller root is used, or the extremum
+    of the energy if T is beyond it; `most` [rad] limits the angle.
     """
     square = np.maximum(L @ L, np.finfo(float).tiny)
     gradient = omega - (L @ omega) / square * L
@@ -153,7 +154,7 @@ def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, most: Any = math.i
 
 
 def _plain_axes(I: Any) -> tuple[Any, Any]:
-    """Moments of inertia and axes in columns, a right-handed triple whose first two are closest in 1/I."""
+    """Principal moments, and axes as columns: a right-handed triple whose first two have the closest 1/I."""
     if numpy.count_nonzero(I - numpy.diag(numpy.diag(I))):
         moments, axes = numpy.linalg.eigh(I)
     else:
@@ -169,7 +170,7 @@ def _plain_axes(I: Any) -> tuple[Any, Any]:
 
 
 def _traced_axes(I: Any) -> PrincipalAxes:
-    """By Jacobi's method, in lanes."""
+    """Principal moments and axes by Jacobi's method, traced."""
     A, V = np.array(I), np.array(numpy.eye(3)) + 0.0 * I
     for p, q in [(0, 1), (0, 2), (1, 2)] * _SWEEPS:
         off, gap = A[p, q], A[q, q] - A[p, p]
@@ -185,7 +186,7 @@ def _traced_axes(I: Any) -> PrincipalAxes:
     first, second = (ab <= bc) & (ab <= ca), bc <= ca
 
     def ordered(x: Any, y: Any, z: Any) -> Any:
-        """A cyclic order whose last is the odd one out."""
+        """A cyclic order whose last moment differs most from the others."""
         return [np.where(first, a, np.where(second, b, c)) for a, b, c in ((x, y, z), (y, z, x), (z, x, y))]
 
     axes = np.stack(ordered(*(V[:, k] for k in range(3))), axis=1)

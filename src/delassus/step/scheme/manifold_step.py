@@ -1,9 +1,9 @@
-"""Steps on the manifold that keep the momentum of a body which flies and spins.
+"""Integration of velocities on the manifold that conserves the momentum of a free body.
 
-Velocities of free and planar joints are in the axes of the moving body. In a step they are held in the axes of its
-beginning, v⁺ = v + h a, so a is the acceleration there, v̇ + ω × v; the origin goes straight on, p + h R v⁺; and at the
-end the velocity is told in the axes of the end. Integrating v̇ in turning axes instead would add h ω²/2 of a body's
-momentum to it every second.
+Velocities of free and planar joints are in the axes of the moving body. During a step they are expressed in the axes of
+its beginning: v⁺ = v + h a with the acceleration a = v̇ + ω × v; the origin moves along a straight line, p + h R v⁺;
+and at the end, the velocity is transformed to the axes of the end. Integrating v̇ in rotating axes instead would add
+the fraction h ω²/2 of a body's momentum per second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from delassus.step.scheme.rigid_flight import fly
 
 
 def turning(model: Model, v: Any) -> Any:
-    """-ω × v (nv,) of joints whose velocities are in moving axes: v̇ where the velocity itself stays."""
+    """-ω × v (nv,) of joints with velocities in moving axes: v̇ of a constant velocity."""
     rates = np.zeros(model.nv)
     for motion, _, j in elements(model):
         if motion.body_axes:
@@ -31,7 +31,7 @@ def turning(model: Model, v: Any) -> Any:
 
 
 def without_flight(parts: Iterable[Component], v: Any) -> Any:
-    """Velocities (nv,) with free bodies at rest, for the velocity products of a kick."""
+    """Velocities (nv,) with those of free bodies set to zero, for the velocity products of a kick."""
     moving = np.array(v)
     for part in parts:
         if part.rigid:
@@ -44,8 +44,8 @@ def integrate_velocity(
 ) -> tuple[Any, Any, Any]:
     """Configuration (nq,) and velocity (nv,) after a step h [s] with the velocity v (nv,) in the axes of its beginning.
 
-    The displacement (nv,) [m, rad] is h v unless it is given. Free bodies fly as rigid bodies do, after they have moved
-    by what it has beyond h v; the third result is the most substeps that one of them needs, see `rotate_freely`.
+    The displacement (nv,) [m, rad] is h v by default. Free bodies are first displaced by its difference from h v, then
+    fly as rigid bodies; the third result is the largest number of substeps that a body needs, see `rotate_freely`.
     """
     step = h * v if displacement is None else displacement
     q_end, v_end = np.array(integrate(model, q, step)), np.array(v)
@@ -65,7 +65,8 @@ def integrate_velocity(
 def fly_all(
     model: Model, parts: Iterable[Component], start: tuple[Any, Any], h: Any, others: tuple[Any, Any], shift: Any = None
 ) -> tuple[Any, Any]:
-    """Configuration (nq,) and velocity (nv,) of `others`, but for free bodies: these fly from `start` for h [s]."""
+    """Configuration (nq,) and velocity (nv,) of `others`, with the free bodies replaced by their flight from `start`
+    over h [s]."""
     q, v = np.array(others[0]), np.array(others[1])
     for link, i, j in free_bodies(model, parts):
         q[i], v[j], _ = fly(link, start[0][i], start[1][j], h, None if shift is None else shift[j])
@@ -73,17 +74,18 @@ def fly_all(
 
 
 def free_bodies(model: Model, parts: Iterable[Component]) -> Iterator[tuple[Link, slice, slice]]:
-    """Free bodies, and where their coordinates and velocities are."""
+    """Free bodies, and the indices of their coordinates and velocities."""
     links = links_of(model).links
     for link in (links[part.roots[0]] for part in parts if part.rigid):
         yield link, slice(link.q, link.q + 7), slice(link.v, link.v + 6)
 
 
 def velocity_at_start(model: Model, parts: Sequence[Component], q: Any, v_end: Any, h: Any) -> Any:
-    """Velocities (nv,) in the axes of the beginning of a step, from those in the axes of its end: undoes
+    """Velocities (nv,) in the axes of the beginning of a step, from those in the axes of its end: inverts
     `integrate_velocity`.
 
-    A flight backwards undoes one forwards but for the little turns that keep its energy: two corrections remove these.
+    A flight over -h inverts a flight over h except for the small rotations that conserve energy; two corrections remove
+    these.
     """
     aim = v_end
     start = integrate_velocity(model, parts, q, aim, -h)[1]

@@ -1,8 +1,9 @@
 """Responses of a robot and its rows to forces, for impacts, position corrections and closed loops.
 
-With W the inertia of a step, M and what springs, dampers and servos add to it, and J the rows. Sweeps over the tree
-answer in O(n) each: for long chains. Sparse factors of W take O(n d²), d the depth of the tree, and answer in O(n d):
-for joints that tendons or mimicry couple, and where the same step asks often (`stages.assemble.StepSystem`).
+W is the inertia of a step (M plus the implicit terms of springs, dampers and servos), and J the Jacobian of the rows.
+Sweeps over the tree take O(n) per response and suit long chains. Sparse factors of W take O(n d²) once, with the depth
+d of the tree, and O(n d) per response; they suit joints that tendons or mimicry couple, and steps with many responses
+(`stages.assemble.StepSystem`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Energy and momentum of all articulated parts after a step: what its impulses allow each of them, and restore it.
+"""Restores energy and momentum of all articulated parts after a step.
 
-See `energy` for the equations. Free bodies have theirs in their flight, and parts that constraints move in time have
-none to keep.
+See `energy` for the equations. The flight of free bodies conserves both, and parts that constraints move in time are
+not conservative.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from delassus.step.scheme.components import Component
 from delassus.step.scheme.energy import Allowance, Kick, allowance_of, contact_excess, restore
 
 Allowances: TypeAlias = list[tuple[Component, Allowance]]
-"""Of each articulated part, the energy and momentum that it may have."""
+"""The allowed energy and momentum of each articulated part."""
 
 
 class PartContact(NamedTuple):
     """Effect of contacts on a part in a step.
 
     Attributes:
-        excess: () energy [J] that they have added and may not.
-        grounded: () whether the world pushes or pulls it.
-        alone: () whether it may be turned as a whole to make up for its energy: no other body touches it, and its joint
-            limits and its own contacts stay as they are.
+        excess: () energy [J] that contacts have added and may not.
+        grounded: () whether the world exerts impulses on it.
+        alone: () whether it may be rotated as a whole to correct its energy: no other body touches it, and its joint
+            limits and contacts remain as they are.
         flies: () whether nothing touches it, and no joint is at a limit.
     """
 
@@ -36,15 +36,15 @@ class PartContact(NamedTuple):
 
 
 def is_articulated(part: Component) -> bool:
-    """Whether the energy of a part is kept here."""
+    """Whether the energy of a part is restored here."""
     return not (part.rigid or part.driven)
 
 
 def shared_excess(parts: Sequence[Component], push: Any, after: Any, meeting: Sequence[Any]) -> list[Any]:
-    """Of each part, the energy [J] that contacts have added and may not.
+    """The energy [J] that contacts have added to each part, which they may not.
 
-    `push` (nv,) are their impulses at the velocities, `after` (nv,) the velocity that they lead to, `meeting` those
-    (nv,) at which contacts may have met, such as before and after forces have acted: the least energy counts.
+    `push` (nv,) are the generalized contact impulses, `after` (nv,) the velocity after them, and `meeting` velocities
+    (nv,) at which contacts may have met, such as before and after other forces have acted; the smallest energy counts.
     """
     every = [contact_excess(parts, push, before + after) for before in meeting]
     least = every[0]
@@ -63,9 +63,9 @@ def part_allowances(
     time_step: Any,
     middle: Any = None,
 ) -> Allowances:
-    """The energy and momentum that articulated parts may have after a step from q (nq,), with M (nv, nv) there.
+    """The allowed energy and momentum of articulated parts after a step from q (nq,), with M (nv, nv) at q.
 
-    `contacts` says of each articulated part what touched it, `middle` as for `allowance_of`.
+    `contacts` has the contact effect on each articulated part; `middle` is as for `allowance_of`.
     """
     result = []
     for part, contact in zip(filter(is_articulated, parts), contacts, strict=True):
@@ -76,7 +76,7 @@ def part_allowances(
 
 
 def restore_parts(model: Model, q: Any, v: Any, allowances: Allowances) -> tuple[Any, Any]:
-    """Configuration (nq,) and velocity (nv,) at the end of a step, with the energy and momentum that are allowed."""
+    """Configuration (nq,) and velocity (nv,) at the end of a step, corrected to the allowed energy and momentum."""
     for part, allowance in allowances:
         q, v = restore(model, q, v, part, allowance)
     return q, v

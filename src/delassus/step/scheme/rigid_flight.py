@@ -1,7 +1,8 @@
-"""The flight of a free rigid body over a step of time, exact in momentum and energy.
+"""Free flight of a rigid body over a time step, exact in momentum and energy.
 
-Forces and impulses act at once, as the step begins (a kick, v' = v + M⁻¹ (h f + Jᵀ λ)); then the body flies freely: its
-center of mass goes straight on, and it turns as `free_rotation` says. So there are no gyroscopic forces in the kick.
+Forces and impulses act as a kick at the beginning of the step, v' = v + M⁻¹ (h f + Jᵀ λ). Then the body flies freely:
+its center of mass moves along a straight line, and `free_rotation` computes its rotation. The kick therefore contains
+no gyroscopic forces.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from delassus.step.scheme.free_rotation import PrincipalAxes, principal_axes, ro
 
 
 def fly(link: Link, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any, Any]:
-    """Coordinates (7,) and velocity (6,) of a free body after a time h [s], and how many substeps its rotation needs.
+    """Coordinates (7,) and velocity (6,) of a free body after a time h [s], and the number of substeps of its rotation.
 
-    q (7,) and v (6,) are those of the body. A shift (6,) [m, rad] moves it at the beginning without any velocity.
+    q (7,) and v (6,) are those of the body. A displacement (6,) [m, rad] is applied at the beginning, without a
+    velocity.
     """
     return fly_body(np.array(link.inertia.com), principal_axes(_rotational(link)), q, v, h, shift)
 

@@ -35,7 +35,8 @@ import delassus.numpy as np
 from delassus.step.scheme.blend import Blend
 
 EXPLICIT: Final = 1e-12
-"""The least α (β + d/h): rows below, which are explicit, yield by so much more that their impulse is -h (g/C + B ġ)."""
+"""Smallest α (β + d/h). Rows below it are explicit; their compliance is increased so that the impulse is -h (g/C + B
+ġ)."""
 
 
 def elastic(blend: Blend, g: Any, rate: Any, reference: Any, compliance: Any, damping: Any = None) -> tuple[Any, Any]:

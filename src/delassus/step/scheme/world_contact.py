@@ -1,4 +1,4 @@
-"""Which parts of a scene the world pushes or pulls: their momentum is not kept."""
+"""Parts of a scene that exchange impulses with the world, so that their momentum is not conserved."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from delassus.step.scheme.components import Component
 
 
 def is_grounded(scene: Scene, tree: Links, part: Component, impulse: Any, touches: Sequence[bool] | Any) -> Any:
-    """Whether the world pushes or pulls a part, of impulses (m,) of all rows.
+    """Whether the world exerts impulses on a part, for impulses (m,) of all rows.
 
-    `touches` (contacts,) says of each contact whether it is one of the part with the world: known when a kernel is
-    compiled, as a list, or in each state, as an array.
+    `touches` (contacts,) says which contacts are between the part and the world: a list known when a kernel is
+    compiled, or an array for each state.
     """
     pulled = _is_pulled(scene, tree, part, impulse)
     if isinstance(touches, Sequence):
@@ -25,7 +25,7 @@ def is_grounded(scene: Scene, tree: Links, part: Component, impulse: Any, touche
 
 
 def is_alone(scene: Scene, parts: Sequence[Component], impulse: Any) -> Any:
-    """Whether no part pushes or pulls another one, of impulses (m,) of all rows."""
+    """Whether no part exerts impulses on another one, for impulses (m,) of all rows."""
     rows = [*scene.normals, *scene.stop_rows[: len(scene.one_sided)]]
     if len(parts) == 1 or not rows:
         return np.array(True)

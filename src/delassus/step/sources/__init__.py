@@ -1,1 +1,1 @@
-"""Sources of rows: contact points by name, limits and dry friction of joints, welds as in MuJoCo."""
+"""Sources of rows: named contact points, joint limits and friction, MuJoCo's welds."""

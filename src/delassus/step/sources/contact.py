@@ -1,4 +1,4 @@
-"""`Contact`: where a robot may touch something, with how much friction."""
+"""`Contact`: a contact of a robot frame with the world or another frame, and its friction."""
 
 from __future__ import annotations
 
@@ -237,16 +237,16 @@ def contacts_of(contacts: Any) -> tuple[Contact, ...]:
         raise ConstraintError(
             f"the contacts are {contacts!r}; they must be one Contact or a list of them.", code="wrong-type"
         )
-    found = []
+    result = []
     for contact in given:
         if not isinstance(contact, Contact):
             raise ConstraintError(
-                f"{contact!r} is no contact: say how much friction there is, such as Contact({_named(contact)}, "
+                f"{contact!r} is not a Contact; pass one with its friction, such as Contact({_named(contact)}, "
                 "friction=0.7).",
                 code="wrong-type",
             )
-        found.append(contact)
-    return tuple(found)
+        result.append(contact)
+    return tuple(result)
 
 
 def _named(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""One point of a contact, as rows on the bodies that it touches: its gap, its velocities, and how forces act there.
+"""A contact point, as rows on its two bodies: gap, velocities, and the application of forces.
 
 All is seen from the plane: in coordinates of its frame (t1, t2, n), c is the center of the point's ball (or the point
 itself) and d = (0, 0, -r) leads from there to where it touches. The rows are
@@ -91,16 +91,16 @@ class ContactPoint(FrameConstraint):
         """K: the motion of each link where they touch, in the axes of the plane."""
         first, second = self.ends(motions.model)
         A, center, offset = self.touch(motions)
-        found, none = [], np.zeros((3, 3))
+        result, none = [], np.zeros((3, 3))
         if first.link != WORLD:
             arm = A @ skew(np.array(first.placement.p)) + skew(offset) @ A
-            found.append(BodyRows(first.link, self.select_rows(np.block([[A, -arm], [none, A]]))))
+            result.append(BodyRows(first.link, self.select_rows(np.block([[A, -arm], [none, A]]))))
         if second.link != WORLD:
             P, o = self._plane(motions.model)
             at = o + P @ (center + offset)
             K = np.block([[P.T, -P.T @ skew(at)], [none, np.array(P.T)]])
-            found.append(BodyRows(second.link, -self.select_rows(K)))
-        return tuple(found)
+            result.append(BodyRows(second.link, -self.select_rows(K)))
+        return tuple(result)
 
     def velocity_product(self, motions: LinkMotions) -> Any:
         """The velocity product of rows: their acceleration minus K a.

@@ -1,4 +1,4 @@
-"""How soft the rows of a scene are in MuJoCo's law of contact, in the order of their sources."""
+"""Impedances of the rows of a scene under MuJoCo's contact law, in the order of their sources."""
 
 from __future__ import annotations
 

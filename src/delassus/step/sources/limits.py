@@ -1,4 +1,4 @@
-"""Limits of joints as rows that push and do not pull: one for each coordinate that has a limit.
+"""Joint limits as unilateral rows, one for each limited coordinate.
 
 A joint cannot be at both of its limits, so its row is that of the nearer one: with the sign s, +1 at the lower limit
 and -1 at the upper, its velocity is s q̇ and its gap s (q - limit).
@@ -69,12 +69,12 @@ class JointLimit(Constraint):
 
 def limits_of(model: Model) -> tuple[JointLimit, ...]:
     """A row for each coordinate that is an angle or a length and has a limit."""
-    found = []
+    result = []
     for joint in model.joints:
         for k, (motion, i, _) in enumerate(joint.kind.parts):
             if motion.nq == 1 and any(numpy.isfinite(_limits(joint, i))):
-                found.append(JointLimit(joint.name, k))
-    return tuple(found)
+                result.append(JointLimit(joint.name, k))
+    return tuple(result)
 
 
 def with_model_limits(mechanism: Mechanism) -> Mechanism:

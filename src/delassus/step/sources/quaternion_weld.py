@@ -1,4 +1,4 @@
-"""A weld as MuJoCo has it: the way between two points, and the vector part of the quaternion between two frames.
+"""MuJoCo's weld: the vector between two points, and the vector part of the relative quaternion.
 
 Near zero the second is half the rotation vector. With the relative rotation e = (x, w) as a quaternion and ω the
 relative angular velocity in the first frame's axes,

@@ -1,1 +1,1 @@
-"""One step of time of a robot on the ground, as one kernel."""
+"""One time step of a robot on the ground, as one kernel."""

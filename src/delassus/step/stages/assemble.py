@@ -1,15 +1,14 @@
-"""Stage 4 of a step: the system that its impulses solve.
+"""Stage 4 of a step: assembles the system of its impulses.
 
-With M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos, and (h d + h² k) r rᵀ for those of a
-tendon with moment arms r:
+With M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos, plus (h d + h² k) r rᵀ for tendons
+with moment arms r:
 
-    v_f = v + h M̂⁻¹ (τ - c)                       the velocity without impulses, velocity products c of the middle
+    v_f = v + h M̂⁻¹ (τ - c)                       the velocity without impulses; c at the middle of the step
     S = J M̂⁻¹ Jᵀ                                  the response of the motions
-    g = J v_f + b                                  velocities of rows, less those that they must not fall below
+    g = J v_f + b                                  row velocities without impulses, minus their lower bounds
 
-A gap may close and not more: b = gap/h, with the J of the step's middle where a free body rolls. A contact approaching
-faster than 2·g·h is an impact: it leaves with its rebound velocity (see `impacts.detection`), as far as that takes it
-above the ground.
+A gap may close but not more: b = gap/h, with J at the middle of the step where a free body rolls. A contact that
+approaches faster than 2·g·h is an impact: it leaves the ground with its rebound velocity (see `impacts.detection`).
 """
 
 from __future__ import annotations
@@ -38,32 +37,32 @@ from delassus.step.stages.rows import ConstraintRows, constraint_rows
 from delassus.step.stages.types import StepInputs, StepState
 
 FAR: Final = 10.0
-"""Gaps that close at more than this many times the velocities of a step count as closing at that: they stay open."""
+"""Gaps that would close only at more than this many times the velocities of a step are clipped; they stay open."""
 
 
 class StepSystem(NamedTuple):
     """A step before its impulses are known: a `Response` by the factors of M̂.
 
     Attributes:
-        rows: J, and what rows share.
-        factor: Of M̂.
-        S: (motions, motions) the response of the motions; None where the articulated-body recursion solves the step.
-        g: (m,) velocities of rows without impulses, less those that they must not fall below.
-        rebound: (m,) the part of g that restitution has.
-        before: (m,) velocities of rows as contacts meet.
-        after: (m,) velocities of rows without impulses.
+        rows: J, and the motions of bodies with contacts.
+        factor: Factors of M̂.
+        S: (motions, motions) the response of the motions; None if the articulated-body recursion solves the step.
+        g: (m,) row velocities without impulses, minus their lower bounds.
+        rebound: (m,) the part of g due to restitution.
+        before: (m,) row velocities at the impact.
+        after: (m,) row velocities without impulses.
         scale: () of the velocities.
         free_velocity: (nv,) v_f.
         start: (m,) the warm start.
-        forces: Those of actuators, springs and dampers.
+        forces: Forces of actuators, springs and dampers.
         inertia: (nv, nv) M.
-        weight: (nv,) forces of gravity.
+        weight: (nv,) gravity forces.
         products: (nv,) velocity products c.
-        kick: (nv,) the change of velocities by all forces but these.
-        parts: What moves on its own.
-        soft: How rows give way, by MuJoCo's law of contact; None for rigid ones.
-        spin: (nv,) the part of v_f that free bodies have from velocity products, which their flight has, too; None
-            under the rigid law, where v_f has none of it.
+        kick: (nv,) the velocity change due to all forces except velocity products.
+        parts: Independently moving parts.
+        soft: The compliance of rows under MuJoCo's contact law; None for rigid rows.
+        spin: (nv,) the part of v_f due to velocity products of free bodies, which their flight includes; None under the
+            rigid law, where v_f does not contain it.
     """
 
     rows: ConstraintRows
@@ -106,7 +105,7 @@ class StepSystem(NamedTuple):
         return self.rows.delassus(S, count)
 
     def delassus_among(self, rows: Sequence[int], single: Sequence[int]) -> tuple[Any, list[Any]]:
-        """G of some rows among themselves, and the response of single rows to themselves, without all of G."""
+        """G restricted to some rows, and the diagonal of G, without forming all of G."""
         factor, every, sharing = self.factor, sorted({*rows, *single}), self.rows.sharing
         J = self.rows.J if sharing is None else sharing.P @ self.rows.J
         Y = eliminate_rows_of(factor.above, factor.U, factor.D, J[every])[0]
@@ -115,14 +114,14 @@ class StepSystem(NamedTuple):
         return (some * factor.D) @ some.T, own
 
     def delassus_times(self, impulse: Any) -> Any:
-        """G λ (m,) of impulses (m,) of the rows, without G."""
+        """G λ (m,) for impulses (m,), without forming G."""
         if self.S is None:
             return self.velocities(self.respond(impulse))
         motion = self.S @ self.rows.motion_impulses(impulse)
         return motion if self.rows.sharing is None else self.rows.sharing.P @ motion
 
     def delassus_of(self, rows: Sequence[int]) -> Any:
-        """G of rows that do not share motions, such as those of loops."""
+        """G of rows that are not functions of body motions, such as those of loops."""
         motions = [row + len(self.S) - len(self.g) for row in rows]
         return self.S[motions][:, motions]
 
@@ -236,10 +235,10 @@ def _row_velocities(
     lead: Any,
     inputs: StepInputs,
 ) -> tuple[Any, Any, Any]:
-    """g (m,), the part of it that restitution has (m,), and the scale () of velocities.
+    """g (m,), its part due to restitution (m,), and the scale () of velocities.
 
-    Contacts that last, if all of them do, are held to their mean velocities over the step, by `lead` (contact rows,)
-    more than those of its beginning; an impact would gain energy from that.
+    Lasting contacts are held to their mean velocities over the step, which differ from those at its beginning by `lead`
+    (contact rows,). This applies only if no contact is an impact, which would gain energy from it.
     """
     if not scene.m:
         return after, after, np.array(1.0)

@@ -1,7 +1,8 @@
-"""Contacts of one body share its six motions, however many they are.
+"""Contacts of one body as functions of its six velocities.
 
-Four corners of a foot have twelve rows, and move as the foot does: their rows are P times its six. So the Delassus
-matrix is P S Pᵀ, S = V M̂⁻¹ Vᵀ that of the motions V, which has half as many rows, and is as regular as G is singular.
+The four corners of a foot have twelve rows, which are P times the six velocities of the foot. The Delassus matrix is P
+S Pᵀ, where S = V M̂⁻¹ Vᵀ is the response of the motions V. S has half as many rows, and is regular although G is
+singular.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ import delassus.numpy as np
 from delassus.spatial.rotations import skew
 
 SIX: Final = 6
-"""The motions of a body: along the axes of its contacts, and about the third, the first and the second."""
+"""Motions of a body: along the axes of its contacts, and about the third, first and second axis."""
 
 _TURNS: Final = [2, 0, 1]
 
 
 Bodies: TypeAlias = tuple[tuple[slice, tuple[int, ...]], ...]
-"""Of each body its motions, and its contacts by their numbers."""
+"""For each body, its motions and the indices of its contacts."""
 
 
 class BodyMotions(NamedTuple):
-    """P (rows, motions), and of each body its motions and its contacts."""
+    """P (rows, motions), and for each body its motions and contacts."""
 
     P: Any
     bodies: Bodies
 
     def with_others(self, count: int) -> BodyMotions:
-        """The sharing with `count` more rows, which are motions themselves."""
+        """Append `count` rows, each of which is a motion."""
         rows, motions = self.P.shape
         P = np.concatenate([self.P, np.zeros((count, motions))])
         return self._replace(P=np.concatenate([P, np.eye(rows + count, count, -rows)], 1))
@@ -45,15 +46,15 @@ def shared_motions(
     count: int,
     rows: Callable[[int, Any, Any, int], Any],
 ) -> tuple[list[Any], BodyMotions | None]:
-    """J of the motions, in parts (some, nv), and what rows have of them; None if they are the same.
+    """J of the motions, in parts (·, nv), and the rows as functions of them; None if each row is a motion.
 
     Args:
-        bodies: Of each contact what touches and what is touched.
+        bodies: The two bodies of each contact.
         points: (contacts, 3) [m].
-        axes: Of each contact (3, 3), the normal last.
-        flat: Those of all contacts, or None if they differ.
+        axes: Axes (3, 3) of each contact, the normal last.
+        flat: The axes of all contacts, or None if they differ.
         count: Rows of a contact.
-        rows: The Jacobian (count, nv) of a contact's body at a point (3,), along some axes, with so many rows.
+        rows: The Jacobian (count, nv) of a contact's body at a point (3,) along axes.
     """
     members = {body: [k for k, own in enumerate(bodies) if own == body] for body in dict.fromkeys(bodies)}
     J: list[Any] = []
@@ -85,8 +86,8 @@ def shared_motions(
 
 
 def _at(arm: Any, turned: Any, count: int) -> Any:
-    """The rows (count, 6) of a contact at an arm (3,) from where the motions are taken, along axes turned from theirs:
-    v + ω × r, and ω."""
+    """The rows (count, 6) of a contact at an arm (3,) from the reference point of the motions, along rotated axes: v +
+    ω × r, and ω."""
     moves = np.concatenate([np.eye(3), -skew(arm)[:, _TURNS]], 1)
     turns = np.concatenate([np.zeros((3, 3)), np.eye(3)[:, _TURNS]], 1)
     return np.concatenate([turned @ moves, (turned @ turns)[_TURNS[: count - 3]]]) if count > 3 else turned @ moves

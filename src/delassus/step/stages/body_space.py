@@ -1,11 +1,11 @@
-"""The contact problem of a step in the units of its contacts, with the operations that its solver uses.
+"""The contact problem of a step in body space, scaled, with the operations that its solver uses.
 
-Where contacts share the motions of their bodies, σ = P S Pᵀ λ + g, and all that is asked goes through the motions: an
-iteration of Newton's method, (B + D P S Pᵀ) Δλ = r with B = I - D + ρ D made of a small block a contact, is
+With σ = P S Pᵀ λ + g, where S is the response of body motions, all products go through the motions. An iteration of
+Newton's method, (B + D P S Pᵀ) Δλ = r with B = I - D + ρ D block diagonal in the contacts, becomes
 
     (I + S K) y = S Pᵀ B⁻¹ r,   Δλ = B⁻¹ (r - D P y),   K = Pᵀ B⁻¹ D P
 
-for the change y of the motions: two feet on four corners each have 12 of them, and 24 rows.
+for the change y of the motions. Two feet with four corners each have 12 motions and 24 rows.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from delassus.step.stages.body_motions import BodyMotions
 
 
 class Contact(NamedTuple):
-    """A contact's rows and its body's motions, what rows have of these (rows, motions), how the body responds to them
-    (motions, rows), and they to themselves (rows, rows)."""
+    """A contact: its rows, the motions of its body, the rows as functions of the motions (rows, motions), the response
+    of the motions to the rows (motions, rows), and that of the rows to themselves (rows, rows)."""
 
     rows: slice
     body: slice
@@ -42,10 +42,10 @@ class Contact(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BodySpaceProblem(HasRows):
-    """A problem with its rows in their own units, S (motions, motions) and P (m, motions) in them, and the contacts of
-    each body.
+    """A contact problem with scaled rows, the matrices S (motions, motions) and P (m, motions) in the same scale, and
+    the contacts of each body.
 
-    Without P rows are motions, and `rows` has their G.
+    If P is None, each row is a motion, and `rows` has G.
     """
 
     rows: Scaled
@@ -57,7 +57,7 @@ class BodySpaceProblem(HasRows):
     def of(
         cls, layout: Layout, sharing: BodyMotions | None, S: Any, response: Any, g: Any, parameters: RowParameters
     ) -> BodySpaceProblem:
-        """From rows as a step has them; `response` (m,) is that of each row to its own impulse."""
+        """Create a problem from the rows of a step; `response` (m,) is the diagonal of G."""
         rows, acts = Scaled.by_response(layout, False, response, g, parameters)
         order = list(layout.order)
         if sharing is None:
@@ -76,7 +76,7 @@ class BodySpaceProblem(HasRows):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Sweeps and Newton's method, and all of a dense matrix where rows are motions."""
+        """Sweeps and Newton's method; all operations of a dense matrix if each row is a motion."""
         return self.rows.capabilities if self.P is None else frozenset({TRACED, SWEEP, NEWTON})
 
     def velocity(self, impulse: Any) -> Any:
@@ -91,21 +91,21 @@ class BodySpaceProblem(HasRows):
         return self.S @ (self.P.T @ impulse)
 
     def respond(self, impulse: Any, velocity: Any = None) -> Any:
-        """The motions (motions,) that impulses make, or the velocities of rows where these are motions."""
+        """Motions (motions,) caused by impulses, or row velocities if each row is a motion."""
         return self.rows.respond(impulse, velocity) if self.P is None else self._moved(impulse)
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
-        """The velocities σ (m,) of the rows, of a response."""
+        """Row velocities σ (m,) for a response."""
         return response if self.P is None else self.P @ response + self.rows.g
 
     def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
-        """Impulses (m,) and the response after one pass of Gauss–Seidel."""
+        """Impulses (m,) and the response after one Gauss–Seidel sweep."""
         if self.P is None:
             return self.rows.sweep(impulse, response, relaxation, update)
         return self._sweep(impulse, response)
 
     def _sweep(self, impulse: Any, moved: Any) -> tuple[Any, Any]:
-        """A sweep that changes motions (motions,) in place of all rows."""
+        """A Gauss–Seidel sweep that updates motions (motions,) instead of rows."""
         rows, P, impulse, moved = self.rows, self.P, np.array(impulse), np.array(moved)
         for k in range(rows.layout.scalars):
             response = P[k] @ self.S @ P[k]
@@ -138,10 +138,10 @@ class BodySpaceProblem(HasRows):
     def newton_direction(
         self, jacobians: list[Any], rho: Any, asked: Any, proximal: Proximal | None = None, weights: Any = None
     ) -> Any:
-        """(I - D + D (R⁻¹ G + ρ R⁻½))⁻¹ r (m,), from the slopes D of the projection, the gap r (m,), and the weights
-        R⁻¹ (m,) of velocities, or None for ones.
+        """(I - D + D (R⁻¹ G + ρ R⁻½))⁻¹ r (m,), with the derivative D of the projection, the residual r (m,), and the
+        weights R⁻¹ (m,) of velocities (None for ones).
 
-        A ρ of no more than the nearest one is there for the numbers alone: it is taken off again.
+        A ρ that is not above the smallest one only regularizes the factorization; its effect is removed by refinement.
         """
         if self.P is None:
             return self.rows.newton_direction(jacobians, rho, asked, weights=weights)
@@ -182,6 +182,6 @@ class BodySpaceProblem(HasRows):
         return first + np.where(rho <= near, solve(left), 0.0)
 
     def _rank(self, k: int) -> int:
-        """The place of the k-th scalar row, in the solvers' order, among all scalar rows in the order of the step."""
+        """The index of the k-th scalar row of the solver among all scalar rows in the order of the step."""
         order = self.rows.layout.order[: self.rows.layout.scalars]
         return sorted(order).index(order[k])

@@ -1,14 +1,14 @@
-"""Stage 7 of a step: loops closed at its end, energy and momentum of articulated robots restored.
+"""Stage 7 of a step: closes loops, and restores energy and momentum of articulated robots.
 
-A step leaves errors of second order in its length, e of positions, and J v of velocities. The factors of the step's
-beginning, G and M̂, remove them in a few iterations, each of which leaves a fraction h ω of the error:
+A step leaves errors of second order in its length: e of positions and J v of velocities. The factors at the beginning
+of the step, G and M̂, remove them in a few iterations, each of which reduces the error to a fraction h ω:
 
     q ← q ⊕ -M̂⁻¹ Jᵀ G⁻¹ e,    v ← v - M̂⁻¹ J⁺ᵀ G⁻¹ J⁺ v
 
-with J of the beginning and J⁺ of the end. The first change of v, M̂⁻¹ f, is taken with the inertia of the end,
-M̂⁺⁻¹ f = 2 M̂⁻¹ f - M̂⁻¹ M̂⁺ M̂⁻¹ f up to terms of second order: so a mechanism that turns loses no more energy than the
-nearest velocity has less of it. Where iterations are not enough, `project` begins anew with factors of its own. Then
-v⁺ is put on the energy and momentum that the impulses allow, see `scheme.energy`.
+with J at the beginning and J⁺ at the end. The first velocity change M̂⁻¹ f is transferred to the inertia at the end,
+M̂⁺⁻¹ f = 2 M̂⁻¹ f - M̂⁻¹ M̂⁺ M̂⁻¹ f up to terms of second order. A rotating mechanism then loses no more energy than by
+projection to the nearest velocity. If the iterations do not converge, `project` starts anew with its own factors. Then
+v⁺ is corrected to the energy and momentum that the impulses imply, see `scheme.energy`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ TOLERANCE: Final = 1e-12
 _MAX_ITERATIONS: Final = 6
 
 _EPSILON: Final = 1e-9
-"""Regularization, relative to the response of each row to itself: redundant rows share their impulses."""
+"""Regularization, relative to the diagonal of the response: distributes impulses over redundant rows."""
 
 
 class _Position(NamedTuple):
-    """A configuration (nq,), the errors (bilateral,) of constraints there, their size now and before, iterations."""
+    """A configuration (nq,), the constraint errors (bilateral,), their norm now and before, iterations."""
 
     q: Any
     error: Any
@@ -55,7 +55,8 @@ class _Position(NamedTuple):
 
 
 class _Velocity(NamedTuple):
-    """A velocity (nv,), the velocities (bilateral,) at which loops open, by how much they are too fast, iterations."""
+    """A velocity (nv,), the velocities (bilateral,) at which loops open, their excess over the tolerance,
+    iterations."""
 
     v: Any
     speed: Any
@@ -71,7 +72,7 @@ def close_loops(
     allowances: Allowances,
     time: Any,
 ) -> tuple[Any, Any]:
-    """Configuration (nq,) and velocity (nv,) near those at the end of a step, with closed loops and restored energy."""
+    """Configuration (nq,) and velocity (nv,) at the end of a step, with closed loops and restored energy."""
     if scene.is_soft:
         return q, v
     if scene.mechanism.m:
@@ -80,16 +81,16 @@ def close_loops(
 
 
 def loop_factors(scene: Scene, system: StepSystem) -> Ldl:
-    """The factors of the response of rows of loops to each other."""
+    """Factors of the response of loop rows to each other."""
     return ldl_regularized(system.delassus_of(range(scene.m)[scene.bilateral]), _EPSILON)
 
 
 def project_loops(
     scene: Scene, q: Any, v: Any, time: Any, elastic: tuple[int, ...] = (), driven: tuple[int, ...] = ()
 ) -> tuple[Any, Any]:
-    """Configuration (nq,) and velocity (nv,) that meet the constraints, with new factors (see `project`).
+    """Configuration (nq,) and velocity (nv,) that satisfy the constraints, with new factors (see `project`).
 
-    Elastic rows, by their numbers, are left alone; driven velocities, by theirs, stay what they are.
+    Elastic rows, given by index, are not projected; driven velocities, given by index, stay unchanged.
     """
     rigid = _rigid_mechanism(scene, elastic)
     if not rigid.m:
@@ -99,7 +100,7 @@ def project_loops(
 
 
 def _project_with_factors(scene: Scene, system: StepSystem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:
-    """Configuration (nq,) and velocity (nv,) that meet the constraints."""
+    """Configuration (nq,) and velocity (nv,) that satisfy the constraints."""
     mechanism = scene.mechanism
     weightless = replace(scene.model, gravity=(0.0, 0.0, 0.0))
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
@@ -151,7 +152,7 @@ def _project_with_factors(scene: Scene, system: StepSystem, q: Any, v: Any, time
 
 
 def _rigid_mechanism(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
-    """The robot with its kinematic rows alone."""
+    """The robot with its kinematic rows only."""
     own, start, kept = scene.mechanism, scene.bilateral.start, []
     if not elastic:
         return own
@@ -163,6 +164,6 @@ def _rigid_mechanism(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
 
 
 def _joints_of(model: Model, dofs: tuple[int, ...]) -> tuple[str, ...]:
-    """The joints all of whose velocities are among some, by their numbers."""
+    """The joints all of whose velocities are among the given indices."""
     joints = zip(model.joints, model.v_starts, strict=True)
     return tuple(joint.name for joint, j in joints if dofs and set(range(j, j + joint.kind.nv)) <= set(dofs))

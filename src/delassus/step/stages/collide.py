@@ -1,7 +1,7 @@
-"""Stage 2 of a step: from all candidates for contact to the few that are solved for, those with the smallest gaps.
+"""Stage 2 of a step: detects contacts, and selects those with the smallest gaps.
 
-With as many slots as candidates, each candidate has its own, in order. With fewer, the nearest are chosen and stay in
-the order of their numbers, so that a slot seldom changes its candidate.
+With as many slots as candidates, each candidate has its own slot. With fewer slots, the nearest candidates are selected
+and kept in the order of their indices, so that the candidate of a slot seldom changes.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import GroundShape, StepState
 
 CLOSED: Final = 1e-6
-"""Candidates [m] that are nearer count as contacts, of which a state may have more than slots."""
+"""Gap [m] below which a candidate counts as closed, to detect states with more contacts than slots."""
 
 SLOP: Final = 1e-9
-"""Penetrations [m, rad] beyond are corrected."""
+"""Larger penetrations [m, rad] are corrected."""
 
 
 class Candidates(NamedTuple):
-    """Places that may touch: gaps (n,) [m], points and normals (n, 3) in the world, and their numbers (n,).
+    """Candidates for contact: gaps (n,) [m], points and normals (n, 3) in the world, and their indices (n,).
 
-    Those of ground and collisions come first, at their own numbers; then those of the nearest pairs of classes.
-    `crowded` if more pairs may touch than were looked at.
+    Those of the ground and of single collisions come first, then those of the nearest pairs of classes. `crowded` if
+    more pairs may touch than are examined.
     """
 
     gap: Any
@@ -52,18 +52,18 @@ class Candidates(NamedTuple):
 
 
 class Contacts(NamedTuple):
-    """The contacts that are solved for.
+    """The selected contacts.
 
     Attributes:
         candidate: (slots,) the candidate of each slot.
         gap: (slots,) [m].
-        point: (slots, 3) where bodies touch, in the world [m].
-        axes: Of each slot (3, 3): t1, t2, n as columns.
-        common_axes: (3, 3) those of all contacts; None if they differ.
-        body: Of each slot the link that touches: a number where it is fixed, else a traced one. The world comes last.
-        other: Of each slot the link that is touched.
+        point: (slots, 3) contact points in the world [m].
+        axes: The axes (3, 3) of each slot: t1, t2, n as columns.
+        common_axes: (3, 3) the axes of all contacts; None if they differ.
+        body: The touching link of each slot: an integer if it is fixed, else traced. The world has the last index.
+        other: The touched link of each slot.
         overflow: Whether more candidates touch than there are slots.
-        candidates: All of them.
+        candidates: All candidates.
     """
 
     candidate: Any
@@ -78,7 +78,7 @@ class Contacts(NamedTuple):
 
 
 def ground_surface(scene: Scene, ground: GroundShape) -> Surface:
-    """The ground as geometry takes it: distances and normals of points."""
+    """The ground as geometry functions take it: distances and normals of points."""
     if scene.field is None:
         return plane_surface(ground.normal, ground.height)
     return HeightField(scene.field, ground.heights)
@@ -129,9 +129,9 @@ def _without_capsule_ends(scene: Scene, gap: Any, number: Any) -> Any:
 
 
 def link_movement(scene: Scene, kinematics: Kinematics, v: Any, time_step: Any) -> Movement | None:
-    """How links move in a step at velocities v (nv,); None if nothing may touch.
+    """The motion of links in a step at velocities v (nv,); None if nothing may touch.
 
-    Under MuJoCo's law contacts are those of a step's beginning, within their margins.
+    Under MuJoCo's law, contacts are those at the beginning of a step, within their margins.
     """
     reach = kinematics.reach
     if reach is None:
@@ -207,7 +207,7 @@ def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts,
 
 
 def _touches_outside(scene: Scene, contacts: Contacts) -> Any:
-    """Whether a contact outside the contact set pushes as the step begins, under MuJoCo's law."""
+    """Whether a contact outside the contact set has an impulse at the beginning of the step, under MuJoCo's law."""
     candidates = contacts.candidates
     inside = scene.reduced or ()
     outside = [k for k in range(len(candidates.gap)) if k not in inside]
@@ -218,7 +218,7 @@ def _touches_outside(scene: Scene, contacts: Contacts) -> Any:
 
 
 def contact_margins(scene: Scene, number: Any) -> Any:
-    """Gaps (…) [m] from which on candidates push, by their numbers (…), under MuJoCo's law."""
+    """Gaps (…) [m] below which candidates exert forces, by index (…), under MuJoCo's law."""
     margins = numpy.array([own.margin for own in scene.impedances.contacts]) if scene.impedances else numpy.zeros(1)
     if numpy.all(margins == margins[0]):
         return margins[0]
@@ -228,10 +228,10 @@ def contact_margins(scene: Scene, number: Any) -> Any:
 def _predicted_gaps_outside(
     scene: Scene, kinematics: Kinematics, contacts: Contacts, v: Any, time_step: Any
 ) -> list[Any]:
-    """Gaps of candidates outside the reduced contact set, the smaller of those before and after a step at v (nv,).
+    """Gaps of candidates outside the reduced contact set: the smaller of those before and after a step at v (nv,).
 
-    Where all normals are the same n, the gap of a point p of a body with the motion (v_c, ω) about c is affine in p:
-    gap + h n·v_c + h (n × ω)·(p - c), with one vector for each body.
+    With a common normal n, the gap of a point p of a body with the twist (v_c, ω) about c is affine in p: gap + h n·v_c
+    + h (n × ω)·(p - c), with one vector for each body.
     """
     reach, candidates = kinematics.reach, contacts.candidates
     gap = candidates.gap
@@ -259,7 +259,7 @@ def _predicted_gaps_outside(
 def _predicted_gaps_of_classes(
     scene: Scene, kinematics: Kinematics, contacts: Contacts, v: Any, time_step: Any
 ) -> list[Any]:
-    """Of each class of pairs the least gap before and after a step with the velocity v (nv,)."""
+    """For each class of pairs, the smallest gap before and after a step with the velocity v (nv,)."""
     reach, (gap, point, normal, number, _) = kinematics.reach, contacts.candidates
     if reach is None or not scene.pair_classes:
         return []
@@ -300,7 +300,7 @@ def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:
 
 
 def warm_start(scene: Scene, candidate: Any, last: StepState) -> Any:
-    """Impulses (m,) to start from: those that the candidate of each slot had in the step before."""
+    """Initial impulses (m,): those that the candidate of each slot had in the previous step."""
     start = np.array(last.impulse[list(scene.rows_in_full)])
     if scene.has_slot_for_all:
         return start

@@ -1,10 +1,10 @@
-"""Correction of positions in a step, without changing velocities.
+"""Position correction in a step, without a change of velocities.
 
     W δ = Jᵀ μ,      J δ ≥ d  ⊥  μ ≥ 0  for contacts and limits,      J δ = d  for constraints
 
-d (m,) is what is demanded of rows: a fraction of penetrations, and no more than gaps allow, or all of the errors. Which
-solver finds μ is said by the caller: a few sweeps are enough where the next step goes on, and what is to be reported
-is solved to a tolerance.
+d (m,) is the demanded displacement of the rows: a fraction of penetrations, at most the gap for open contacts, or the
+full error of constraints. The caller chooses the solver of μ: a few sweeps if the next step continues the correction, a
+solve to a tolerance if the result is reported.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ from delassus.step.stages.assemble import StepSystem
 from delassus.step.stages.collide import SLOP, Contacts
 
 _CORRECTED: Final = 0.2
-"""The fraction of a penetration that a step corrects."""
+"""The fraction of a penetration corrected in a step."""
 
 _FASTEST: Final = 1.0
-"""The speed [m/s] at which a contact is moved out of the ground at most: δ is that of a small motion."""
+"""Largest speed [m/s] at which a contact is moved out of the ground, so that δ stays small."""
 
 LEAN: Final = 1e-2
-"""Added to the response of a contact along its normal, relative to that along its tangents: joints that hardly move it
-out of the ground, or not at all, would be moved far."""
+"""Regularization of the normal response of a contact, relative to its tangential response: without it, joints that
+hardly move the contact out of the ground would be displaced far."""
 
 _REDUNDANT: Final = 1e-9
-"""Added to the response of rows of loops, relative to it: some may be redundant."""
+"""Relative regularization of the response of loop rows, which may be redundant."""
 
 SWEEPS: Final = 10
-"""Of projected Gauss–Seidel."""
+"""Number of projected Gauss–Seidel sweeps."""
 
 _FAR: Final = 100.0
 """Gaps are clipped to this multiple of the largest error."""
 
 
 class Correction(NamedTuple):
-    """A displacement (nv,), and how its solver ended."""
+    """A displacement (nv,), and the status of its solver."""
 
     displacement: Any
     status: Any
 
 
 def correct_positions(response: Response, demand: Any, solve: Callable[[Any], tuple[Any, Any]]) -> Correction:
-    """δ (nv,) that meets a demand (m,); `solve` takes it, and gives impulses (m,) and how it ended."""
+    """δ (nv,) that meets a demand (m,); `solve` maps the demand to impulses (m,) and a status."""
     impulse, status = solve(demand)
     return Correction(response.respond(impulse), status)
 
 
 def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v: Any, time_step: Any) -> Any:
-    """δ (nv,): the motion that corrects a fraction of penetrations and closes no gap; zero where nothing penetrates.
+    """δ (nv,) that corrects a fraction of all penetrations and closes no gap; zero if nothing penetrates.
 
-    A few sweeps of projected Gauss–Seidel on the normals of contacts and limits, with loops kept closed.
+    A few sweeps of projected Gauss–Seidel on normals of contacts and limits, with loops kept closed.
     """
     rows = scene.unilateral_rows
     if not rows:
@@ -73,13 +73,13 @@ def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v:
 
 
 def penetration_demand(scene: Scene, gap: Any, predicted: Any, time_step: Any) -> Any:
-    """d of unilateral rows: a fraction of a penetration, else no more than the gap predicted at the step's end."""
+    """d of unilateral rows: a fraction of a penetration, else minus the gap predicted for the end of the step."""
     most = np.concatenate([np.full(scene.slots, _FASTEST * time_step), np.full(len(scene.stop_rows), np.inf)])
     return _demand(gap, predicted, most)
 
 
 def contact_demand(gap: Any, predicted: Any, time_step: Any) -> Any:
-    """The correction that contacts alone demand, one of them or several."""
+    """The largest correction demanded by contacts, for one or several states."""
     return _demand(gap, predicted, _FASTEST * time_step)
 
 
@@ -88,8 +88,8 @@ def _demand(gap: Any, predicted: Any, most: Any) -> Any:
 
 
 def limited_bias(scene: Scene, b: Any) -> Any:
-    """b = -d (m,) with gaps that are not far from the largest error: rows that are farther off than anything is to be
-    moved would make the tolerance of a solver theirs."""
+    """b = -d (m,), with gaps clipped to a multiple of the largest error: larger gaps would dominate the tolerance of a
+    solver."""
     pushing = scene.unilateral_rows
     if not pushing:
         return b
@@ -108,7 +108,7 @@ class _Sweep(NamedTuple):
 
 
 def sweep_beside_loops(scene: Scene, system: StepSystem, demand: Any) -> Any:
-    """Impulses (m,) of unilateral rows that meet their demand, by sweeps, and of loops, which stay closed."""
+    """Impulses (m,) of unilateral rows by sweeps, and of loops, which stay closed."""
     rows = scene.unilateral_rows
     if system.S is None:  # without loops
         G, own = system.delassus_among(rows, range(scene.contact_end))
@@ -138,7 +138,7 @@ def sweep_beside_loops(scene: Scene, system: StepSystem, demand: Any) -> Any:
 
 
 def _response_beside_loops(scene: Scene, G: Any, rows: list[int]) -> tuple[Any, Any]:
-    """The response of some rows to each other while loops stay closed, and the impulses of loops per impulse of each
+    """The response of some rows to each other while loops stay closed, and the loop impulses per impulse of each
     row."""
     loops = list(range(scene.m)[scene.bilateral])
     if not loops:

@@ -1,10 +1,11 @@
-"""Stage 6 of a step: from impulses to the configuration and the velocity at its end.
+"""Stage 6 of a step: the configuration and velocity at its end.
 
     v⁺ = v_f + M̂⁻¹ Jᵀ λ
-    q⁺ = q ⊕ (h v⁺ + δ)                            δ corrects penetrations, without any velocity
+    q⁺ = q ⊕ (h v⁺ + δ)                            δ corrects penetrations, without a velocity
 
-While a robot flies, it moves with the mean of the velocities that velocity products change, which is of second order;
-gravity and motors act at once, as the step begins. In contact, J v⁺ is what contacts count on.
+In flight, the effect of velocity products is averaged over the step, which is of second order, while gravity and motor
+forces act at its beginning. In contact, positions are integrated with v⁺, whose row velocities J v⁺ satisfy the contact
+laws.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class Motion(NamedTuple):
     Attributes:
         q: (nq,) configuration.
         v: (nv,) velocity, in the axes at the end.
-        allowances: Of each articulated part, the energy and momentum that it may have.
-        angle: () the largest angle [rad] by which a joint turns.
-        substeps: () the most substeps that the flight of a free body would need.
+        allowances: The allowed energy and momentum of each articulated part.
+        angle: () the largest rotation [rad] of a joint.
+        substeps: () the largest number of substeps that the flight of a free body needs.
     """
 
     q: Any
@@ -57,7 +58,7 @@ def integrate(
     impulses: Impulses,
     time_step: Any,
 ) -> Motion:
-    """Where the velocity v (nv,) and the impulses that solve the system lead."""
+    """The state after a step with the velocity v (nv,) and the impulses of the solved system."""
     h, impulse = time_step, impulses.impulse
     if scene.is_soft:  # as it is: what penetrates is pushed out by its own law
         v = v - system.spin
@@ -82,7 +83,7 @@ def integrate(
 
 
 def _kicked_velocity(scene: Scene, system: StepSystem, state: StepState, impulses: Impulses) -> Any:
-    """The velocity (nv,) that forces and joint friction would give without velocity products, loops kept closed."""
+    """The velocity (nv,) due to forces and joint friction without velocity products, with loops kept closed."""
     change, loops, impulse = system.kick, scene.bilateral, impulses.impulse
     if scene.friction_rows:
         friction = np.zeros(scene.m)
@@ -111,9 +112,10 @@ def _allowances(
     shift: Any,
     time_step: Any,
 ) -> Allowances:
-    """The momentum and energy that each articulated part may have after a step with impulses (m,) of the rows.
+    """The allowed momentum and energy of each articulated part after a step with row impulses (m,).
 
-    Contacts add no energy, nor does the shift (nv,) that corrects penetrations: what it lifts is paid for.
+    Contacts may not add energy, nor may the displacement (nv,) that corrects penetrations: the potential energy that it
+    adds is subtracted.
     """
     articulated = [part for part in system.parts if is_articulated(part)]
     if not articulated:
@@ -137,7 +139,7 @@ def _allowances(
 
 
 def _touches_world(scene: Scene, kinematics: Kinematics, contacts: Contacts, part: Component) -> Any:
-    """Which contacts that are solved for (slots,) are those of a part with the world."""
+    """Which selected contacts (slots,) are between a part and the world."""
     inside = [_root(scene, kinematics, k) in part.roots for k in range(scene.ground_candidates)]
     if not any(inside):
         return [False] * scene.slots
@@ -148,7 +150,7 @@ def _touches_world(scene: Scene, kinematics: Kinematics, contacts: Contacts, par
 
 
 def _root(scene: Scene, kinematics: Kinematics, candidate: int) -> int:
-    """The link on the world that carries a candidate for contact with the ground."""
+    """The root link of the tree that carries a candidate for contact with the ground."""
     geometry = scene.candidate_shapes[candidate][0].geometry
     link: int = kinematics.tree.place(geometry.joint, geometry.placement)[0]
     return kinematics.tree.path(link)[0] if link >= 0 else link

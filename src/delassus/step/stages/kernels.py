@@ -1,4 +1,4 @@
-"""The kernels of a simulation: a control period, its contact problem, and where a robot may touch."""
+"""The kernels of a simulation: a control period, its contact problem, its contact geometry."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ INPUTS: Final[dict[str, Declared]] = {
 SIGNATURE: Final = (
     "(nq),(nv),(impulse_size),(slot_size),(),(),{control}()->(nq),(nv),(impulse_size),(slot_size),(),(),()"
 )
-"""Without rows, contacts or controls their arrays have one element, which means nothing: kernels need some."""
+"""Arrays without rows, contacts or controls have one unused element, since kernels need nonempty arrays."""
 
 
 def simulate_by(step: Step) -> Kernel[..., Any]:
-    """The kernel of a control period, by a function that makes a step of time."""
+    """The kernel of a control period, for a function that makes a time step."""
 
     @kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS)
     def simulate(
@@ -82,7 +82,7 @@ simulate: Final = simulate_by(take_activated_step)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_activated_step) -> Kernel[..., Any]:
-    """`simulate` with a traced function of time, q and v in place of the controls; `step` makes a time step."""
+    """`simulate` with controls computed by a traced function of time, q and v; `step` makes a time step."""
 
     @kernel(SIGNATURE.format(control=""), inputs=INPUTS)
     def simulate_policy(
@@ -115,7 +115,7 @@ def step_inputs(
     ground: GroundShape,
     limits: SolverLimits = SolverLimits(),  # noqa: B008 - frozen
 ) -> StepInputs:
-    """Inputs that the steps of a period share, from the structures that kernels take."""
+    """Inputs that the steps of a period share, from the input structures of kernels."""
     return StepInputs(control, time_step, ground._replace(normal=np.array(ground.normal)), material, limits)
 
 
@@ -169,9 +169,9 @@ def soft_accelerations(
     ground: GroundShape,
     limits: SolverLimits,
 ) -> tuple[Floats, ...]:
-    """Accelerations (nv,) under MuJoCo's law of contact, the constraints' part of the forces (nv,), forces of rows,
-    candidates and gaps of the contact slots, and the residual [m/s²]. Nothing is implicit: forces are those of the
-    state."""
+    """Accelerations (nv,) under MuJoCo's contact law, the constraint part of the forces (nv,), forces of rows,
+    candidates and gaps of the contact slots, and the residual [m/s²]. No force is implicit: all are those of the state.
+    """
     state = initial_result(scene, q, v, impulse, contact, time).state
     signals, _ = activate(scene.actuators, state.activation, control[: scene.nu], time_step)
     inputs = step_inputs(signals, time_step, material, ground, limits)
@@ -203,6 +203,6 @@ def candidate_geometry(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Fl
 
 @kernel("(nq),(nv),()->(slot_size)", inputs={"ground": GROUND})
 def contact_candidates(scene: Scene, q: Any, v: Any, time_step: Any, *, ground: GroundShape) -> Floats:
-    """The candidates (slots,) that the slots of a step from a state have."""
+    """The candidates (slots,) of the contact slots in a step from a state."""
     shape = ground._replace(normal=np.array(ground.normal))
     return collide(scene, compute_kinematics(scene, q), shape, v, time_step).candidate

@@ -1,4 +1,4 @@
-"""Stage 1 of a step: poses of the links, and the directions in which velocities move them."""
+"""Stage 1 of a step: poses of the links and their motion subspaces."""
 
 from __future__ import annotations
 

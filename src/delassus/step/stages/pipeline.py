@@ -2,9 +2,9 @@
 
     kinematics → collide → forces → assemble → solve → integrate → close loops
 
-Each stage is a function of what the ones before it gave (see `types`); a kernel is made of these very functions, and
-`Simulation.stages` calls them on numbers. Around them: servos whose limits are known at the end of a step alone, steps
-too long for a joint's turn, and the flags that tell the host which items to solve again.
+Each stage is a function of the results of earlier stages (see `types`). Kernels are composed of these functions, and
+`Simulation.stages` calls them on plain arrays. Around the stages: servos whose force limits become active during a
+step, substeps for fast joints, and flags that tell the host which environments to solve again.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ TURN: Final = 0.2
 """Largest angle of a joint in a step [rad]; faster joints take substeps."""
 
 MOST_SUBSTEPS: Final = 16
-"""Substeps of a step, at most."""
+"""Largest number of substeps of a step."""
 
 LONGEST_TURN: Final = 0.4
 """Angle [rad] beyond which a step, or a substep, is flagged as too long."""
 
 GAIN: Final = 0.5e-8
-"""Relative to the scale of velocities: the error of velocities that counts as no gain of energy."""
+"""Velocity error, relative to the velocity scale, that does not count as a gain of energy."""
 
 _SERVO_GUESSES: Final = 8
-"""How often the active limits of servos are guessed, at most."""
+"""Largest number of attempts to find the active limits of servos."""
 
 
 class Stages(NamedTuple):
@@ -73,7 +73,7 @@ class Stages(NamedTuple):
 
 
 def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = None) -> Stages:
-    """The seven stages of one step; `modes` as in `Forces`, None for those of the step's beginning."""
+    """The seven stages of one step; `modes` as in `Forces`, None for the modes at the beginning of the step."""
     h = inputs.time_step
     kinematics = compute_kinematics(scene, state.q)
     contacts = collide(scene, kinematics, inputs.ground, state.v, h)
@@ -103,7 +103,7 @@ def solve_contacts_without_gain(
     system: StepSystem,
     inputs: StepInputs,
 ) -> Impulses:
-    """Stage 5 of a step: impulses that obey the laws of contact, with as much restitution as adds no energy."""
+    """Stage 5 of a step: impulses that satisfy the contact laws, with the largest restitution that adds no energy."""
     if not scene.m and not scene.is_soft:
         zero = np.array(0.0)
         return Impulses(np.zeros(0), zero, zero, np.array(True), np.array(1.0))
@@ -152,7 +152,7 @@ def solve_contacts_without_gain(
 
 
 def _impulses(solution: Any, fraction: Any) -> Impulses:
-    """The solution of a solver with the fraction of restitution that it was given."""
+    """The solution of a solver, with its fraction of restitution."""
     impulse, residual, iterations, done, *rest = solution
     return Impulses(impulse, residual, iterations, done, fraction, *rest)
 
@@ -161,7 +161,7 @@ def _impulses(solution: Any, fraction: Any) -> Impulses:
 
 
 def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = None) -> tuple[StepResult, Any]:
-    """One step with guessed modes of servos, and the modes at its end."""
+    """One step with assumed modes of servos, and the modes at its end."""
     state, h = last.state, inputs.time_step
     stages = run_stages(scene, state, inputs, modes)
     contacts, forces, motion, impulse = stages.contacts, stages.forces, stages.motion, stages.impulses.impulse
@@ -195,7 +195,7 @@ def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = N
 
 
 class _ServoGuess(NamedTuple):
-    """A step, the modes of servos that it is to be tried with, whether those it was tried with were wrong, tries."""
+    """A step, the servo modes to try next, whether the previous ones were wrong, and the number of attempts."""
 
     result: StepResult
     modes: Any
@@ -206,8 +206,8 @@ class _ServoGuess(NamedTuple):
 def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
     """One step.
 
-    Which servos are at their limits is known at its end alone. With the reduced contact set, a step that has guessed
-    wrong is left to the full one, which tries again with what it has found.
+    Which servos reach their limits is known only at its end. With the reduced contact set, a step with wrong modes is
+    left to the full set, which repeats it with the modes found.
     """
     known = scene.method == ARTICULATED or scene.is_soft
     if scene.reduced is not None or known or not limited_servos(scene.actuators):
@@ -227,7 +227,7 @@ def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
 
 
 class _Substeps(NamedTuple):
-    """A step in substeps: the result so far, how many are done, how many there are, and whether that is final."""
+    """The result after some substeps, how many are done, how many there are, and whether this number is final."""
 
     result: StepResult
     done: Any
@@ -236,11 +236,11 @@ class _Substeps(NamedTuple):
 
 
 def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
-    """One step, in several where a joint turns by more than `TURN` in one.
+    """One step, split into substeps if a joint rotates by more than `TURN`.
 
-    The velocity that it begins with says in how many; if joints turn by more in the first of them, it is made again in
-    as many as that one's angle says. The reduced contact set leaves such steps to the full one. Impulses are those of
-    the last substep, as if it had taken the whole step.
+    The initial velocity determines their number; if joints rotate further in the first substep, it is repeated with the
+    number that its angle requires. The reduced contact set leaves such steps to the full set. The returned impulses are
+    those of the last substep, scaled to the whole step.
     """
     turns = turning_dofs(scene.model, components(scene.mechanism, last.state.q))
     if scene.is_soft:
@@ -278,7 +278,7 @@ def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepRes
 
 
 def _needed_substeps(angle: Any) -> Any:
-    """How many substeps a step takes in which a joint turns by an angle [rad]."""
+    """Number of substeps for a step in which a joint rotates by an angle [rad]."""
     needed = np.clip(np.ceil(angle / TURN), 1.0, float(MOST_SUBSTEPS))
     return np.where(np.isfinite(angle), needed, float(MOST_SUBSTEPS))
 
@@ -294,14 +294,14 @@ def _select(condition: Any, one: StepResult, other: StepResult) -> StepResult:
 
 
 def initial_result(scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> StepResult:
-    """Where the first step of a period starts; padding of arrays that would be empty is left out."""
+    """The state at the beginning of a period, without the padding of empty arrays."""
     zero, no, rows = np.array(0.0), np.array(False), scene.full.m
     state = StepState(q, v, impulse[:rows], contact[: scene.full_slots], time, impulse[rows : rows + scene.na])
     return StepResult(state, zero, zero, no, no, no, no, zero, no, no)
 
 
 def take_activated_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
-    """One step, with the activations of actuators: they follow their controls alone, and advance once in it."""
+    """One step with actuator activations, which depend on the controls only and advance once per step."""
     if not scene.na:
         return take_substeps(scene, last, inputs)
     signals, after = activate(scene.actuators, last.state.activation, inputs.control, inputs.time_step)
@@ -315,7 +315,8 @@ Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
 
 
 class _Period(NamedTuple):
-    """The result of a control period so far, how many of its steps are done, and its tally (`points.statistics`)."""
+    """The result of a control period so far, the number of finished steps, and contact statistics
+    (`points.statistics`)."""
 
     result: StepResult
     done: Any
@@ -338,8 +339,7 @@ def take_period(
 ) -> tuple[Any, ...]:
     """All steps of a control period: q, v, impulse, contact, residual, iterations, flags (see `Mark`).
 
-    `step` makes one of them. An item that is not alive, or that is not finite, keeps its state; so does one that is to
-    be solved again.
+    `step` makes one of them. An environment that is frozen, not finite, or to be solved again keeps its state.
     """
     check_inertias(scene.model)
     q, v, impulse, contact, time, alive = start

@@ -1,7 +1,7 @@
-"""The world that most steps are made in: the contacts that a robot stands on, and no joint limits.
+"""The reduced contact set: the contacts of the home posture, without joint limits.
 
-Its rows are few and its Jacobian is sparse, since it is known which body each contact is on. A step in which something
-that was left out would be passed is made again in the whole scene, so the choice made here is one of speed alone.
+It has few rows and a sparse Jacobian, since the body of each contact is known. A step in which an omitted contact or
+limit would be violated is solved again with the full set. The choice made here therefore affects speed only.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from delassus.step.scene import Scene
 from delassus.step.stages.kernels import candidate_geometry
 
 NEAR: Final = 0.02
-"""Height above the lowest candidate [m], and gap of pairs [m], above which candidates are left out."""
+"""Height above the lowest candidate [m], and gap of pairs [m], above which candidates are omitted."""
 
 LEVEL: Final = 0.004
-"""Height above the lowest shape of a body [m] above which shapes are left out."""
+"""Height above the lowest shape of a body [m] above which its other shapes are omitted."""
 
 
 def reduced_scene(scene: Scene) -> Scene:
-    """A scene of the candidates that are lowest in the posture "home", else the first one, else the neutral one.
+    """A scene with the lowest candidates in the posture "home", else in the first posture, else in the neutral
+    configuration.
 
-    The scene itself, if there is nothing to leave out.
+    Returns the scene itself if nothing can be omitted.
     """
     if scene.many_bodies is not None:
         return scene
@@ -50,7 +51,7 @@ def reduced_scene(scene: Scene) -> Scene:
 
 
 def _first_to_touch(scene: Scene, gap: NDArray[np.float64]) -> list[int]:
-    """The candidates without those of shapes that other shapes of their body, such as a ball at its end, are below."""
+    """Candidates without those of shapes that are above another shape of the same body, such as a sphere at its end."""
     shapes = [(shape.geometry, other and other.geometry) for shape, other, _ in scene.candidate_shapes]
     bodies = [(shape.joint, other and other.joint) for shape, other in shapes]
     of_shape, of_body = ({key: gap.max() for key in keys} for keys in (shapes, bodies))

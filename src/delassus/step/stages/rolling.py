@@ -1,9 +1,9 @@
-"""How contact points of rolling bodies move over a step, beyond J v.
+"""Displacements of contact points of rolling bodies over a step, beyond J v.
 
-A body that flies with v for h touches at r from its origin as the step begins, and at r⁺ as it ends, where another
-point of a disk's rim is the lowest, and its spin may have another axis. Lasting contacts are held to the mean velocity
-of the touching point over the step: J v and half of what that velocity changes by. Without it, rolling would be off by
-h ω. Corners, and bodies that joints carry, are held to J v.
+A body that moves freely with v for h touches the ground at r from its origin at the beginning of the step and at r⁺ at
+its end, where another point of its surface is the lowest and its rotation axis may differ. Lasting contacts are held to
+the mean velocity of the touching point over the step: J v plus half the change of this velocity. Without this term,
+rolling has an error of h ω. Corners, and bodies that joints carry, are held to J v.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import GroundShape
 
 _NEAR: Final = 1e-2
-"""Squared, the share of its distance from the origin that a point on a rolling body may move by in half a step."""
+"""Largest displacement of a point on a rolling body in half a step, as a squared fraction of its distance from the
+origin."""
 
 _SAME_FACE: Final = 1.0 - 1e-12
-"""The cosine of the angle between normals that are those of one face of a height field."""
+"""Cosine of the angle below which two normals belong to the same face of a height field."""
 
 
 def rolling_velocity(
     scene: Scene, kinematics: Kinematics, contacts: Contacts, q: Any, v: Any, ground: GroundShape, time_step: Any
 ) -> Any:
-    """(contact rows,) the mean velocity of the touching points over a step, less J v [m/s, rad/s]."""
+    """(contact rows,) the mean velocity of the touching points over a step, minus J v [m/s, rad/s]."""
     slots, count = scene.slots, scene.contact_rows
     if not slots:
         return np.zeros(0)
@@ -85,8 +86,8 @@ def _candidate_leads(scene: Scene, kinematics: Kinematics, q: Any, v: Any, groun
 
 
 End: TypeAlias = tuple[Any, Any, Any, Any]
-"""Of a touching point at an end of a step: where it is from its body's origin, the velocity of this and the spin of the
-body in the world, and the ground's normal there (3,)."""
+"""A touching point at an end of a step: its position relative to the body's origin, its velocity and the angular
+velocity of the body in the world, and the ground normal there (3,)."""
 
 
 def touching_lead(now: End, then: End, on_field: bool) -> Any:

@@ -24,7 +24,7 @@ from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import StepState
 
 _IMMOBILE: Final = 1e-9
-"""Rows of constraints that are smaller than this, relative to the largest, do not move."""
+"""Constraint rows smaller than this, relative to the largest, move nothing."""
 
 
 class ConstraintRows(NamedTuple):
@@ -32,11 +32,11 @@ class ConstraintRows(NamedTuple):
 
     Attributes:
         J: (motions, nv) the Jacobian of the motions.
-        sharing: P (m, motions) and the bodies that share motions; None if rows are motions.
-        stop_gap: (stops,) gaps of one-sided constraints and joint limits [rad, m].
-        target: (bilateral,) velocities that constraints are held to.
+        sharing: P (m, motions) and the bodies with contacts; None if each row is a motion.
+        stop_gap: (stops,) gaps of unilateral constraints and joint limits [rad, m].
+        target: (bilateral,) target velocities of constraints.
         mobile: (bilateral,) whether the row of a constraint moves anything.
-        overflow: Whether more joint limits are closed than there are slots.
+        overflow: Whether more joint limits are active than there are slots.
     """
 
     J: Any
@@ -47,21 +47,21 @@ class ConstraintRows(NamedTuple):
     overflow: Any
 
     def velocities(self, v: Any) -> Any:
-        """Velocities (m,) of the rows, of velocities (nv,)."""
+        """Row velocities (m,) for velocities (nv,)."""
         return self.J @ v if self.sharing is None else self.sharing.P @ (self.J @ v)
 
     def motion_impulses(self, impulse: Any) -> Any:
-        """Impulses (motions,) on the motions, of impulses (m,) of the rows."""
+        """Impulses (motions,) on the motions for row impulses (m,)."""
         return impulse if self.sharing is None else self.sharing.P.T @ impulse
 
     def joint_impulses(self, impulse: Any) -> Any:
-        """Generalised impulses Jᵀ λ (nv,), of impulses (m,) of the rows."""
+        """Generalized impulses Jᵀ λ (nv,) for row impulses (m,)."""
         return self.J.T @ self.motion_impulses(impulse) if len(self.J) else np.zeros(self.J.shape[1])
 
     def delassus(self, S: Any, count: int | None = None) -> Any:
         """G (count, count) of the first rows, all by default, from the response S (motions, motions) of the motions.
 
-        Rows that share no motions, such as those of joint friction, are the last of both.
+        Rows that are motions themselves, such as those of joint friction, come last in both.
         """
         if self.sharing is None:
             return S[:count, :count]
@@ -73,7 +73,7 @@ class ConstraintRows(NamedTuple):
 def constraint_rows(
     scene: Scene, state: StepState, kinematics: Kinematics, contacts: Contacts, time_step: Any
 ) -> ConstraintRows:
-    """The rows of a state; those of constraints that move in time, at the end of the step."""
+    """The rows of a state; constraints that move in time are evaluated at the end of the step."""
     q, v, time = state.q, state.v, state.time + time_step
     J, sharing = _contact_rows(scene, kinematics, contacts)
     one_sided, stop_gap = _one_sided_rows(scene, q, time)
@@ -99,7 +99,7 @@ def constraint_rows(
 
 
 def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, BodyMotions | None]:
-    """J (motions, nv) of contacts, and how rows share the motions."""
+    """J (motions, nv) of contacts, and the rows as functions of the motions."""
     slots, count, reach = scene.slots, scene.contact_rows, kinematics.reach
     if not slots or reach is None:
         return np.zeros((0, scene.nv)), None

@@ -27,7 +27,7 @@ def solve_softly(
     time_step: Any,
     limits: SolverLimits,
 ) -> Impulses:
-    """Impulses of a step, and its velocity."""
+    """Impulses and velocity of a step."""
     problem = primal_problem(scene, system, parameters, time_step)
     inverse = 1.0 / np.stack([problem.M[k, k] for k in range(scene.nv)])
 
@@ -45,7 +45,7 @@ def solve_softly(
 
 
 def primal_problem(scene: Scene, system: StepSystem, parameters: RowParameters, time_step: Any) -> PrimalProblem:
-    """The problem of a step."""
+    """The convex problem of a step."""
     soft, forces = system.soft, system.forces
     M = np.array(system.inertia)
     if forces.added is not None:
@@ -61,7 +61,7 @@ def primal_problem(scene: Scene, system: StepSystem, parameters: RowParameters, 
 
 
 def _costs(scene: Scene, stiffness: Any, parameters: RowParameters) -> list[ContactCost]:
-    """Of each slot, from the stiffnesses (slots,) of normals and the coefficients of friction."""
+    """The cost of each slot, from normal stiffnesses (slots,) and friction coefficients."""
     impratio = scene.impedances.impratio if scene.impedances else 1.0
     costs = []
     for k in range(scene.slots):
@@ -75,7 +75,7 @@ def _costs(scene: Scene, stiffness: Any, parameters: RowParameters) -> list[Cont
 
 
 def _blocks(scene: Scene, system: StepSystem, costs: list[ContactCost]) -> list[Block]:
-    """Contacts by the bodies whose motions they share."""
+    """Contacts grouped by body."""
     J, sharing, count = system.rows.J, system.rows.sharing, scene.contact_rows
     rows = [list(range(count * k, count * (k + 1))) for k in range(scene.slots)]
     if sharing is None:
@@ -87,7 +87,7 @@ def _blocks(scene: Scene, system: StepSystem, costs: list[ContactCost]) -> list[
 
 
 def _singles(scene: Scene, system: StepSystem, parameters: RowParameters) -> list[Single]:
-    """All rows but those of contacts."""
+    """All rows except those of contacts."""
     J, end = system.rows.J, scene.contact_end
     shift = len(J) - scene.m
     motions = LinkMotions.of(scene.model, scene.model.neutral(), numpy.zeros(scene.nv))
@@ -109,7 +109,7 @@ def _singles(scene: Scene, system: StepSystem, parameters: RowParameters) -> lis
 
 
 def _servos(forces: Forces, h: Any) -> list[SoftServo]:
-    """Servos with limits, which are in the system of the step as if they had none."""
+    """Servos with limits, which the system of the step contains as if they had none."""
     servos = forces.servos
     if servos is None:
         return []
@@ -123,7 +123,7 @@ def _servos(forces: Forces, h: Any) -> list[SoftServo]:
 
 
 def _coupled(scene: Scene, forces: Forces) -> list[list[int]] | None:
-    """Of each velocity those that the matrix couples it with; None if any two may be."""
+    """For each velocity, those to which the matrix couples it; None if the matrix is dense."""
     world = len(links_of(scene.model).links)
     with_world = [world in pair for pair in zip(*candidate_links(scene, links_of(scene.model)), strict=True)]
     some = range(scene.candidates) if not scene.has_fixed_slots else scene.slot_candidates[: scene.slots]

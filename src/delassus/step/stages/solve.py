@@ -1,11 +1,11 @@
-"""The contact problem of a step, by Newton's method from the impulses of the step before.
+"""Solves the contact problem of a step by Newton's method, warm-started with the previous impulses.
 
-Most steps change little: after a few sweeps of Gauss–Seidel, λ = P(λ - σ) is solved in one or two iterations. A robot
-on flat feet has more contact points than motions, so impulses are not unique and G is singular: each iteration adds ρ
-to it, as the proximal point method does, which leaves the solution what it is. A small ρ is fast near the solution;
-where it goes in circles, a large one that shrinks leads out of them. Attempts with kinks rounded by a radius e, as in
-`newton`, come last. One loop for all of it: a linear system is most of the code, and there is one. The error in an
-iteration is the residual that the next one starts from.
+Most steps change little: after a few Gauss–Seidel sweeps, one or two iterations solve λ = P(λ - σ). A robot on flat
+feet has more contact rows than motions, so its impulses are not unique and G is singular. Each iteration adds ρ to G,
+as the proximal point method does, which does not change the solution. A small ρ converges fast near the solution; if
+the iteration cycles, a larger ρ that decreases escapes the cycle. The last attempts smooth the kinks of the projection
+with a radius e, as in `newton`. All attempts share one loop, since the linear system is most of the code. The error in
+an iteration is the residual at its start.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from delassus.step.stages.body_space import BodySpaceProblem
 from delassus.step.stages.types import SolverLimits
 
 QUICKLY: Final = 4.0
-"""Iterations of the contact solve after which an item of a batch is left to a second call, with others like it."""
+"""Iterations after which an unsolved environment is left to a second call."""
 
 LONGER: Final = 20.0
-"""Those after which an item is left to a third call: lanes wait for the slowest of them."""
+"""Iterations after which an environment is left to a third call, since all lanes wait for the slowest."""
 
 WANTED: Final = (1e-3, 0.1, 1.0, 1.0, 10.0)
-"""The share of the tolerance that is enough after so many iterations, the last one after all others.
+"""Fraction of the tolerance that suffices after this many iterations; the last entry holds for all further ones.
 
-What rests gets ever more exact, as there is an iteration in each step until next to nothing is left. After many,
-contacts stick, and what is left is how feet that have more points than motions share their friction.
+Resting contacts converge further with each step, since each step makes at least one iteration. After many iterations,
+contacts stick, and what remains is the distribution of friction among redundant contact points.
 """
 
 EAGER: Final = (
@@ -48,28 +48,29 @@ EAGER: Final = (
     Attempt(0.01, 0.3, 16.0, 1.0),
     Attempt(1.0, 0.5, 34.0, 0.0),
 )
-"""The attempts that come first; the very first starts from the impulses of the step before."""
+"""Number of first attempts; the very first starts from the impulses of the previous step."""
 
 SWEEPS: Final = 6.0
-"""Of Gauss–Seidel before it."""
+"""Number of Gauss–Seidel sweeps before Newton's method."""
 
 PROXIMAL: Final = {
     "float64": Proximal(near=1e-7, far=1e-2, at_once=2.0, shrinks=0.3),
     "float32": Proximal(near=1e-5, far=1e-2, at_once=2.0, shrinks=0.3),
 }
-"""By precision: below its resolution ρ would leave the matrix of redundant contacts singular."""
+"""Smallest ρ for each precision: below the resolution of the format, matrices of redundant contacts would be
+singular."""
 
 
 def newton_rules(m: int) -> NewtonRules:
-    """Newton's method as the problem of a step with m rows has it, near the solution of the step before."""
+    """Parameters of Newton's method for a problem with m rows near the solution of the previous step."""
     return NewtonRules((*EAGER, *ATTEMPTS), len(EAGER), (SWEEPS, sweeps_for(m)), PROXIMAL[computing_in().name])
 
 
 ITERATIONS: Final = 20.0
-"""Those of a solver by name for each that Newton's method may make: sweeps cost less."""
+"""Iterations of a solver, by name, for each iteration of Newton's method: sweeps are cheaper."""
 
 _EPSILON: Final = 1e-11
-"""Compliance of rows of loops, as a fraction of their response: far below the tolerance."""
+"""Compliance of loop rows, as a fraction of their response: far below the tolerance."""
 
 
 class Solved(NamedTuple):
@@ -82,9 +83,9 @@ class Solved(NamedTuple):
 
 
 def _limit(problem: Scaled, scale: Any) -> Any:
-    """The residual (m,) that rows may have at a tolerance of one: the scale of velocities, gaps that close left out.
+    """The residual (m,) of rows at a tolerance of one: the velocity scale, without closing gaps.
 
-    Rows of constraints and joints may have other units: a small part of what the motion as a whole has is enough.
+    Rows of constraints and joints may have other units; for these, a small fraction of the motion's scale is used.
     """
     limit, scalars = scale / problem.root, problem.layout.scalars
     energy = np.concatenate([np.full(scalars, 1e-4), np.zeros(len(limit) - scalars)]) * np.max(np.abs(problem.g))
@@ -102,18 +103,18 @@ def solve_impulses(
     limits: SolverLimits,
     method: str = "auto",
 ) -> Solved:
-    """Impulses that obey the laws of contact.
+    """Impulses that satisfy the contact laws.
 
     Args:
         layout: The cones.
-        sharing: What rows have of motions; None if they are the same.
+        sharing: Rows as functions of the motions; None if each row is a motion.
         S: (motions, motions) the response of motions: G = P S Pᵀ.
         g: (m,) [m/s].
         parameters: Friction and bounds.
-        start: (m,) impulses to start from [N·s].
-        scale: Of velocities [m/s].
-        limits: When it ends.
-        method: The contact solver, by its name.
+        start: (m,) initial impulses [N·s].
+        scale: Scale of velocities [m/s].
+        limits: Termination criteria.
+        method: Name of the contact solver.
     """
     loops, others = list(layout.rows(Free)), [row for row in range(layout.m) if row not in layout.rows(Free)]
     shift = len(S) - layout.m  # rows that are no contacts are motions, in their order
@@ -140,10 +141,10 @@ def solve_impulses(
 
 
 def _without_loops(S: Any, g: Any) -> ReducedSystem:
-    """The response of motions without those of closed loops, which come first and have the velocities g (loops,).
+    """The response of motions after elimination of closed loops, which come first and have the velocities g (loops,).
 
-    Made once in a step, so that iterations have fewer rows. Redundant rows share their impulses by the ε in their
-    factors, and loops stay as open as ε λ, until they are projected.
+    Computed once per step, so that iterations have fewer rows. The ε in their factors distributes impulses over
+    redundant rows. Loops open by ε λ until they are projected.
     """
     return eliminate_rows(S, g, lambda loops, sides: ldl_regularized(loops, _EPSILON).solve(sides))
 

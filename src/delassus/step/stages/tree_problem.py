@@ -1,11 +1,11 @@
 """Stage 5 of a step inside the articulated-body recursion: see `articulated.newton`.
 
-With the M̂ and the v_f of the step's system, and for servos with limits what `drive` has put of them into both,
+With M̂ and v_f of the step's system, from which the terms of servos with limits (see `drive`) are removed,
 
     M = M̂ - servos,   rhs = M̂ v_f - servos,   offset = g - J v_f,
 
-so that laws of joints are no rows. Results are those of the other solvers: impulses of all rows, limits and friction
-of joints among them. What servos push otherwise than the step's system expects comes as `servo`.
+joint laws need no rows. The results are those of the other solvers: impulses of all rows, including limits and friction
+of joints. `servo` is the difference between the servo impulses and those assumed in the step's system.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from delassus.step.stages.solve import WANTED
 from delassus.step.stages.types import SolverLimits, StepState
 
 _SOFTER: Final = 0.3
-"""R as a share of the response of a contact alone on a limp robot: other contacts and servos hold it. Measured on feet
-of four points: a third of it takes a sixth fewer iterations than all of it, ten times more or less a third more."""
+"""R as a fraction of the response of a single contact on a passive robot; other contacts and servos reduce the
+response. Measured on feet with four points: this value takes a sixth fewer iterations than 1; ten times more or less
+takes a third more."""
 
 _LEAST: Final = 1e-8
-"""Responses of rows as a share of the normal's, at least: a coefficient of zero leaves a row without any."""
+"""Smallest response of a row, as a fraction of the normal response: with a coefficient of zero, a row has none."""
 
 _ORDER: Final = (0, 1, 3, 4, 5, 2)
-"""Rows of a contact, the normal last."""
+"""Order of the rows of a contact, with the normal last."""
 
 
 class TreeSolution(NamedTuple):
@@ -54,8 +55,8 @@ class TreeSolution(NamedTuple):
 
 
 class _Servos(NamedTuple):
-    """Of servos with limits: their laws by velocity, and what the step's system has of them: on the diagonal (nv,) and
-    as an impulse (nv,) at the velocity zero."""
+    """Servos with limits: their laws by velocity, and their terms in the step's system: on the diagonal (nv,), and as
+    an impulse (nv,) at zero velocity."""
 
     laws: dict[int, ServoLaw]
     diagonal: Any
@@ -63,7 +64,7 @@ class _Servos(NamedTuple):
 
 
 class TreeSolver(NamedTuple):
-    """The problem of a step, what its servos have in the system, and the order and units of its contacts."""
+    """The problem of a step, the servo terms of its system, and the order and units of its contacts."""
 
     scene: Scene
     system: StepSystem
@@ -73,7 +74,7 @@ class TreeSolver(NamedTuple):
     limits: SolverLimits
 
     def solve(self, g: Any, start: Any) -> TreeSolution:
-        """The solution with row velocities g (m,), from impulses (m,) of all rows."""
+        """The solution for row velocities g (m,), from initial impulses (m,) of all rows."""
         scene, system, problem = self.scene, self.system, self.problem
         count, slots, end = scene.contact_rows, scene.slots, scene.contact_end
         order = list(_ORDER[-1:] if count == 1 else [k for k in _ORDER if k < count])
@@ -122,7 +123,7 @@ def tree_solver(
     time_step: Any,
     limits: SolverLimits,
 ) -> TreeSolver:
-    """The problem of a step, to be solved for one g or several."""
+    """The problem of a step, to be solved for one or several g."""
     tree, reach, nv = kinematics.tree, kinematics.reach, scene.nv
     servos = _servos_of(scene, system, state.v, time_step)
     added = system.forces.added - servos.diagonal
@@ -147,7 +148,8 @@ def tree_solver(
 
 
 def _responses(scene: Scene, contacts: Contacts, factors: Any) -> Any:
-    """R (slots, rows) of contacts, the normal last: their rows move and turn bodies, in units of a round cone."""
+    """R (slots, rows) of contacts, the normal last, from linear and angular responses of bodies, scaled to a circular
+    cone."""
     count, order = scene.contact_rows, [k for k in _ORDER if k < scene.contact_rows]
     moves, turns = (np.take(_SOFTER * np.array(x), contacts.candidate) for x in candidate_responses(scene))
     if count == 3:
@@ -158,7 +160,7 @@ def _responses(scene: Scene, contacts: Contacts, factors: Any) -> Any:
 
 
 def _motions(tree: Links, kinematics: Kinematics, center: Any) -> list[Any]:
-    """Of each velocity its motion (6,) about a centre."""
+    """The twist (6,) of each velocity about a center."""
     if kinematics.reach is not None:
         return list(kinematics.reach.columns)
     columns = []
@@ -173,7 +175,7 @@ def _motions(tree: Links, kinematics: Kinematics, center: Any) -> list[Any]:
 def _contact_rows(
     scene: Scene, kinematics: Kinematics, contacts: Contacts, system: StepSystem, factors: Any
 ) -> tuple[list[Any], list[Any], list[dict[int, Any]], list[Any]]:
-    """Of each contact J, the same for its body's motion, the links that it may be on, and whether it is between two;
+    """For each contact J, its rows for body twists, the links that it may be on, and whether it is between two bodies;
     see `TreeProblem`."""
     reach, count = kinematics.reach, scene.contact_rows
     if not scene.slots or reach is None:

@@ -20,7 +20,7 @@ TOLERANCE: Final = 1e-8
 """The residual to which contacts are solved, relative to the velocities that they have without impulses."""
 
 MAX_ITERATIONS: Final = 150.0
-"""Iterations of the contact solver at most."""
+"""Largest number of iterations of the contact solver."""
 
 
 class SolverLimits(NamedTuple):
@@ -74,8 +74,8 @@ class Impulses(NamedTuple):
     """Impulses (m,) [N·s], the largest residual [m/s], iterations, whether the tolerance was met, and the fraction of
     restitution that adds no energy.
 
-    Solvers of the whole step give its velocity (nv,) too, and the impulses (nv,) of servos with limits beyond those
-    that are in the system of the step; None for those of contacts.
+    Solvers of the whole step also return its velocity (nv,), and the impulses (nv,) of servos with limits beyond those
+    in the system of the step; contact solvers return None.
     """
 
     impulse: Any

@@ -1,4 +1,4 @@
-"""LLVM IR of a chunk: one instruction, or a few, for each of its operations."""
+"""LLVM IR of a chunk: one or a few instructions for each operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LLVM IR of a loop between chunks: copies items, calls the steps of the body, copies what is carried and kept.
+"""LLVM IR of a loop between chunks: slices its inputs, runs its body, and stores carried values and outputs.
 
 In the code for a single state, executions of a loop that know nothing of each other go side by side into the lanes of
 vectors, where their items and what they keep are side by side in memory. Values of the body then have places on the

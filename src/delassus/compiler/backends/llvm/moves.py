@@ -1,4 +1,4 @@
-"""IR that moves states between the arrays of a call and a frame: all inputs of a group of states, or all outputs."""
+"""IR that copies states between the arrays of a call and a frame."""
 
 from delassus.compiler.backends.llvm import transpose
 from delassus.compiler.backends.llvm.placeholders import fill_in

@@ -1,4 +1,4 @@
-"""Text of LLVM IR for any number of lanes: marks where that number matters, filled in for each."""
+"""Templates of LLVM IR: placeholders for the number of lanes, filled in for each width."""
 
 import struct
 

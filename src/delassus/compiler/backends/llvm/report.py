@@ -1,4 +1,4 @@
-"""Looking inside a kernel: what it computes, what it compiles to and how long that takes."""
+"""Reports on a kernel: its operations, its machine code, its compile time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LLVM IR of a row that is written at a run-time position of a table of slots, for each lane its own."""
+"""LLVM IR that writes a row of a table at an index known at run time, which may differ between lanes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""IR for arrays that all states read in place: their addresses go into the frames.
+"""IR for arrays that all states share: frames hold their addresses.
 
 The code of a kernel reads such an array at fixed distances from its start. One whose elements are not one after the
 other in memory is copied for the call. If the states of a batch come with different arrays, each of them is a call of

@@ -1,4 +1,4 @@
-"""Shorthand for what IR written by hand says again and again: fields of records, and the end of counting loops.
+"""Shorthand for common IR: access to fields of records, and ends of counting loops.
 
     %slots <- i64 %kernel[2]                        word 2 of the record at %kernel, eight bytes each
     count %k below %n: %operand, then %exit         %k1 = %k + 1, then on to %operand while that is below %n

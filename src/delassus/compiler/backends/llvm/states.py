@@ -1,4 +1,4 @@
-"""IR that takes states through the compiled body of a kernel: into frames, through all parts of the body, and out.
+"""IR that runs states through the compiled body of a kernel: load into frames, compute, store.
 
 Single states go one after the other. Others go in groups of lanes, two groups at a time where their frames are not too
 large together; the memory of those that come next is fetched in the meantime.

@@ -1,4 +1,4 @@
-"""IR that writes large results past the caches.
+"""IR that writes large results with non-temporal stores, which bypass the caches.
 
 A store to memory that is in no cache first reads its cache line, and the line is written back later: twice the traffic.
 Stores of whole lines marked as nontemporal do without, and leave the caches to the frames. The values of a state lie in

@@ -1,4 +1,4 @@
-"""IR that carries states between arrays and frames.
+"""IR that transposes states between arrays and frames.
 
 An array holds one state after the other, a frame holds one value of all lanes after the other: packing is a
 transposition. There are three ways: in blocks of `block_size` values where the core of a state is contiguous and has

@@ -1,1 +1,1 @@
-"""Kernels on arrays that are fixed beforehand: called in place, or many times in a row."""
+"""Kernels bound to fixed arrays: called in place, or many times in a row."""

@@ -1,4 +1,4 @@
-"""Arrays bound to a kernel once: a call without arguments, for control loops.
+"""Binds arrays to a kernel: the result is called without arguments, for control loops.
 
 A bound kernel is a C function object of Python whose code is generated here: it finds the addresses, calls the
 machine code and returns None. It costs what Python needs to call a function without arguments.
@@ -125,7 +125,10 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
         if not output.flags.writeable:
             raise ValueError(f"{kernel.name}.bind: output {k} is read-only.")
         if output.size and _repeats(output):
-            raise ValueError(f"{kernel.name}.bind: several indices of output {k} lead to one element in memory.")
+            raise ValueError(
+                f"{kernel.name}.bind: several indices of output {k} refer to the same memory; pass an array "
+                "without overlap."
+            )
         for j, other in enumerate(arrays[: inputs + k]):
             if _overlap(output, other) and not (j < inputs and not operands[j].shared and _same(output, other)):
                 raise ValueError(
@@ -186,7 +189,10 @@ def _bound_function(
     for array, operand in zip(arrays, operands, strict=True):
         rows = np.asarray(array).reshape(1 if operand.shared else states, *operand.shape)
         if states and not np.may_share_memory(rows, array):
-            raise ValueError(f"{kernel.name}.bind: the batch axes of {operand.name} cannot be walked with one stride.")
+            raise ValueError(
+                f"{kernel.name}.bind: the batch axes of {operand.name} need more than one stride; pass a "
+                "contiguous copy."
+            )
         flat.append(rows)
     strides = [0 if o.shared else x.strides[0] for x, o in zip(flat, operands, strict=True)]
     strides += [s for x in flat for s in x.strides[1:]]

@@ -1,4 +1,4 @@
-"""A kernel of single states called many times in a row, from one row of its arrays to the next.
+"""Calls a kernel for consecutive rows of its arrays, for runs of a single state.
 
 Where the outputs of one call are inputs of the next, as in a simulation, the rows of one array are both: the call
 number k reads row k and writes row k + 1. All calls are made by machine code; Python is asked once.

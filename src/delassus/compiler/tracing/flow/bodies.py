@@ -1,4 +1,4 @@
-"""What bodies of loops and branches get and give, while they are traced.
+"""Inputs and outputs of bodies of loops and branches during tracing.
 
 A body is recorded in a trace of its own and becomes a program. Its arrays go in and come out as rows of numbers; what
 it uses from around it is captured. What depends on that alone is computed around a loop, once, and stays in a branch.

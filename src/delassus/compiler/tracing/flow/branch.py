@@ -1,4 +1,4 @@
-"""Branches in kernels: `cond`, which leaves out what no state needs.
+"""Branches in kernels: `cond` skips a branch that no state takes.
 
     y = cond(condition, function, otherwise, *operands)    function(*operands) where the condition holds, else otherwise
 

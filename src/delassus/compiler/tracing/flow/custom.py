@@ -1,4 +1,4 @@
-"""Tangents of one's own for functions in kernels: `custom_tangent`.
+"""`custom_tangent`: functions in kernels with a user-defined tangent.
 
     solve = custom_tangent(function, tangent)
     y = solve(*primals)                        function(*primals), as ever

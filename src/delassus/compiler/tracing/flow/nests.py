@@ -1,4 +1,4 @@
-"""Arrays, and tuples of arrays, and tuples of those: what functions take and give.
+"""Nested tuples of arrays: inputs and outputs of functions.
 
 A tuple may be a named one (`typing.NamedTuple`): what is rebuilt like it has its type and its fields. Two nests are
 alike if they have the same tuples in the same places. A plain tuple is like a named one of the same length; two named

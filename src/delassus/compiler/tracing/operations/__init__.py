@@ -1,4 +1,4 @@
-"""The functions of NumPy on traced arrays: importing this room registers all of them as handlers."""
+"""NumPy functions on traced arrays: importing this package registers their handlers."""
 
 from delassus.compiler.tracing.operations import (
     elementwise,

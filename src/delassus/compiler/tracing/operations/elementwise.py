@@ -1,4 +1,4 @@
-"""Functions of elements on traced arrays: each element makes a value.
+"""Elementwise functions on traced arrays.
 
 Booleans are 1.0 and 0.0 in arithmetic, except among themselves, where NumPy's + and * are "or" and "and".
 """

@@ -1,4 +1,4 @@
-"""`np.take` with traced indices: one of the numbers of an array, chosen at run time.
+"""`np.take` with traced indices: reads an element that is chosen at run time.
 
 An index is a traced number that holds an integer, such as `floor` and `argsort` give. A compiled kernel cannot raise
 for one state of a batch, so an index outside of the array counts as the nearest one inside, as NumPy's mode="clip" has

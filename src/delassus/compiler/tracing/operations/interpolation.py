@@ -1,4 +1,4 @@
-"""Linear interpolation in tables, `np.interp`, whose numbers may be constants or traced.
+"""`np.interp`: linear interpolation in tables with constant or traced values.
 
 The piece of the line is found by comparisons with all knots if they are few, and by halving if they are many.
 """

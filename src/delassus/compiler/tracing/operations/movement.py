@@ -1,4 +1,4 @@
-"""Functions that only move elements: NumPy's own, applied to the integers that stand for the values."""
+"""Functions that only move elements: NumPy's own, applied to indices of values."""
 
 import inspect
 from typing import Any

@@ -1,4 +1,4 @@
-"""Products of traced arrays: everything that is a sum of products, written out term by term.
+"""Products of traced arrays, written out as sums of products.
 
 Among booleans alone, sums are "or" and products are "and", as in NumPy.
 """

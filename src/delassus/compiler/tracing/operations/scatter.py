@@ -1,4 +1,4 @@
-"""`add_at` with traced indices: values added to rows of an array that are chosen at run time.
+"""`add_at` with traced indices: adds values to rows of an array that are chosen at run time.
 
 An index is a traced number that holds an integer, as for `np.take`; a fraction does not count. What is added at an
 index outside of the array, or at NaN, is left out. Several indices are taken one after the other, so that a row that

@@ -1,4 +1,4 @@
-"""Orders of a few traced numbers: `sort`, `argsort`, `argmin`, `argmax`.
+"""`sort`, `argsort`, `argmin` and `argmax` of short traced arrays.
 
 A batch cannot branch, so that elements go through a sorting network, Batcher's, whose comparisons do not depend on what
 came out of others: n (log₂ n)²/4 of them, 19 for 8 elements and 63 for 16. What nobody uses of the result costs
