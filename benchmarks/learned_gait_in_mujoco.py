@@ -1,25 +1,50 @@
-"""A gait that was learnt here, in MuJoCo without learning again.
+"""Gaits that were learned here, in MuJoCo without further training.
 
-    python -m benchmarks.learned_gait_in_mujoco run/policy.npz
+    python -m benchmarks.learned_gait_in_mujoco run/policy.npz [go2.xml]
 
-The robot is written as MJCF from its joints, inertias and feet; observations are computed from MuJoCo's state.
+A robot from a file is MuJoCo's own model of this file, with the servos of the task instead of its actuators. A bundled
+robot is written as MJCF from its joints, inertias, feet and loops. Observations are those of the task, computed from
+MuJoCo's state.
 """
 
 import sys
+import warnings
 
 import mujoco
 import numpy as np
 
-from delassus.learning import Policy, find_task
+import delassus as dl
+from delassus.learning import Environments, Policy, find_task
+from delassus.learning.environment.episode import moment_without_contacts, pack, unpack
 
-COMMANDS = (0.5, 0.75, 1.0)
+COMMANDS = {"quadruped-walk": (0.5, 0.75, 1.0), "biped-walk": (0.35, 0.5, 0.65)}
 SECONDS = 10.0
+TIME_STEP = 1e-3
+STIFF = 'solref="0.004 1"'  # with MuJoCo's own softness, the biped's loops open by 1 cm, and it falls
 
 
-def mjcf(task):
-    """The robot of a task as MJCF, feet as its only shapes."""
+def from_file(path, task):
+    """MuJoCo's model of a file, with the servos of a task."""
+    spec = mujoco.MjSpec.from_file(path)
+    for actuator in list(spec.actuators):
+        spec.delete(actuator)
+    for servo in task.robot.actuators:
+        stiffness, (_, _, damping) = servo.gain[0], servo.bias
+        added = spec.add_actuator(name=servo.name, target=servo.target, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        added.gaintype, added.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
+        added.gainprm[0], added.biasprm[1], added.biasprm[2] = stiffness, -stiffness, damping
+        added.ctrllimited, added.forcelimited = False, True
+        added.forcerange = servo.force_range
+    spec.option.timestep = TIME_STEP
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    return spec.compile()
+
+
+def from_model(task):
+    """MuJoCo's model of a bundled robot; only its feet have contacts."""
     robot = task.robot
-    feet = {one.name: one for one in robot.geometries if one.name in task.shapes and one.role == "collision"}
+    feet = [one for one in robot.geometries if one.name in task.shapes and one.role == "collision"]
+    frames = {one.name: one for one in robot.frame_list}
     children = {k: [c for c, j in enumerate(robot.joints) if j.parent == k] for k in range(-1, len(robot.joints))}
 
     def numbers(values):
@@ -35,8 +60,9 @@ def mjcf(task):
             else f'<joint name="{joint.name}" axis="{numbers(joint.kind.axis)}" limited="false"/>'
         )
         shapes = "".join(
-            f'<geom type="sphere" size="{one.size[0]}" pos="{numbers(one.placement.translation)}" mass="0"/>'
-            for one in feet.values()
+            f'<geom type="{one.shape}" size="{numbers(np.array(one.size) / (2 if one.shape == "box" else 1))}" '
+            f'pos="{numbers(one.placement.translation)}" mass="0"/>'
+            for one in feet
             if one.joint == k
         )
         return (
@@ -45,46 +71,62 @@ def mjcf(task):
             f"{''.join(body(c) for c in children[k])}</body>"
         )
 
-    stiffness, damping = 35.0 * robot.mass / 12.0, 35.0 * robot.mass / 12.0 / 70.0
     servos = "".join(
-        f'<position joint="{j.name}" kp="{stiffness}" kv="{damping}" '
-        f'forcerange="{-j.effort_limit[0]} {j.effort_limit[0]}"/>'
-        for j in robot.joints[1:]
+        f'<position joint="{one.target}" kp="{one.gain[0]}" kv="{-one.bias[2]}" '
+        f'forcerange="{numbers(one.force_range)}"/>'
+        for one in robot.actuators
     )
-    return (
-        f'<mujoco><compiler angle="radian"/><option timestep="0.002" integrator="implicitfast"/><worldbody>'
+    loops = "".join(
+        f'<connect body1="b{frames[one.frame1].joint}" body2="b{frames[one.frame2].joint}" '
+        f'anchor="{numbers(frames[one.frame1].placement.translation)}"/>'
+        for one in robot.constraints
+    )
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco><compiler angle="radian"/><option timestep="{TIME_STEP}" integrator="implicitfast"/>'
+        f'<default><geom {STIFF}/><equality {STIFF} solimp="0.99 0.999 0.001"/></default><worldbody>'
         f'<geom type="plane" size="0 0 1" friction="0.7"/>{"".join(body(c) for c in children[-1])}</worldbody>'
-        f"<actuator>{servos}</actuator></mujoco>"
+        f"<equality>{loops}</equality><actuator>{servos}</actuator></mujoco>"
     )
 
 
-def walk(task, policy, speed):
+def walk(envs, policy, model, speed):
     """Mean speed [m/s], and whether it fell, of one robot with a command."""
-    model = mujoco.MjModel.from_xml_string(mjcf(task))
-    data = mujoco.MjData(model)
-    stand = np.array(task.stand)
-    data.qpos[:] = [0, 0, float(task.robot.posture("home")[2]) + 1e-3, 1, 0, 0, 0, *stand]
-    action, phase = np.zeros(12), 0.0
+    task, episode, data = envs.task, envs.episode, mujoco.MjData(model)
+    start = envs.start(hold=envs.hold(command=(speed, 0.0, 0.0), phase=0.0))
+    q, v, memory = start.simulation.q[0], start.simulation.v[0], start.memory[0]
+    data.qpos[:] = dl.mujoco.q_to_mujoco(task.robot, q)
+    data.qvel[:] = dl.mujoco.v_to_mujoco(task.robot, q, v)
+    places = []
     for _ in range(round(SECONDS / task.period)):
-        R = np.zeros(9)
-        mujoco.mju_quat2Mat(R, data.qpos[3:7])
-        R = R.reshape(3, 3)
-        parts = (R.T @ data.qvel[:3], data.qvel[3:6], R[2], data.qpos[7:] - stand, 0.1 * data.qvel[6:], action)
-        action = policy(np.concatenate([*parts, (speed, 0, 0), (np.sin(phase), np.cos(phase))])).astype(float)
-        data.ctrl[:] = stand + 0.5 * action
-        for _ in range(round(task.period / model.opt.timestep)):
-            mujoco.mj_step(model, data)
-        phase = (phase + 2.0 * np.pi * task.FREQUENCY * task.period) % (2.0 * np.pi)
-        if data.qpos[2] < task.height:
+        q = dl.mujoco.q_from_mujoco(task.robot, data.qpos)
+        v = dl.mujoco.v_from_mujoco(task.robot, q, data.qvel)
+        places.append(q[:2])
+        now = moment_without_contacts(episode, q, v, memory, np.zeros(envs.actions))
+        action = policy(task.observe(now)).astype(float)
+        data.ctrl[:] = task.control(moment_without_contacts(episode, q, v, memory, action))
+        mujoco.mj_step(model, data, round(task.period / TIME_STEP))
+        now = moment_without_contacts(episode, q, v, memory, action)
+        memory = pack(episode, {**unpack(episode, memory), **_advance(task, now), "action": action})
+        if task.fails(now):
             return float("nan"), True
-    return float(np.hypot(*data.qpos[:2]) / SECONDS), False
+    return float(np.linalg.norm(np.diff(np.array(places)[::25], axis=0), axis=-1).sum() / SECONDS), False
+
+
+def _advance(task, now):
+    """The task's memory, with the command that it has."""
+    return {**task.advance(now), "command": now["command"]}
 
 
 def main():
-    task, policy = find_task("quadruped-walk"), Policy.load(sys.argv[1])
+    path, robot = sys.argv[1], (sys.argv[2:] or [None])[0]
+    warnings.simplefilter("ignore", dl.DelassusWarning)
+    policy = Policy.load(path)
+    task = find_task(policy.task, robot)
+    envs = Environments(task, 1)
+    model = from_file(robot, task) if robot else from_model(task)
     print("command [m/s]  in MuJoCo [m/s]  fell")
-    for speed in COMMANDS:
-        reached, fell = walk(task, policy, speed)
+    for speed in COMMANDS[policy.task]:
+        reached, fell = walk(envs, policy, model, speed)
         print(f"{speed:13.2f}  {reached:15.3f}  {fell}")
 
 

@@ -182,11 +182,16 @@ CONTROL: Final = "(nq),(nv),(memory_size),(actions)->(control_size)"
 @kernel(CONTROL)
 def control_for(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Any:
     """The controls of the actuators for an action."""
+    now = moment_without_contacts(episode, q, v, memory, action)
+    return np.array(episode.task.control(now))
+
+
+def moment_without_contacts(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Moment:
+    """The moment of a robot on which nothing is known to exert forces: for `control` and `observe`."""
     zero = np.zeros(episode.impulse_size)
     contact, level = np.zeros(episode.slot_size), GroundShape(np.array((0.0, 0.0, 1.0)), 0.0, None)
     readout = _readout(episode.scene, q, v, zero, contact, level)
-    now = Moment(readout, unpack(episode, memory), action, np.array(0.0), Draws(0.0, 0.0, 0.0))
-    return np.array(episode.task.control(now))
+    return Moment(readout, unpack(episode, memory), action, np.array(0.0), Draws(0.0, 0.0, 0.0))
 
 
 def start(

@@ -11,7 +11,8 @@ import numpy
 import delassus.numpy as np
 from delassus.learning.environment.task import Evaluation, Moment, Verdict
 from delassus.learning.tasks.catalog import register_task
-from delassus.learning.tasks.quadruped import QuadrupedWalk, body_motion, quadruped_parts
+from delassus.learning.tasks.legged import body_motion
+from delassus.learning.tasks.quadruped import QuadrupedWalk, quadruped_parts
 from delassus.model.model import Model, ParametricModel
 from delassus.simulation.ground import Ground
 from delassus.simulation.simulation import Simulation
