@@ -14,7 +14,7 @@ import delassus as dl
 from delassus.learning import Environments, LearningTask
 from delassus.learning.results.session import load_run
 from delassus.simulation import Ground, Simulation
-from delassus.step.marks import Mark
+from delassus.step.flags import Mark
 
 ITEMS = 16
 SECONDS = 10.0
