@@ -9,7 +9,6 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.backends import background
 from delassus.compiler.backends.target import Target
 from delassus.compiler.host import widths
 
@@ -35,18 +34,18 @@ def installed(monkeypatch):
     """The levels of the code that kernels get, at the usual level of optimization and without a disk cache."""
     monkeypatch.setenv("DELASSUS_CACHE", "off")
     monkeypatch.setattr(Target, "host", classmethod(lambda cls: USUAL))
-    levels, emit, emit_later = [], widths.native.emit_objects, background.native.emit_at_once
+    levels, emit, emit_later = [], widths.native.emit_objects, widths.emit_in_background
 
     def emit_objects(texts, target):
         levels.append(target.opt)
         return emit(texts, target)
 
-    def emit_at_once(text, target):
+    def emit_in_background(texts, target):
         levels.append(target.opt)
-        return emit_later(text, target)
+        return emit_later(texts, target)
 
     monkeypatch.setattr(widths.native, "emit_objects", emit_objects)
-    monkeypatch.setattr(widths, "emit_in_background", lambda texts, target: [emit_at_once(t, target) for t in texts])
+    monkeypatch.setattr(widths, "emit_in_background", emit_in_background)
     return levels
 
 
