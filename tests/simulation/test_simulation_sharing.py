@@ -10,6 +10,7 @@ import delassus as dl
 from bodies import BRICK, H
 from delassus.contact.cones.kinds import Friction, NonNegative
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import RowParameters
 from delassus.contact.systems.sweep import coulomb_step
 from delassus.step.stages.body_motions import BodyMotions
 from delassus.step.stages.body_space import BodySpaceProblem
@@ -41,7 +42,7 @@ def test_the_delassus_matrix_of_a_free_box_is_its_closed_form(rows):
     np.testing.assert_allclose(sim.problem(state).G, wanted, atol=1e-12 * np.abs(wanted).max())
 
 
-def carried(seed: int, stops: int = 0):
+def random_problem(seed: int, stops: int = 0):
     """A problem of four contacts on one body, two on another, and some rows of their own; G is P S Pᵀ."""
     rng = np.random.default_rng(seed)
     layout = Layout((*(Friction(),) * 6, *(NonNegative(1),) * stops))
@@ -53,8 +54,8 @@ def carried(seed: int, stops: int = 0):
     half = rng.normal(size=(12 + stops,) * 2)
     S = half @ half.T + 0.1 * np.eye(12 + stops)
     sharing = BodyMotions(P, ((slice(0, 6), (0, 1, 2, 3)), (slice(6, 12), (4, 5))))
-    numbers = {"friction": np.full(6, 0.7)}
-    problem = BodySpaceProblem.of(layout, sharing, S, np.diag(P @ S @ P.T), rng.normal(size=18 + stops), numbers)
+    parameters = RowParameters(friction=np.full(6, 0.7))
+    problem = BodySpaceProblem.of(layout, sharing, S, np.diag(P @ S @ P.T), rng.normal(size=18 + stops), parameters)
     G = problem.P @ S @ problem.P.T
     return rng, problem, G
 
@@ -62,7 +63,7 @@ def carried(seed: int, stops: int = 0):
 @given(st.integers(0, 10**6), st.sampled_from([0, 3]))
 @settings(max_examples=30, deadline=None)
 def test_velocities_go_through_motions(seed, stops):
-    rng, problem, G = carried(seed, stops)
+    rng, problem, G = random_problem(seed, stops)
     impulse = rng.normal(size=len(G))
     wanted = G @ impulse + problem.rows.g
     np.testing.assert_allclose(problem.velocity(impulse), wanted, atol=1e-12 * np.abs(wanted).max())
@@ -71,7 +72,7 @@ def test_velocities_go_through_motions(seed, stops):
 @given(st.integers(0, 10**6), st.sampled_from([0, 3]))
 @settings(max_examples=30, deadline=None)
 def test_a_sweep_goes_over_the_contacts_of_each_body_while_the_other_stands_still(seed, stops):
-    rng, problem, G = carried(seed, stops)
+    rng, problem, G = random_problem(seed, stops)
     rows = problem.rows
     start = impulse = np.abs(rng.normal(size=len(G)))
     velocity = G @ impulse + rows.g
@@ -92,7 +93,7 @@ def test_a_sweep_goes_over_the_contacts_of_each_body_while_the_other_stands_stil
 @given(st.integers(0, 10**6), st.sampled_from([0, 3]), st.sampled_from([1e-7, 1e-2]))
 @settings(max_examples=60, deadline=None)
 def test_an_iteration_through_motions_solves_the_system_of_all_rows(seed, stops, rho):
-    rng, problem, G = carried(seed, stops)
+    rng, problem, G = random_problem(seed, stops)
     _, jacobians = problem.rows.smooth(rng.normal(size=len(G)), 0.0)
     D = np.zeros_like(G)
     if stops:

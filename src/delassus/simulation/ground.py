@@ -155,12 +155,13 @@ class Ground:
                 code="conflicting-arguments",
             )
         what = "the spacing [m] of the ground's heights"
-        if np.ndim(self.spacing) and np.shape(self.spacing) != (2,):
+        spacing = real_array(what, self.spacing, "a number, or two for x and y")
+        if spacing.shape not in ((), (2,)):
             raise SimulationError(
-                f"{what} is {self.spacing!r}; it must be a number, or two for x and y.", code="wrong-shape"
+                f"{what} has shape {spacing.shape}; it must be a number, or two for x and y.", code="wrong-shape"
             )
-        spacings = [positive_number(what, x) for x in np.broadcast_to(np.asarray(self.spacing), 2).tolist()]
-        object.__setattr__(self, "spacing", spacings[0] if np.ndim(self.spacing) == 0 else tuple(spacings))
+        spacings = [positive_number(what, x) for x in np.broadcast_to(spacing, 2).tolist()]
+        object.__setattr__(self, "spacing", tuple(spacings) if spacing.ndim else spacings[0])
         object.__setattr__(self, "heights", heights)
         if self.origin is None:
             rows, columns = heights.shape
