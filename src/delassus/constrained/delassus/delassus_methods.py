@@ -36,5 +36,5 @@ def lower_delassus(mechanism: Mechanism, q: Any, method: str, time: Any = None) 
 
 
 def best_delassus(mechanism: Mechanism) -> str:
-    """The fastest method, as measured on arms, quadrupeds and humanoids; mimicry leaves "ltl" alone."""
+    """The fastest method, as measured on arms, quadrupeds and humanoids; only "ltl" supports mimic joints."""
     return "ltl" if links_of(mechanism.model).mimics else "pv_osimr"

@@ -1,8 +1,8 @@
-"""The articulated-body tree after elimination (see `elimination`), and the sweeps that several algorithms use.
+"""The articulated-body tree after elimination (see `elimination`), and the sweeps that several algorithms share.
 
-All of these compute with A⁻¹ by forces that travel through the joints of the articulated-body recursion. A is the mass
-matrix M, or M + Jᵀ diag(ρ) J where rows put penalties on the links that they touch; rows on two links, or on several
-joints, couple them (see `couplings`).
+These sweeps apply A⁻¹ by propagating forces through the joints of the articulated-body recursion. A is the mass matrix
+M, or M + Jᵀ diag(ρ) J with penalties of rows on the links that they act on. Rows on two links, or on several joints,
+couple them (see `couplings`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from delassus.model.parts import WORLD
 class ArticulatedTree:
     """Links, their poses, and their joints' factors.
 
-    `order` is the one in which links were eliminated; `bonds[i]` is what link i was coupled with then.
+    `order` is the order of elimination; `bonds[i]` has the couplings of link i at its elimination.
     """
 
     tree: Links
@@ -38,20 +38,20 @@ class ArticulatedTree:
 
     @property
     def coupled(self) -> bool:
-        """Whether links feel each other past the tree."""
+        """Whether links are coupled other than through the tree."""
         return any(bonds.felt or bonds.ties for bonds in self.bonds)
 
     def inward(self, i: int, f: Any, n: Any, driven: Any = None) -> tuple[Any, Pair]:
-        """A force on link i and on its joint, through it: u (n,) at the joint, and the force on the parent link."""
+        """Propagate a force on link i and its joint: u (n,) at the joint, and the force on the parent link."""
         u, f, n = self.joints[i].carry(f, n, driven)
         return u, self.poses[i].force_to_parent(f, n)
 
     def pushes(self, rows: Rows, x: Any) -> dict[int, tuple[Any, Any]]:
-        """u (n,) and D⁻¹ u (n,) of the joints that move rows, from forces x (m,) of these."""
+        """u (n,) and D⁻¹ u (n,) of the joints that move rows, from row forces x (m,)."""
         tied = sorted({tie.row for bonds in self.bonds for tie in bonds.ties})
         force, driven = row_forces(self.tree, rows.untied if tied else rows, x)
         pushes: dict[int, tuple[Any, Any]] = {}
-        # What ports feel until their links have their turn, and ties, by row, as long as they have parts.
+        # # Loads on ports until their links are visited, and on ties, by row, while these have parts left.
         pressed: dict[Port | int, Any] = {row: -x[[row]] for row in tied}
 
         def press(other: Port | int, y: Any) -> None:
@@ -80,9 +80,9 @@ class ArticulatedTree:
     def accelerations(
         self, push: Any, links: Collection[int], base: Pair = ZERO, product: Sequence[Pair] | None = None
     ) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
-        """Accelerations of some links (those that carry them included), of all their joints (nv,), and of ties by row.
+        """Accelerations of `links` (including their carriers), of all their joints (nv,), and of ties by row.
 
-        From D⁻¹ u (nv,), the acceleration of the world, and the links' own velocity products.
+        The inputs are D⁻¹ u (nv,), the acceleration of the world, and the links' own velocity products.
         """
         motion: dict[int, Pair] = {WORLD: base}
         a = np.zeros(len(push))

@@ -1,9 +1,9 @@
 """Elimination of the links of a tree from M, or from M + Jᵀ diag(ρ) J, one link at a time.
 
-Inward: the articulated-body recursion (see `sweep`) on links that carry penalties. A row K a = k on a link adds
-ρ KᵀK to its inertia and -Kᵀ f to its bias force, f what the row pushes with; one on a joint's velocity adds to D and to
-u. Rows on two links, or on several joints, couple them: what a link feels of those that were eliminated before it is
-added when its turn comes (see `couplings`).
+Inward: the articulated-body recursion (see `sweep`) on links with penalties. A row K a = k on a link adds ρ KᵀK to its
+inertia and -Kᵀ f to its bias force, f the force of the row; a row on a joint's velocity adds to D and to u. Rows on two
+links, or on several joints, couple them: the effect of links that were eliminated before is added when a link is
+eliminated (see `couplings`).
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ class Loads(NamedTuple):
 
 
 def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -> tuple[ArticulatedTree, Rows]:
-    """The joints in a configuration (nq,), and the rows; with `rho` (m,), each row's penalty is on what it touches."""
+    """The joints in a configuration (nq,), and the rows; with `rho` (m,), penalties are added to the links of the
+    rows.
+    """
     check_inertias(mechanism.model)
     if links_of(mechanism.model).mimics:
         raise BadArgument(
             f"joints of {mechanism.model.name!r} share coordinates (mimic joints), so there is no recursion "
             "over its tree: "
-            "take method='ltl'.",
+            "use method='ltl'.",
             code="not-supported",
         )
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
@@ -60,13 +62,13 @@ def eliminate_joints(
     added: Any = None,
     driven_links: Collection[int] = (),
 ) -> tuple[ArticulatedTree, Any]:
-    """The joints after elimination, with penalties ρ (m,) if they are given, and D⁻¹ u (nv,) of them under loads.
+    """Eliminate the joints, with optional penalties ρ (m,); also returns D⁻¹ u (nv,) under loads.
 
-    `added` (nv,) is on the joints' own diagonals: springs and dampers of a step of time, say. Joints of `driven_links`
-    yield to no force: what they accelerate with is a part of the links' velocity products.
+    `added` (nv,) is added to the diagonals of the joints: springs and dampers of a time step, for example. Joints of
+    `driven_links` do not respond to forces: their prescribed accelerations are part of the links' velocity products.
 
-    One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
-    Without loads, links at rest leave no forces anywhere, and these fold away.
+    One pass computes both: the data of a joint is used before the next one is visited, which keeps it in registers.
+    Without loads, links at rest have zero forces, which the compiler folds away.
     """
     tree, poses, b = motions.tree, motions.poses, motions.product
     still = np.zeros(motions.model.nv)

@@ -6,10 +6,10 @@ from delassus.model.links import Links
 
 
 def elimination_order(tree: Links, pairs: frozenset[tuple[int, int]]) -> tuple[int, ...]:
-    """The order in which links are eliminated: always one that carries no other, the one coupled with the fewest.
+    """The order of elimination of links: always a leaf of the remaining tree, the one with the fewest couplings.
 
-    Eliminating a link couples all that it was coupled with, and these with its parent. Without loops, and among links
-    that are equal, the last comes first.
+    Eliminating a link couples all its partners with each other and with its parent. Without loops, and among equal
+    links, the one with the largest index comes first.
     """
     neighbours: list[set[int]] = [set() for _ in tree.links]
     for i, j in pairs:

@@ -1,15 +1,16 @@
 """A square root of the inverse mass matrix along the tree, M⁻¹ = R Rᵀ; computes J R, R⁻¹ x and R x without forming R.
 
-The articulated-body recursion is a factorization of M: the accelerations ν = q̈ + Wᵀ X a_π that a joint has beyond what
-its link's inertia lets it have by itself, weighted by its articulated inertia D, make up the kinetic metric,
+The articulated-body recursion is a factorization of M. Let ν = q̈ + Wᵀ X a_π be the difference of a joint's
+acceleration from the one it would have if only its parent moved. Weighted by the articulated inertia D, these make up
+the kinetic metric,
 
     aᵀ M a = Σ νᵀ D ν.      With D = L d Lᵀ at every joint,   x = d^½ Lᵀ ν   is   x = Rᵀ M a = R⁻¹ a.
 
-A row of J travels inward as a force does, and leaves (J R)_i = d^-½ L⁻¹ (K S)_i at every joint on its way; a
-generalized force leaves Rᵀ h in the same manner, and an outward sweep gives a = R x. O(d) operations a row for depth d,
-and O(n) for each of the others.
+A row of J is propagated inward like a force, with the component (J R)_i = d^-½ L⁻¹ (K S)_i at every joint of its path;
+a generalized force gives Rᵀ h in the same manner, and an outward sweep computes a = R x. O(d) operations for a row at
+depth d, and O(n) for each of the others.
 
-Joints that share coordinates (mimicry) have no such recursion: there the sparse factors M = U D Uᵀ have the same three.
+Mimic joints have no such recursion; the sparse factors M = U D Uᵀ then provide the same three operations.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class Root(NamedTuple):
 
 
 class RootBuilder(NamedTuple):
-    """How a root is made: from numbers of a state that a loop can carry, by a function of them.
+    """Builds a root from values of a state that a loop can carry.
 
-    What a loop's body computes from anything else is computed before the loop, whether it begins or not.
+    If the body of a loop used other values, the compiler would compute them before the loop, even if it is skipped.
     """
 
     numbers: tuple[Any, ...]
@@ -57,11 +58,11 @@ class RootBuilder(NamedTuple):
 
 
 def build_root(problem: Problem, J: Any, moving: list[list[int]]) -> RootBuilder:
-    """The root for a problem with the rows J (m, nv), of which `moving` says what entries are not zero."""
+    """The root for a problem with the rows J (m, nv), whose nonzero entries are given by `moving`."""
     if links_of(problem.model).mimics:
         return _by_sparse_factors(problem, J, moving)
     motions = problem.motions
-    # At rest, which makes the same joints: those that `aba` has.
+    # # At rest; the joints are those of `aba`.
     body, _ = eliminate_joints(LinkMotions.of(problem.model, motions.q, np.zeros(problem.model.nv)), problem.rows)
     pieces = pieces_of(motions.tree, problem.rows)
     pivots = np.concatenate([joint.D.inverse for joint in body.joints])
@@ -106,10 +107,10 @@ class _TreeRoot:
     scale: Any
 
     def rows(self, pieces: list[Piece], m: int) -> Any:
-        """J R (m, nv), from the parts of the rows.
+        """J R (m, nv), from the pieces of the rows.
 
-        Rows of one link that take part in nothing else go the same way: one loop for all of them, which keeps the code
-        small. Parts of one row that meet on a link go on as one.
+        Rows of one link that have no other piece share a path, so one loop serves all of them, which keeps the code
+        small. Pieces of one row that meet on a link are added and continue as one.
         """
         B = np.zeros((m, len(self.scale)))
         for link, alike in _alike(pieces).items():
@@ -130,7 +131,7 @@ class _TreeRoot:
         return np.concatenate(left)
 
     def _expand_pieces(self, pieces: list[Piece], B: Any) -> Any:
-        """J R (m, nv) with the rows of some pieces, one by one, besides what is there."""
+        """J R (m, nv) with the rows of `pieces` added one by one."""
         tree = self.body.tree
         waiting: list[dict[int, Pair]] = [{} for _ in tree.links]
         driven: list[dict[int, Any]] = [{} for _ in tree.links]

@@ -13,7 +13,7 @@ from delassus.model.links import Links
 
 
 def row_forces(tree: Links, rows: Rows, x: Any) -> tuple[dict[int, Pair], dict[int, Any]]:
-    """Kᵀ x on the links, and what is at their joints (n,), of numbers x (m,) by row."""
+    """Kᵀ x on the links, and forces at their joints (n,), of forces x (m,) by row."""
     applied: dict[int, Pair] = {}
     for i, own in rows.links.items():
         here = x[list(own.rows)]
@@ -36,7 +36,7 @@ class Piece:
 
 
 def pieces_of(tree: Links, rows: Rows) -> list[Piece]:
-    """Every link, and every velocity, that a row touches."""
+    """Every link, and every velocity, that a row acts on."""
     pieces = [
         Piece(row, link, (own.K[j, :3], own.K[j, 3:]))
         for link, own in rows.links.items()

@@ -22,23 +22,23 @@ OWN: Final = "frame"
 def constraint_wrench(
     mechanism: Mechanism, q: Any, force: Any, *, constraint: str, axes: str = "world", time: Any = None
 ) -> Floats:
-    """Force and moment (6,) [N, N·m] of one constraint on the body of its first frame, about that frame's origin.
+    """Force and moment (6,) [N, N·m] of one constraint on the body of its first frame, about the origin of that frame.
 
-    `force` (m,) are those of all rows, `constraint` is a name, `axes` "world", "frame" for the constraint's own first
-    frame, or the name of a frame.
+    `force` (m,) are the forces of all rows, `constraint` is a name, `axes` is "world", "frame" for the constraint's own
+    first frame, or the name of a frame.
     """
     held, rows = _find_constraint(mechanism, constraint)
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
     attached = held.attachment(mechanism.model)
     if attached is None:
         raise ConstraintError(
-            f"the constraint {constraint!r} acts on joints, not at a frame: its forces are forces[{constraint!r}].",
+            f"the constraint {constraint!r} acts on joints, not at a frame; use forces[{constraint!r}].",
             code="not-supported",
         )
     first, placement = attached
     R, p = fixed_pose(placement).compose(*motions.in_world(first))
     push, moment = np.zeros(3), np.zeros(3)
-    # What acts on the world is the opposite of what acts on the bodies.
+    # # A constraint on the world has the opposite wrench of the one on the bodies.
     bodies = [(body, 1.0 if first != WORLD else -1.0) for body in held.bodies(motions) if first in (body.link, WORLD)]
     for body, sign in bodies:
         R_body, p_body = motions.in_world(body.link)

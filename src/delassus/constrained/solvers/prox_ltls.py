@@ -4,10 +4,10 @@ Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`) by
 
     (M + Jᵀ ρ J) a = tau - c + Jᵀ (keep λ⁻ - ρ γ),      λ = keep λ⁻ - ρ (J a + γ).
 
-Constraints against the world couple velocities that M couples already, so the augmented matrix has M's sparsity and
-M's factors U D Uᵀ. O(n d² + m d²) operations, and O(m d + n d) per iteration. Closed loops couple all velocities along
-them, which fills the factors. Choose it for small robots of little depth with many rows, or where joints share
-coordinates (mimicry); `caba` for many loops. Penalties cost digits, as in `caba`.
+Constraints with the world couple only velocities that M couples already, so the augmented matrix has M's sparsity and
+M's factors U D Uᵀ. O(n d² + m d²) operations, and O(m d + n d) per iteration. Closed loops couple all their velocities,
+which causes fill-in. Choose it for small, shallow robots with many rows, or for mimic joints; choose `caba` for many
+loops. Penalties lose digits, as in `caba`.
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), section IV.
 """
@@ -47,7 +47,7 @@ def prox_ltls(
 
 @dataclass(frozen=True)
 class Factors:
-    """What does not change between iterations: J (m, nv), γ (m,), and U D Uᵀ = M + Jᵀ ρ J."""
+    """Quantities that do not change between iterations: J (m, nv), γ (m,), and U D Uᵀ = M + Jᵀ ρ J."""
 
     weighted: Weighted
     J: Any
@@ -59,7 +59,7 @@ class Factors:
 
 
 def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]:
-    """J, γ and the factors of the augmented mass matrix; the right-hand side of the first iteration, half solved."""
+    """J, γ and the factors of the augmented mass matrix; the half-solved right-hand side of the first iteration."""
     problem = weighted.problem
     model, motions = problem.model, problem.motions
     J, gamma = jacobian_of(problem), bias_of(problem)
@@ -94,7 +94,7 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The factors for rows whose target residual is r (m,) instead of zero."""
+    """The factors for rows with the target residual r (m,) instead of zero."""
     return replace(factors, gamma=factors.gamma - r)
 
 
@@ -123,5 +123,5 @@ def moving_dofs(problem: Problem) -> list[list[int]]:
 
 
 def _closed(above: list[list[int]], dofs: list[int]) -> list[int]:
-    """Velocities and all that they are coupled with above them."""
+    """Velocities and all that they are coupled with above them in the tree."""
     return sorted({*dofs, *(i for k in dofs for i in above[k])})

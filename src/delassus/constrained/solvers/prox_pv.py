@@ -1,18 +1,18 @@
 """The proximal Popov–Vereshchagin algorithm: the Delassus matrix by one sweep over the tree, then its iterations.
 
-Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`) without forming M or J. Inward, next to the
-articulated-body recursion, the rows travel from their links to the base: K (r, 6) what they feel of a link's
-acceleration, L their Delassus matrix and l their acceleration, as far as joints below it decide,
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`) without forming M or J. Inward, along with the
+articulated-body recursion, the rows are propagated from their links to the base: K (r, 6) are their coefficients of a
+link's acceleration, L their Delassus matrix and l their acceleration due to the joints below it,
 
     K_π = (K - K S Wᵀ) X,   L += K S D⁻¹ (K S)ᵀ,   l += K (b + S D⁻¹ (u - Uᵀ b)).
 
-At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations and m² an iteration.
+At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations, and m² per iteration.
 
-A row on several links travels from each of them. Where these ways have met, at the root of its loop, nothing further
-out depends on its multiplier, which is eliminated there (see `multipliers`), as a spring on the link that stands for
-it: O(n + m_b² n + m_b³), m_b the most rows that pass a link. An iteration is then a sweep over the links of loops.
+A row on several links is propagated from each of them. Where these paths meet, at the root of its loop, nothing further
+out depends on its multiplier, which is eliminated there (see `multipliers`) and replaced by a spring on the link: O(n +
+m_b² n + m_b³), m_b the largest number of rows that pass a link. An iteration is then a sweep over the links of loops.
 
-Choose it for few rows, or where digits count: there are no penalties in it.
+Choose it for few rows, or where accuracy matters: it has no penalties.
 
 References: A. Vereshchagin, Modeling and control of motion of manipulational robots (1989); A. Sathya, J. Carpentier,
 Constrained articulated body dynamics algorithms (2024), section V; for loops, their closed-loop paper (2025),
@@ -57,15 +57,15 @@ def prox_pv(
 
 @dataclass(frozen=True)
 class Factors:
-    """The system of the forces, and what the sweeps need.
+    """The system of the forces, and data of the sweeps.
 
     Attributes:
         dual: The system of the forces.
         joints: The joints' factors.
         push: D⁻¹ u (nv,).
         moved: For each joint, K S of the rows that move with it, by row.
-        roots: For each link (or the world) where loops are closed, the multipliers that were eliminated there.
-        l: (m,) what each row had, apart from forces, when it was eliminated.
+        roots: For each link (or the world) where loops close, the multipliers eliminated there.
+        l: (m,) the part of each row that does not depend on forces, at its elimination.
     """
 
     dual: dual.Dual
@@ -77,7 +77,7 @@ class Factors:
 
     @property
     def spine(self) -> list[int]:
-        """The links where loops are closed, and those that carry them."""
+        """The links where loops close, and their carriers."""
         tree = self.dual.weighted.problem.motions.tree
         return sorted({i for root in self.roots if root != WORLD for i in tree.path(root)})
 
@@ -113,7 +113,7 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
         for r in sorted({*K[i], *driven}):
             own = K[i].get(r, np.zeros(6))
             KS[r], *rest = joint.carry(own[:3], own[3:], driven.get(r))
-            # (K - K S Wᵀ) X: what the row feels of the parent's acceleration; it travels as a force does.
+            # # (K - K S Wᵀ) X: the coefficients of the parent's acceleration; rows transform like forces.
             left = np.concatenate(motions.poses[i].force_to_parent(*rest))
             above = K[link.parent]
             above[r] = above[r] + left if r in above else left
@@ -154,7 +154,7 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The factors for rows whose target residual is r (m,) instead of zero."""
+    """The factors for rows with the target residual r (m,) instead of zero."""
     return replace(factors, dual=dual.shift_target(factors.dual, r))
 
 
@@ -162,9 +162,9 @@ SOLVER = Solver("prox_pv", factor, iterate, shift_target, finish, penalties=Fals
 
 
 def _eliminate_loads(factors: Factors, change: Any) -> tuple[Any, Any]:
-    """D⁻¹ u (nv,) of all joints, and l (m,) of all rows as they are eliminated, when l changes by so much (or by none).
+    """D⁻¹ u (nv,) of all joints, and l (m,) of all rows at their elimination, after a change of l (or without one).
 
-    What a row has passes its root, where its multiplier is eliminated, as a force; it changes the other rows that the
+    A row continues past its root, where its multiplier is eliminated, as a force; it changes the other rows that the
     joints between the root and the base move.
     """
     if change is None:
@@ -189,7 +189,7 @@ def _eliminate_loads(factors: Factors, change: Any) -> tuple[Any, Any]:
 
 
 def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any = None) -> tuple[Any, Any]:
-    """Accelerations (nv,) of the joints of some links, and the forces (m,) of all rows, unless they are known."""
+    """Accelerations (nv,) of the joints of `links`, and the forces (m,) of all rows, unless they are `known`."""
     problem = factors.dual.weighted.problem
     tree, motions = problem.motions.tree, problem.motions
     acceleration: dict[int, Pair] = {WORLD: world_acceleration(tree)}
@@ -213,7 +213,7 @@ def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any =
 
 
 def _joint_rows(problem: Problem, link: int, on: Any) -> dict[int, Any]:
-    """What rows take of the velocities of a link's joint (n,), by row."""
+    """Coefficients of rows for the velocities of a link's joint (n,), by row."""
     driven: dict[int, Any] = {}
     n = problem.motions.tree.links[link].motion.nv
     for dof in problem.rows.of_joint(link):

@@ -1,4 +1,4 @@
-"""Block Jacobi sweeps over all contacts of a batch: each is solved exactly, by bisection of an angle.
+"""Block Jacobi over all contacts of a batch; each contact is solved exactly, by bisection of an angle.
 
 The equations are those of `solvers.bisection`.
 """
@@ -13,7 +13,7 @@ from delassus.contact.large.rows import Array
 from delassus.linalg.filtered_system import least_norm
 
 _ANGLES: Final = np.pi * (np.arange(-8, 8) / 8.0) ** 3
-"""Of the samples, from the direction in which the contact would stick: more of them where it almost does."""
+"""Sample angles relative to the direction in which the contact would stick, dense where it almost sticks."""
 
 _NEARNESS: Final = 1.0 - np.abs(np.arange(-8, 8) + 0.5) / 16.0
 _HALVINGS: Final = 24
@@ -35,7 +35,7 @@ def _product(G: Array, x: Array) -> Array:
 
 
 def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[Array, Array]:
-    """The impulses (B, n, 3) that brake sliding contacts, and whether they exist."""
+    """The impulses (B, n, 3) of sliding contacts, and whether they exist."""
 
     def reach(e: Array) -> Array:
         """D (…) of directions (…, 2), with axes before the last one for samples."""
@@ -62,7 +62,7 @@ def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[A
     samples = np.stack([u[..., 0] * cos - u[..., 1] * sin, u[..., 0] * sin + u[..., 1] * cos], -1)
     values = across(samples)
     later = np.roll(values, -1, -1)
-    possible = reach(samples) > 0.0  # normal impulses beyond a place where D is zero are negative
+    possible = reach(samples) > 0.0  # the normal impulse is negative where D < 0
     rising = (values < 0.0) & (later >= 0.0) & (possible | np.roll(possible, -1, -1))
     at = np.argmax(np.where(rising, _NEARNESS, -1.0), -1)[..., None]
     a, b = (np.take_along_axis(x, at[..., None], -2)[..., 0, :] for x in (samples, np.roll(samples, -1, -2)))

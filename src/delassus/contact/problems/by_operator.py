@@ -20,7 +20,7 @@ from delassus.contact.systems.protocol import BATCH, SHIFT
 def solve_by_operator(
     problem: ContactData, model: str, method: str, tolerance: float, iterations: int, start: Any
 ) -> ContactSolution:
-    """The solution by a solver of batches that needs no entries of the matrix."""
+    """Solve by a solver of batches that needs only products with the matrix."""
     _check(problem, model, method)
     layout, batch = problem.layout, problem.batch
     g = np.broadcast_to(problem.g, (*batch, problem.m))
@@ -48,7 +48,7 @@ def solve_by_operator(
 
 
 def _check(problem: ContactData, model: str, method: str) -> None:
-    """Raise if the operator cannot be solved in this way."""
+    """Raise an error if the operator cannot be solved by this law and method."""
     every = solver_names({BATCH, SHIFT})
     if model not in ("ncp", "ccp") or method not in every:
         raise ContactProblemError(
@@ -58,9 +58,11 @@ def _check(problem: ContactData, model: str, method: str) -> None:
         )
     if any(len(rows) > 3 for rows in problem.layout.friction):
         raise ContactProblemError(
-            "G is an operator: contacts have three rows then, not torsional or rolling friction.", code="not-supported"
+            "G is an operator: its contacts have three rows, without torsional or rolling friction.",
+            code="not-supported",
         )
     if method not in solver_names(operator_capabilities(problem.operator)):
         raise ContactProblemError(
-            "the operator has no method solve(b, damping), which ADMM needs: take 'gradient'.", code="not-supported"
+            "ADMM needs an operator with solve(b, damping), and this one has none; use method='gradient'.",
+            code="not-supported",
         )

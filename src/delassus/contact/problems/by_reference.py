@@ -14,11 +14,11 @@ from delassus.contact.systems.scaled import Scaled, shape_of
 
 
 def solve_by_reference(problem: ContactData, model: str, method: str, tolerance: float) -> ContactSolution:
-    """The solution of a convex problem by clarabel or proxsuite."""
+    """Solve a convex problem by clarabel or proxsuite."""
     rubbing = problem.friction is not None and bool(np.any(problem.friction > 0.0))
     if rubbing and (model != "ccp" or method == "proxsuite"):
         raise ContactProblemError(
-            f"method {method!r} solves convex problems: take law='ccp' and method='clarabel', or friction=0.",
+            f"method {method!r} solves convex problems: use law='ccp' and method='clarabel', or friction=0.",
             code="not-supported",
         )
     batch, m = problem.batch, problem.m
