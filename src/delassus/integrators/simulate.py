@@ -32,13 +32,13 @@ from delassus.output.trajectory import Trajectory
 Floats = NDArray[np.float64]
 
 STARTS: Final = ("project", "refuse", "keep")
-"""What is done with a start that does not meet the constraints."""
+"""Treatments of an initial state that violates the constraints."""
 
 _ON: Final = 1e-9
-"""An error of position, as a share of the robot's length or of a radian, that counts as none."""
+"""Position error, relative to the robot's length or a radian, that counts as zero."""
 
 _CONVERGED: Final = 1e-9
-"""What may be left of the equations of an implicit step."""
+"""Largest accepted residual of an implicit step."""
 
 _STEPS = Range(0.0, np.inf, "positive and finite [s], such as 1e-3", TIME_STEPS.code, True, True)
 
@@ -59,18 +59,18 @@ def simulate_motion(
     """The motion of a robot, one or a batch, under gravity, springs and dampers of joints and tendons, and forces.
 
     Args:
-        mechanism: The robot and its constraints; a model moves with those that come with it.
+        mechanism: The robot and its constraints; a model moves with the constraints of its file.
         q: Configurations (…, nq) [rad, m] at the first time.
-        v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
-        tau: Generalized forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
-            (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
-            gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
-        times: (times,) [s] at which states are wanted; the first is that of the start.
-        events: Functions of time, q and v of one state, or `Event`s, at whose zeros something happens: by default the
-            motion ends.
+        v: Velocities (…, nv) [rad/s, m/s]; zero by default.
+        tau: Generalized forces [N·m, N]: constants (…, nv); or (times - 1, …, nv), with one axis more than states have,
+            constant between successive times; a function of time [s], q and v of one state that returns (nv,), in NumPy
+            (`delassus.numpy`); or a kernel (model, time, q, v) -> (nv), compiled with the rest.
+        times: (times,) [s] output times; the first is that of the initial state.
+        events: Functions of time, q and v of one state, or `Event`s, whose zeros are recorded; by default they end the
+            motion.
         options: A `MotionOptions`: integrator, projection, parameters.
-        **shortcuts: Fields of the options and of the objects that they hold: method, tolerance, step, dense, max_steps
-            (integrator); project, start (projection).
+        **shortcuts: Fields of the options: method, tolerance, step, dense, max_steps (integrator); project, start
+            (projection).
 
     >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
     >>> log.q.shape
@@ -99,14 +99,14 @@ def simulate_motion(
     q_now, v_now, status = _prepare_start(robot, q_now, v_now, t[0], options.projection.start, given)
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
-    before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
+    before = np.full((*batch, task.nevents), np.nan)  # the first call computes them
     first, known = np.zeros((*batch, robot.nv)), np.zeros(batch)
     kept, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
     for k, until in enumerate(t[1:]):
         if not integrator.adaptive:
             length = np.full(batch, lengths[k])
         force = forces[min(k, len(forces) - 1)]
-        known = known if len(forces) == 1 else np.zeros(batch)  # accelerations jump with forces
+        known = known if len(forces) == 1 else np.zeros(batch)  # accelerations change when forces do
         made = advance(
             task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **given
         )
@@ -141,19 +141,21 @@ def simulate_motion(
 
 @kernel("(nq),(nv),()->(nv)")
 def control_force(task: Task, q: Any, v: Any, time: Any) -> Floats:
-    """The forces (nv,) that a function of the user gives."""
+    """The forces (nv,) of a user function."""
     assert task.control is not None
     return task.control(time, q, v)[0]
 
 
 def _applied_forces(task: Task, given: dict[str, Floats], time: Floats, q: Floats, v: Floats) -> Floats:
-    """Forces (times, …, nv) of a function, in states of a trajectory."""
+    """Forces (times, …, nv) of a function, at the states of a trajectory."""
     found: Floats = control_force(task, q, v, time, **given)
     return found
 
 
 def _forces_at_times(forces: Floats, samples: int, times: int) -> Floats:
-    """(times, …, nv): at each time those from there on, at the last those until there."""
+    """(times, …, nv): at each time the forces of the span that begins there; at the last time those of the last
+    span.
+    """
     if len(forces) == 1:
         return np.broadcast_to(forces, (times, *forces.shape[1:]))
     return np.concatenate([forces.repeat(samples + 1, axis=0), forces[-1:]])
@@ -168,12 +170,12 @@ def _task(
     projection: str,
     samples: int,
 ) -> Task:
-    """The task, cached: kernels find their code by its identity."""
+    """The task, cached, since kernels look up their code by its identity."""
     kind = ParametricTask if isinstance(robot, Parametric) else Task
     return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
 
 
-# --- what is asked for, checked ---------------------------------------------------------------------------------------
+# # --- checks of arguments ------------------------------------------------------------------------------------------
 
 
 def _mechanism(given: Any) -> Mechanism:
@@ -187,7 +189,7 @@ def _mechanism(given: Any) -> Mechanism:
 
 @lru_cache(maxsize=64)
 def _of_model(model: Model | ParametricModel) -> Mechanism:
-    """The mechanism of a model, cached: kernels find their code by its identity."""
+    """The mechanism of a model, cached, since kernels look up their code by its identity."""
     return Mechanism(model)
 
 
@@ -196,13 +198,14 @@ def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
     if not isinstance(robot, Parametric):
         if parameters is not None:
             raise MotionError(
-                "this mechanism has no parameters: make one of model.parametric(…).", code="not-parametric"
+                "this mechanism has no parameters; create one from model.parametric(…).", code="not-parametric"
             )
         return {}
     found = np.array(real_array("parameters", robot.parameters() if parameters is None else parameters))
     if found.shape[-1:] != (robot.nparameters,):
         raise MotionError(
-            f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.", code="wrong-shape"
+            f"parameters has shape {found.shape}; its last axis must have {robot.nparameters} values.",
+            code="wrong-shape",
         )
     return {PARAMETERS: found}
 
@@ -216,7 +219,7 @@ def _times(times: ArrayLike) -> Floats:
     t = np.array(real_array("times", times))
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(
-            f"times has shape {t.shape}; it must be a list of two or more, the first that of the start.",
+            f"times has shape {t.shape}; it must be a list of two or more times, beginning with the initial one.",
             code="wrong-shape",
         )
     if not np.all(np.isfinite(t)):
@@ -232,7 +235,7 @@ def _times(times: ArrayLike) -> Floats:
 
 
 def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tuple[Floats, Floats, Floats]:
-    """Configurations, velocities and forces (spans or 1, …), of one batch."""
+    """Configurations, velocities and forces (spans or 1, …), of a common batch."""
     arrays = []
     for name, given, size in (
         ("q", q, robot.nq),
@@ -242,7 +245,8 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
         array = np.array(real_array(name, given))
         if array.shape[-1:] != (size,):
             raise MotionError(
-                f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.", code="wrong-shape"
+                f"{name} has shape {array.shape}; its last axis must have the {size} values of a state.",
+                code="wrong-shape",
             )
         arrays.append(array)
     q_all, v_all, forces = arrays
@@ -250,7 +254,7 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
         if len(forces) != spans:
             raise MotionError(
                 f"tau has shape {forces.shape}: with one axis more than states have, the first counts the "
-                f"spans from each time to the next, {spans} here. For a batch of forces give a batch of q.",
+                f"spans from each time to the next, {spans} here. For a batch of forces pass a batch of q.",
                 code="wrong-shape",
             )
     else:
@@ -261,12 +265,12 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
 
 
 def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of items that these have together."""
+    """The broadcast batch axes."""
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
         told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise MotionError(f"the batches do not fit together: {told}.", code="batch-mismatch") from None
+        raise MotionError(f"the batches do not broadcast: {told}.", code="batch-mismatch") from None
 
 
 def _projection(project: Any) -> str:
@@ -283,7 +287,7 @@ def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise MotionError(
-            f"two events are called {twice[0]!r}: give one another name, Event(function, name=…).",
+            f"two events are called {twice[0]!r}; rename one with Event(function, name=…).",
             code="duplicate-name",
         )
     return tuple(found)
@@ -295,19 +299,19 @@ def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
         number_in_range("tolerance", float(worst), TOLERANCES)
     if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
         raise MotionError(
-            f"the tolerance is {found.min():g}; rounding alone is about 1e-16: take 1e-13 or more.",
+            f"the tolerance is {found.min():g}; it must be 1e-13 or more, since rounding errors are about 1e-16.",
             code="tolerance-out-of-range",
         )
     return found
 
 
 def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
-    """The length of steps [s] from each time to the next."""
+    """The lengths of steps [s] between successive times."""
     apart = np.diff(t)
     if step is None:
         if not integrator.adaptive:
             raise MotionError(
-                f"{integrator.name} takes steps of a fixed length: give it, such as step=1e-3.",
+                f"{integrator.name} takes steps of a fixed length; pass it, such as step=1e-3.",
                 code="missing-argument",
             )
         return np.asarray(apart / 100.0)
@@ -317,7 +321,8 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
     counts = np.ceil(apart / step - 1e-9)
     if counts.max() > MOST:
         raise MotionError(
-            f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; {MOST:.0e} is the most.",
+            f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; the maximum is "
+            f"{MOST:.0e}.",
             code="out-of-range",
         )
     return np.asarray(apart / np.maximum(counts, 1.0))
@@ -332,19 +337,19 @@ def _samples(dense: Any, integrator: Integrator) -> int:
     dense = check_integer("dense", dense, 0, 1000)
     if dense and not integrator.has_dense_output:
         raise MotionError(
-            f"{integrator.name} has no dense output: ask for more times, or take dopri5.", code="not-supported"
+            f"{integrator.name} has no dense output; pass more times, or use dopri5.", code="not-supported"
         )
     return dense
 
 
 def _with_samples(t: Floats, samples: int) -> Floats:
-    """The times with those in between."""
+    """The output times with those in between."""
     shares = np.arange(samples + 1) / (samples + 1)
     return np.append((t[:-1, None] + np.diff(t)[:, None] * shares).ravel(), t[-1])
 
 
 def _in_place(happened: Floats, t: Floats) -> Floats:
-    """Times of events (times - 1, …) [s] between the two times where they belong, NaN elsewhere."""
+    """Times of events (times - 1, …) [s] in the spans where they occurred, NaN elsewhere."""
     low, high = (x.reshape(-1, *(1,) * (happened.ndim - 1)) for x in (t[:-1], t[1:]))
     return np.where((happened > low) & (happened <= high), happened, np.nan)
 
@@ -352,7 +357,7 @@ def _in_place(happened: Floats, t: Floats) -> Floats:
 def _prepare_start(
     robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
 ) -> tuple[Floats, Floats, Any]:
-    """The start as it is followed, and its status."""
+    """The initial state after its treatment, and its status."""
     one_of("start", start, STARTS)
     done = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
@@ -370,16 +375,16 @@ def _prepare_start(
 
 
 def _off(robot: Mechanism, q: Floats, time: float, given: dict[str, Floats]) -> Any:
-    """The largest error of each item, as a share of the robot's length or of a radian."""
+    """The largest error of each state, relative to the robot's length or a radian."""
     return np.abs(constraint_error(robot, q, time=time, **given) / np.array(row_sizes(robot))).max(-1)
 
 
 def _refuse(what: str, off: Any, unit: str) -> None:
-    """Raise if something is further off than rounding."""
+    """Raise an error if a constraint error exceeds rounding."""
     if np.any(off > _ON):
         where = f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(off)), off.shape)))}" if off.ndim else ""
         raise MotionError(
-            f"the {what}{where} does not meet the constraints: its error is {off.max():.3g} ({unit}). dl.assemble and "
+            f"the {what}{where} violates the constraints: its error is {off.max():.3g} ({unit}). Use dl.assemble or "
             'dl.project compute one that does; start="project" calls them.',
             code="constraints-violated",
         )

@@ -1,13 +1,13 @@
 """Singular value decompositions by one-sided Jacobi rotations, compiled.
 
 One-sided Jacobi: every pair of vectors x, y is rotated in its plane, x' = c x - s y, y' = s x + c y, so that x'ᵀ y' =
-0, until no pair is left that is not orthogonal. The lengths of the vectors are then the singular values of the matrix
-that has them as columns. Small ones keep as many digits as the columns have themselves, which an eigenvalue of the
-product XᵀX does not: it has half of them.
+0, until all pairs are orthogonal. The norms of the vectors are then the singular values of the matrix with these
+columns. Small singular values are as accurate as the columns; as square roots of eigenvalues of XᵀX they would have
+half of the digits.
 
-Pairs are taken in rounds: in each, every vector meets another one, as teams in a tournament do, so that a round is one
-loop over pairs that have nothing to do with each other, and the code does not grow with their number. A sweep of n - 1
-rounds has met all pairs; five to nine sweeps are usual.
+Pairs are processed in rounds, in which every vector is paired with another one, as in a round-robin tournament. A round
+is one loop over independent pairs, so the size of the code does not depend on their number. A sweep of n - 1 rounds
+covers all pairs; five to nine sweeps are typical.
 
 References: M. Hestenes, Inversion of matrices by biorthogonalization (1958); J. Demmel, K. Veselić, Jacobi's method is
 more accurate than QR (1992).
@@ -22,24 +22,24 @@ from delassus.compiler.tracing.flow.control import map, scan, while_loop
 from delassus.compiler.tracing.trace import computing_in
 
 _SWEEPS: Final = 30
-"""At most."""
+"""Maximum number of sweeps."""
 
 
 def orthogonalize(vectors: Any, length: int) -> Any:
-    """Vectors (n, l) rotated among each other until their first `length` numbers are orthogonal; the others go along.
+    """Rotate vectors (n, l) among each other until their first `length` entries are orthogonal.
 
-    Vectors that are zero stay so, and what is not finite ends as it is.
+    Vectors that are zero stay zero, and NaN and infinity propagate.
     """
     count = len(vectors)
     if count == 1:
         return vectors
-    # A tournament has an even number of teams: one that is not there meets each in turn.
+    # # A tournament needs an even number of teams: add a zero vector if needed.
     odd = count % 2
     teams = np.concatenate([vectors, np.zeros((1, vectors.shape[1]))]) if odd else np.array(vectors)
     half, seats = len(teams) // 2, _next_seats(len(teams))
     digits = 2.0 ** -computing_in().digits
     close = 4.0 * length * digits
-    # Vectors that are only rounding of others have no direction, and there may be more of them than directions.
+    # # Vectors that are rounding errors of others have no direction, and there may be more of them than directions.
     nothing = (4.0 * digits) ** 2 * np.max(np.sum(teams[:, :length] * teams[:, :length], 1))
 
     def rotate(x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -64,7 +64,7 @@ def orthogonalize(vectors: Any, length: int) -> Any:
 
 
 def _next_seats(teams: int) -> list[int]:
-    """Who sits where in the next round: pairs are (k, half + k); the first team stays and the others move on by one."""
+    """The pairs of the next round: pairs are (k, half + k); the first vector stays and the others advance by one."""
     half = teams // 2
     ring = [*range(1, half), *reversed(range(half, teams))]
     moved = [ring[-1], *ring[:-1]]
@@ -75,5 +75,5 @@ def _next_seats(teams: int) -> list[int]:
 
 
 def _without_zero(teams: Any, count: int) -> Any:
-    """The vectors without the one that was added: after whole sweeps, every team is back in its seat."""
+    """The vectors without the added one: after full sweeps, every vector is in its initial position."""
     return teams[: count - 1]

@@ -1,11 +1,11 @@
 """Least squares of any rank by singular values: one-sided Jacobi rotations, compiled.
 
-A matrix B (m, n) is rotated until its rows (or its columns, whichever are fewer) are orthogonal, see `jacobi`; the
-squares s² of its singular values are the squared lengths of these. A square below a share of the largest one counts as
-zero. The digits of s are those of B, which eigenvalues of B Bᵀ would have lost half of.
+A matrix B (m, n) is rotated until its rows (or its columns, whichever are fewer) are orthogonal, see `jacobi`. Their
+squared norms are the squared singular values s²; values below a fraction of the largest count as zero. s is as accurate
+as B, while eigenvalues of B Bᵀ would lose half of the digits.
 
-O(m n min(m, n)) operations a sweep, five to nine sweeps: some 50 times the cost of a factor. Choose it where rows may
-depend on each other and forces have to be exact; `filtered` is for systems that are solved in every step.
+O(m n min(m, n)) operations for each sweep, five to nine sweeps: about 50 times the cost of a factorization. Choose it
+where rows may be redundant and forces must be accurate; `filtered_system` is for systems that are solved in every step.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import delassus.numpy as np
 from delassus.linalg.jacobi import orthogonalize
 
 RANK: Final = 1e-12
-"""Squares of singular values below this share of the largest count as zero, and so do eigenvalues of B Bᵀ."""
+"""Squared singular values below this fraction of the largest count as zero, and so do eigenvalues of B Bᵀ."""
 
 
 class Nearest(NamedTuple):
-    """x (n,), the multipliers λ (m,), and the part of γ (m,) that no x cancels."""
+    """x (n,), the multipliers λ (m,), and the infeasible part of γ (m,)."""
 
     x: Any
     force: Any
@@ -31,13 +31,13 @@ class Nearest(NamedTuple):
 
 
 def nearest_solution(B: Any, free: Any, gamma: Any, rank: Any, still: Any = 0.0) -> Nearest:
-    """x (n,) nearest to `free` among those with the least |B x + γ|, and the smallest λ (m,) with x = free + Bᵀ λ.
+    """x (n,) nearest to `free` that minimizes |B x + γ|, and the smallest λ (m,) with x = free + Bᵀ λ.
 
-    Squares of singular values below a share `rank` of the largest are not used. Directions with s² below the share
-    `still` do not move at all: γ along these is contradictory.
+    Squared singular values below a fraction `rank` of the largest are not used. γ is infeasible along directions with
+    s² below the fraction `still`.
     """
     m, n = B.shape
-    if m <= n:  # rows of B made orthogonal; γ and the rotation go along
+    if m <= n:  # orthogonalize rows of B together with γ and the rotation
         turned = orthogonalize(np.concatenate([B, gamma[:, None], np.eye(m)], 1), n)
         C, off, V = turned[:, :n], turned[:, n], turned[:, n + 1 :]
         squares = np.sum(C * C, 1)
@@ -52,21 +52,21 @@ def nearest_solution(B: Any, free: Any, gamma: Any, rank: Any, still: Any = 0.0)
 
 
 class Decomposition(NamedTuple):
-    """Of a matrix B (m, n) with k = min(m, n): (B Bᵀ)⁺ = X diag(gram) Xᵀ, (B Bᵀ)⁺ B = X diag(mixed) Z and
-    B⁺ B = Zᵀ diag(projector) Z.
+    """For a matrix B (m, n) with k = min(m, n): (B Bᵀ)⁺ = X diag(gram) Xᵀ, (B Bᵀ)⁺ B = X diag(mixed) Z and B⁺ B = Zᵀ
+    diag(projector) Z.
     """
 
     X: Any
-    """(m, k)."""
+    """X (m, k)."""
     Z: Any
-    """(k, n)."""
+    """Z (k, n)."""
     gram: Any
     mixed: Any
     projector: Any
 
 
 def decompose(B: Any) -> Decomposition:
-    """The pseudo-inverses of B and B Bᵀ; squares of singular values below `RANK` of the largest count as zero."""
+    """The pseudo-inverses of B and B Bᵀ; squared singular values below `RANK` of the largest count as zero."""
     m, n = B.shape
     if m <= n:  # V B = C, the rows of C orthogonal
         turned = orthogonalize(np.concatenate([B, np.eye(m)], 1), n)
@@ -89,13 +89,13 @@ def gram_pseudo_inverse(A: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
 
 
 def inverse_squares(squares: Any, share: Any) -> Any:
-    """1/s² (k,), zero where s² is not more than a share of the largest."""
+    """1/s² (k,), zero where s² is at most a fraction of the largest."""
     kept = _count(squares, share)
     return np.where(kept, 1.0 / np.where(kept, squares, 1.0), 0.0)
 
 
 def _count(squares: Any, share: Any) -> Any:
-    """Whether s² is more than a share of the largest."""
+    """Whether s² is more than a fraction of the largest."""
     return squares > share * np.max(squares)
 
 

@@ -99,8 +99,8 @@ class Group:
                 self.inputs[name] = _with_default(f"{kind.__name__}.{name}", declared[name], default)
             elif default is _NO_DEFAULT or not declared:
                 raise SignatureError(
-                    f"{kind.__name__}.{name} has no core shape: annotate the field with "
-                    f"Annotated[Any, Input('(n)')], or declare Group({kind.__name__}, {name}='(n)')."
+                    f"{kind.__name__}.{name} has no core shape: annotate the field with Annotated[Any, Input('(n)')], "
+                    f"or declare Group({kind.__name__}, {name}='(n)')."
                 )
         self._class_defaults = tuple(defaults.items())
 

@@ -86,8 +86,7 @@ def operational_inertia(
         proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one value or one per row; by default a millionth of the mobility of the
             rows.
         method: How J M⁻¹ Jᵀ is computed before it is inverted (as for `delassus_matrix`); or "caba_osim", which
-            computes
-            Λ itself in O(n + m²), faster for many rows, but less accurate for small ε (see `caba_osim`).
+            computes Λ itself in O(n + m²), faster for many rows, but less accurate for small ε (see `caba_osim`).
         time: () [s] time of moving references, required if there are any (input at run time).
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))

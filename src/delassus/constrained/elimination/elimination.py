@@ -44,9 +44,8 @@ def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -
     check_inertias(mechanism.model)
     if links_of(mechanism.model).mimics:
         raise BadArgument(
-            f"joints of {mechanism.model.name!r} share coordinates (mimic joints), so there is no recursion "
-            "over its tree: "
-            "use method='ltl'.",
+            f"joints of {mechanism.model.name!r} share coordinates (mimic joints), so there is no recursion over its "
+            "tree: use method='ltl'.",
             code="not-supported",
         )
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)

@@ -50,10 +50,9 @@ class ProjectionGoal(NamedTuple):
     Attributes:
         time: (…) [s] time of moving references, required if there are any.
         tolerance: (…) largest errors, relative to the robot's length or a radian, and to the velocities that cancel in
-            the
-            rows; "svd" ignores it.
+            the rows; "svd" ignores it.
         linearization: Configurations q₀ (…, nq) [rad, m] at which the constraints are linearized instead of q:
-            e(q₀) + J(q₀) (q' ⊖ q₀) = 0, with q' nearest to q. It may be the last configuration that satisfied them, or a
+            e(q₀) + J(q₀) (q' ⊖ q₀) = 0, with q' nearest to q: the last configuration that satisfied them, or a
             desired one; its effect on q' is of second order. "svd" also projects velocities by J(q₀); "mass" iterates
             from q' to the tolerance, and projects velocities at the result.
 

@@ -102,8 +102,7 @@ def constrained_derivatives(
         tau: Generalized forces (nv,) [N·m, N].
         iterations: Number of iterations.
         converged: Whether the last iterate is a solution, as that of `constrained_dynamics`: faster, and without drift
-            of
-            λ or ∂λ, but inexact if iterations have not converged. For redundant rows, ∂λ/∂q is then the smallest
+            of λ or ∂λ, but inexact if iterations have not converged. For redundant rows, ∂λ/∂q is then the smallest
             derivative instead of the derivative of the smallest forces.
         rows: Run-time inputs of the rows, as for `caba`; initial forces are constants.
 

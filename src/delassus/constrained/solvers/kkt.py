@@ -76,8 +76,8 @@ def kkt(
         v: Velocity (…, nv) [rad/s, m/s].
         tau: Generalized forces (…, nv) [N·m, N].
         proximal: ε [1/kg, 1/(kg·m²)], one value or one per row: weights of the norm of forces and residuals that are
-            not
-            unique. By default the mobility of the rows, as for the other methods; one value gives the Euclidean norm.
+            not unique. By default the mobility of the rows, as for the other methods; one value gives the Euclidean
+            norm.
         time: (…) [s] time of moving references, required if there are any.
         parameters: (…, nparameters) values for a model with parameters.
 

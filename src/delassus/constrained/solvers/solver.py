@@ -51,12 +51,11 @@ class Solver:
         factor: Maps a problem with weights and initial forces to factors and the first state.
         iterate: Maps factors and a state to the next state.
         shifted: Maps factors and r (m,) to those of rows with the target J a + γ + C λ = r instead of zero. If r is the
-            least-squares residual of infeasible rows, these become feasible. Residuals of later states are relative to r.
+            least-squares residual of infeasible rows, these become feasible. Later residuals are relative to r.
         finish: Maps factors and a state to the accelerations of all joints, and the forces.
         penalties: Whether it divides by ε, which loses digits for small ε.
         in_joint_space: The solver with the same iterates for mimic joints, where there is no recursion over the tree;
-            None
-            if this solver supports them.
+            None if this solver supports them.
     """
 
     name: str

@@ -42,9 +42,8 @@ def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[st
         )
     if np.any(np.abs(fast) > CLOSED * np.max(meeting, -1, keepdims=True)):
         raise LinearizationError(
-            f"a velocity violates the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project computes "
-            "one that "
-            "does not.",
+            f"a velocity violates the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project computes one "
+            "that does not.",
             code="constraints-violated",
         )
 

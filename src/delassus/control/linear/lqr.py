@@ -101,8 +101,8 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
     lost = _describe_unreachable_modes(linear)
     if lost:
         raise LinearizationError(
-            f"no feedback is stable: the actuators do not reach {' and '.join(lost[:4])}"
-            f"{f' and {len(lost) - 4} more' if len(lost) > 4 else ''}.",
+            "no feedback is stable: the actuators do not reach "
+            f"{' and '.join(lost[:4])}{f' and {len(lost) - 4} more' if len(lost) > 4 else ''}.",
             code="not-stabilizable",
         )
     # Costs that are all a million times larger ask for the same feedback.

@@ -107,9 +107,8 @@ class _RowTask(Task):
             or not set(rows) <= set(valid)
         ):
             raise TaskError(
-                f"the rows are {short(repr(requested))}; they must be among {', '.join(valid)}, each once, or "
-                "their numbers, "
-                "or 'position', 'rotation' or 'all'.",
+                f"the rows are {short(repr(requested))}; they must be among {', '.join(valid)}, each once, or their "
+                "numbers, or 'position', 'rotation' or 'all'.",
                 code="unknown-row",
             )
         object.__setattr__(self, "rows", rows)

@@ -62,9 +62,8 @@ class Task:
         damping = self.damping
         if not 0.0 <= _number(self.stiffness) < math.inf or not (damping is None or 0.0 <= _number(damping) < math.inf):
             raise ReactiveError(
-                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both must be "
-                "finite and "
-                "not negative.",
+                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both must be finite "
+                "and not negative.",
                 code="out-of-range",
             )
         object.__setattr__(self, "damping", 2.0 * math.sqrt(self.stiffness) if damping is None else float(damping))

@@ -143,9 +143,8 @@ def register_motion(motion: M) -> M:
         raise ValueError(f"the motion {name!r} is registered already: choose another name.")
     if not directions or sorted({*directions} & {*range(6)}) != list(directions):
         raise ValueError(
-            f"the motion {name!r} has the directions {directions}; they must be some of 0 to 5 (along x, y, z, "
-            "about x, y, "
-            "z), each once and in order."
+            f"the motion {name!r} has the directions {directions}; they must be some of 0 to 5 (along x, y, z, about "
+            "x, y, z), each once and in order."
         )
     if motion.spread and len(motion.spread) != motion.nq - 4 * motion.has_quaternion:
         raise ValueError(f"the motion {name!r} has {motion.nq} coordinates and a spread of {len(motion.spread)}.")

@@ -153,8 +153,7 @@ def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArr
         if group.rigid and dead.any():
             at = int(np.argmax(dead))
             raise ParticlesError(
-                f"{kind.name} {at} is rigid, and all of its particles, {group.points[at].tolist()}, are "
-                "prescribed: no motion "
-                "can satisfy it. Omit it, or free a particle.",
+                f"{kind.name} {at} is rigid, and all of its particles, {group.points[at].tolist()}, are prescribed: no "
+                "motion can satisfy it. Omit it, or free a particle.",
                 code="immovable",
             )

@@ -61,9 +61,8 @@ def at_rest(
     check_integer("steps", steps)
     if particles.obstacles or particles.b:
         raise ParticlesError(
-            f"{particles!r} has obstacles or bricks, and at_rest does not support contacts: its long steps "
-            "would pass through them. "
-            "Leave them out, or simulate with drag until it is slow.",
+            f"{particles!r} has obstacles or bricks, and at_rest does not support contacts: its long steps would pass "
+            "through them. Leave them out, or simulate with drag until it is slow.",
             code="not-supported",
         )
     state = initial_state(particles) if state is None else state
