@@ -19,11 +19,11 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class ActuationError(BadArgument):
-    """Actuators that cannot be understood."""
+    """Invalid actuators."""
 
 
 Actuation: TypeAlias = str | Actuator | Iterable[str] | Iterable[Actuator] | ArrayLike
-"""What drives a robot: names or patterns of joints, actuators, or a matrix B (nv, nu)."""
+"""The actuators of a robot: names or patterns of joints, `Actuator`s, or a matrix B (nv, nu)."""
 
 
 def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
@@ -55,8 +55,8 @@ def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
         ) from None
     if B.ndim != 2 or len(B) != model.nv:
         raise ActuationError(
-            f"actuation has shape {B.shape}; it has a row for each of the {model.nv} velocities of {model.name!r} and "
-            f"a column for each actuator: ({model.nv}, nu). Names of joints will do as well.",
+            f"actuation has shape {B.shape}; it must have a row for each of the {model.nv} velocities of "
+            f"{model.name!r} and a column for each actuator: ({model.nv}, nu). Alternatively pass names of joints.",
             code="wrong-shape",
         )
     if not np.all(np.isfinite(B)):
@@ -80,7 +80,7 @@ def _of_actuators(model: Model, actuators: Sequence[Actuator]) -> tuple[Floats, 
 
 
 def _velocities(model: Model, patterns: Sequence[str]) -> list[int]:
-    """The velocities of joints by names or patterns, in the order given."""
+    """The velocities of joints by names or patterns, in the given order."""
     own = [joint for joint in model.joints if joint.mimic is None]
     found: list[int] = []
     for pattern in patterns:

@@ -17,7 +17,7 @@ from delassus.linalg.staged_least_squares import first_stage, second_stage
 
 
 class Choice(NamedTuple):
-    """Weights and targets of torques and forces; None where they are not given."""
+    """Weights and targets of torques and forces; None for the defaults."""
 
     torque_weight: Any = None
     torque_target: Any = None
@@ -26,7 +26,7 @@ class Choice(NamedTuple):
 
     @property
     def weights_forces_only(self) -> bool:
-        """Whether the squares of forces are made least, and nothing is said of torques."""
+        """Whether only forces have weights."""
         return self.force_weight is not None and self.torque_weight is None and self.torque_target is None
 
 
@@ -50,7 +50,7 @@ def distribute_forces(
     left = b - J.T @ target
     rigid = J * numpy.where(soft, 0.0, 1.0)[:, None]
     weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
-    Y = rigid.T * weight  # x = λ / weight, so that all of x are comparable
+    Y = rigid.T * weight  # x = λ / weight, so that its entries are comparable
     N, S = robot.passive, passive_inertia(robot, M)
     stage = first_stage(S.whiten(N.T @ Y), S.whiten(N.T @ left), rank)
     reached = _reachable(robot, M, S, left - Y @ stage.x) + Y @ stage.x
@@ -60,13 +60,13 @@ def distribute_forces(
 
 
 def passive_inertia(robot: ActuatedMechanism, M: Any) -> Ldl:
-    """The factors of Nᵀ M N, the inertia (k, k) that no actuator pushes."""
+    """The factors of Nᵀ M N (k, k), the inertia along directions without actuators."""
     N = robot.passive
     return ldl(N.T @ M @ N)
 
 
 def _reachable(robot: ActuatedMechanism, M: Any, S: Ldl, r: Any) -> Any:
-    """The part of r (nv,) that actuators reach: what is nearest to it in the metric of M⁻¹."""
+    """The component of r (nv,) in the range of the actuators, nearest in the metric of M⁻¹."""
     N = robot.passive
     if not N.shape[1]:
         return r
@@ -74,12 +74,12 @@ def _reachable(robot: ActuatedMechanism, M: Any, S: Ldl, r: Any) -> Any:
 
 
 def free_torques(robot: ActuatedMechanism, M: Any, b: Any, wanted: Choice) -> Any:
-    """u (nu,) without any constraints."""
+    """u (nu,) without constraints."""
     return _torques_of(robot, _reachable(robot, M, passive_inertia(robot, M), b), wanted)
 
 
 def _torques_of(robot: ActuatedMechanism, pushed: Any, wanted: Choice) -> Any:
-    """u (nu,) with B u = `pushed` (nv,), the smallest where actuators are redundant."""
+    """u (nu,) with B u = `pushed` (nv,), the smallest if actuators are redundant."""
     if robot.rank == robot.nu:
         return robot.inverse @ pushed
     # B u = Q R u for orthonormal Q, R of full row rank: u = u* + W⁻¹ Rᵀ (R W⁻¹ Rᵀ)⁻¹ (Qᵀ b - R u*).
@@ -94,7 +94,7 @@ def _torque_weight(robot: ActuatedMechanism, wanted: Choice) -> Any:
 
 
 def _cost(robot: ActuatedMechanism, Y: Any, reached: Any, weight: Any, wanted: Choice) -> tuple[Any, Any]:
-    """F (p, m) and t (p,): the squares of F x - t are made least where x is open."""
+    """F (p, m) and t (p,) of the cost |F x - t|², which is minimized over the free directions of x."""
     rows, ends = [], []
     if not wanted.weights_forces_only:
         W = _torque_weight(robot, wanted)

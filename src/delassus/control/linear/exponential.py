@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _ORDER: Final = 8
-"""Of Padé's approximant, exact to rounding for matrices of norm ½."""
+"""Coefficients of Padé's approximant, exact to rounding for matrices of norm ½."""
 
 
 def matrix_exponential(A: Floats) -> Floats:
@@ -32,7 +32,7 @@ def matrix_exponential(A: Floats) -> Floats:
 
 
 def discretize(A: Floats, B: Floats, time_step: float) -> tuple[Floats, Floats]:
-    """A and B of x⁺ = A x + B u for ẋ = A x + B u, u constant for a time [s]."""
+    """A and B of x⁺ = A x + B u for ẋ = A x + B u, with u constant during a time step [s]."""
     n, m = B.shape[-2:]
     whole = np.zeros((*A.shape[:-2], n + m, n + m))
     whole[..., :n, :n], whole[..., :n, n:] = A, B

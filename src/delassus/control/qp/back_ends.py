@@ -32,7 +32,7 @@ def solve_by(
     tolerance: float | None,
     iterations: int | None,
 ) -> QPSolution:
-    """The answer of a method by its name."""
+    """Solve by a method given by name."""
     tolerance = number_in_range("tolerance", TOLERANCE if tolerance is None else tolerance, _TOLERANCES)
     count = ITERATIONS if iterations is None else iterations
     iterations = check_integer("iterations", count, 0, MOST_ITERATIONS, code="iterations-out-of-range")
@@ -82,7 +82,7 @@ def _in_lanes(qp: QPData, start: QPSolution | None, tolerance: float, iterations
 def _solve_one(
     qp: QPData, method: str, start: QPSolution | None, tolerance: float, iterations: int
 ) -> tuple[Array, Array, int, QPStatus, float, float]:
-    """x, multipliers, iterations, status and errors of one program by a package; a NaN never leaves it."""
+    """Solve one program by a package: x, multipliers, iterations, status and errors; programs with NaN are skipped."""
     shape = qp.shape
     finite = all(np.isfinite(x).all() for x in (qp.H, qp.g, qp.A, qp.b, qp.C))
     finite = finite and bool(np.isfinite(qp.K).all() and np.isfinite(qp.k).all())
@@ -103,10 +103,10 @@ def _solve_one(
 
 
 def by_proxsuite(qp: QPData, start: QPSolution | None, tolerance: float, iterations: int) -> Answer:
-    """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
+    """A proximal method of multipliers, without cones; infeasible rows are solved in the least-squares sense."""
     if qp.cones:
         raise QPError(
-            "proxsuite solves programs without cones; take pyramids, or method='clarabel'.", code="not-supported"
+            "proxsuite solves programs without cones; use pyramids, or method='clarabel'.", code="not-supported"
         )
     shape = qp.shape
     lower, upper = (np.clip(x, -1e20, 1e20) for x in (qp.lower, qp.upper))
@@ -131,7 +131,7 @@ def by_proxsuite(qp: QPData, start: QPSolution | None, tolerance: float, iterati
 
 
 def by_clarabel(qp: QPData, start: QPSolution | None, tolerance: float, iterations: int) -> Answer:
-    """An interior-point method, which has no use for a start; of contradicting rows it gives no answer."""
+    """An interior-point method, which ignores the start and returns no solution for infeasible rows."""
     shape = qp.shape
     low, high = np.isfinite(qp.lower), np.isfinite(qp.upper)
     rows = [qp.A, qp.C[high], -qp.C[low]]

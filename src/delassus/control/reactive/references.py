@@ -16,7 +16,7 @@ from delassus.control.reactive.task import Task
 
 
 def rest_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any) -> dict[str, Any]:
-    """All parts of a reference by name, with values that keep the robot at rest in a configuration q (nq,)."""
+    """All parts of a reference by name, with values that keep the robot at rest at a configuration q (nq,)."""
     parts: dict[str, Any] = {}
     for task in tasks:
         for field, value in task.rest(control.plain, q, control.sizes).items():
@@ -30,7 +30,7 @@ def rest_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any) -> dict[st
 
 
 def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, changed: Mapping[str, Any]) -> Any:
-    """A reference (…, references) that keeps the robot as in a configuration q (nq,), but for what is changed."""
+    """A reference (…, references) that keeps the robot at rest at a configuration q (nq,), with changed parts."""
     parts = list(rest_of(control, tasks, control.plain.neutral()))
     for name in changed:
         if name not in parts:
@@ -50,7 +50,7 @@ def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, chang
         part = part[..., None] if part.ndim == 0 else part
         if part.shape[-1] not in (1, len(value)):
             raise ReactiveError(
-                f"{name} has shape {part.shape}; its last axis has {len(value)} numbers.", code="wrong-shape"
+                f"{name} has shape {part.shape}; its last axis must have {len(value)} values.", code="wrong-shape"
             )
         values[name] = part
     batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))

@@ -44,7 +44,7 @@ from delassus.step.flags import Mark
 Array = NDArray[np.float64]
 
 KNOTS = 8
-"""Of the spline, unless another number is given."""
+"""Default number of knots of the spline."""
 
 _SHORTCUTS: Final = Shortcuts(
     "Sampling",
@@ -57,7 +57,7 @@ _SHORTCUTS: Final = Shortcuts(
 
 
 class Sampling(Frozen):
-    """Model predictive control by trying: many controls are rolled out in simulation, and what costs least is done.
+    """Model predictive control by sampling: simulates many control sequences and applies the best.
 
         planner = dl.control.Sampling(sim, cost, horizon=50, samples=1024, limits=20.0)
         plan = planner.start(seed=0)
@@ -65,8 +65,8 @@ class Sampling(Frozen):
         state = sim.step(state, plan.control)
 
     The cost of a plan is Σ cost(t, q, v, u) T over the horizon, with T the control period, plus final(t, q, v) at its
-    end. A cost is a kernel `(model, time, q, v, u) -> ()`, which is compiled into the rollouts, or a function of NumPy
-    for all of them: time is (horizon,), q (…, horizon, nq), and it gives (…, horizon).
+    end. A cost is a kernel `(model, time, q, v, u) -> ()`, compiled into the rollouts, or a NumPy function of all
+    rollouts: time is (horizon,), q (…, horizon, nq), and it returns (…, horizon).
     """
 
     def __init__(
@@ -82,15 +82,15 @@ class Sampling(Frozen):
         search: SearchOptions | None = None,
         **shortcuts: Any,
     ) -> None:
-        """Create a planner. Nothing is compiled yet.
+        """Create a planner; compilation happens at the first use.
 
         Args:
-            sim: What the plans are tried in: that which is controlled, or one with longer steps.
-            cost: Of a second in a state with a control.
-            horizon: How many control periods are looked ahead.
-            final: Cost of the state at the end: a kernel (model, time, q, v) -> (), or a function of NumPy for all of
-                them, of time, q (…, nq) and v (…, nv).
-            limits: Of the controls, ± or (lower, upper); by default those of the actuators, and never beyond them.
+            sim: Simulation of the rollouts: the controlled one, or one with longer steps.
+            cost: Cost per second of a state and a control.
+            horizon: Number of control periods of a rollout.
+            final: Cost of the final state: a kernel (model, time, q, v) -> (), or a NumPy function of all rollouts,
+                with time, q (…, nq) and v (…, nv).
+            limits: Limits of the controls, ± or (lower, upper); by default, and at most, those of the actuators.
             method: "mppi" or `PathIntegral(temperature)`, "cross_entropy" or `CrossEntropy(elites)`, "best".
             plan: A `SplineOptions`: knots, spline.
             search: A `SearchOptions`: samples, noise, narrowest, iterations.
@@ -104,7 +104,7 @@ class Sampling(Frozen):
                 f"the ground has batch axes {sim.ground.batch}; planning needs a single ground.", code="batch-mismatch"
             )
         if not sim.nu:
-            raise SamplingError("the simulation has no controls: there is nothing to plan.", code="nothing-to-do")
+            raise SamplingError("the simulation has no controls to plan; add actuators.", code="nothing-to-do")
         for label, function in (("cost", cost), ("final cost", final)):
             if not callable(function) and not (function is None and label != "cost"):
                 raise SamplingError(
@@ -117,7 +117,7 @@ class Sampling(Frozen):
         self.narrowest, self.way = float(search.narrowest), way
         if self.knots > self.horizon:
             raise SamplingError(
-                f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.",
+                f"there are {self.knots} knots for {self.horizon} control periods; pass fewer knots.",
                 code="out-of-range",
             )
         self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, way.name, spline.spline
@@ -140,13 +140,13 @@ class Sampling(Frozen):
 
     @cached_property
     def _ahead(self) -> tuple[Horizon, Horizon]:
-        """What rollouts are compiled for: the usual scene, and the whole one."""
+        """The scenes for rollouts: with the reduced and with the full contact set."""
         return Horizon(self.sim.reduced_scene, self.horizon), Horizon(self.sim.scene, self.horizon)
 
     # --- plans ----------------------------------------------------------------------------------------------------
 
     def start(self, seed: int = 0, control: ArrayLike | None = None, *, time: float = 0.0) -> Plan:
-        """A plan to begin with: one control (nu,) all the time, by default zero, and the seed of all that is drawn."""
+        """An initial plan: a constant control (nu,), by default zero, and the seed of all random numbers."""
         u = np.zeros(self.sim.nu) if control is None else array_of_shape("control", control, (..., self.sim.nu))
         seed, time = check_integer("seed", seed, 0), number_in_range("time", time, FINITE)
         if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
@@ -155,7 +155,7 @@ class Sampling(Frozen):
         return Plan(knots, self.controls(knots), time=time, seed=seed)
 
     def improve(self, plan: Plan, state: State) -> Plan:
-        """A plan from a state on that costs no more than the one before it, moved on to the time of the state."""
+        """Improve a plan for a state: it costs no more than the previous plan, shifted to the time of the state."""
         self._check_plan(plan)
         self._check(state)
         later = max(state.time - plan.time, 0.0) / self.sim.period
@@ -172,7 +172,7 @@ class Sampling(Frozen):
             if not np.any(np.isfinite(costs)):
                 break
             drawn = self._update_distribution(samples, costs, drawn, widest)
-        else:  # a mean is no sample: what it costs is not known yet
+        else:  # the mean is not a sample: its cost is unknown
             best, least = _cheaper(best, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
         status = PlanStatus.IMPROVED if not least >= first else PlanStatus.KEPT
         status = PlanStatus.NO_COST if not np.isfinite(least) else status
@@ -185,7 +185,7 @@ class Sampling(Frozen):
         return controls
 
     def _samples(self, drawn: SamplingDistribution, seed: tuple[int, ...]) -> Array:
-        """(samples, knots, nu), the first of which is the mean itself."""
+        """(samples, knots, nu), the first of which is the mean."""
         noise = np.random.default_rng(seed).standard_normal((self.samples, *drawn.mean.shape))
         noise *= (self.narrowest ** np.linspace(0.0, 1.0, self.samples))[:, None, None]
         noise[0] = 0.0
@@ -204,12 +204,12 @@ class Sampling(Frozen):
     # --- rollouts -------------------------------------------------------------------------------------------------
 
     def costs(self, state: State, controls: ArrayLike) -> Array:
-        """What controls (…, horizon, nu) cost from a state; NaN where a rollout or a cost is no number."""
+        """Costs of controls (…, horizon, nu) from a state; NaN where a rollout or a cost is NaN."""
         self._check(state)
         u = np.array(array_of_shape("controls", controls, (..., self.horizon, self.sim.nu)))
         rolled = self._roll_out(state, u)
         cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
-        end = float(time[-1] + self.sim.period)  # before the cost, which may write to its arguments
+        end = float(time[-1] + self.sim.period)  # before calling the cost, which may modify its arguments
         if self._stage is None:
             stages = call_cost("cost", self.cost, u.shape[:-1], time, rolled.path_q, rolled.path_v, u)
             cost = cost + self.sim.period * stages.sum(-1)
@@ -218,11 +218,11 @@ class Sampling(Frozen):
         return np.asarray(cost)
 
     def _roll_out(self, state: State, u: Array) -> RolloutResult:
-        """Rollouts with the reduced contact set; those that need the full set continue with that."""
+        """Rollouts with the reduced contact set; those that need the full set continue with it."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact
-        # That of a simulation with other contacts is not known here.
+        # # Impulses from a simulation with other contacts cannot be used here.
         if impulse.shape[-1] != scene.m + scene.na + scene.tally_size or contact.shape[-1] != scene.slots:
             impulse, contact = np.zeros(scene.m + scene.na + scene.tally_size), np.arange(float(scene.slots))
         start = (q, v, pad_empty(impulse), pad_empty(contact), state.time, 0.0, 0.0)
@@ -234,7 +234,7 @@ class Sampling(Frozen):
         return RolloutResult(*retry(attempts, Batch(u.shape[:-2], {"u": u}, {"u": 2})))
 
     def _join(self, old: Results, new: Results) -> Results:
-        """Rollouts of two calls: the end of the second, and its path from the period on where the first stopped."""
+        """Rollouts of two calls: the end of the second, and its path from the period where the first stopped."""
         ahead = np.arange(self.horizon)[:, None] >= old[6][..., None, None]
         return (*new[:8], *(np.where(ahead, b, a) for a, b in zip(old[8:], new[8:], strict=True)))
 
@@ -253,7 +253,7 @@ class Sampling(Frozen):
                 code="other-system",
             )
         if not np.all(np.isfinite(plan.knots)):
-            raise SamplingError("knots of the plan are not finite: begin with planner.start().", code="not-finite")
+            raise SamplingError("knots of the plan are not finite; start with planner.start().", code="not-finite")
 
     def _check(self, state: Any) -> None:
         expect("the state", state, State, "sim.start(q0)")
@@ -273,10 +273,10 @@ class Sampling(Frozen):
 
 
 def _cheaper(a: Array, cost_a: Any, b: Array, cost_b: Any) -> tuple[Array, Any]:
-    """The cheaper of two plans; a cost that is not finite counts as infinite."""
+    """The cheaper of two plans; costs that are not finite count as infinite."""
     return (b, cost_b) if np.isfinite(cost_b) and not cost_a <= cost_b else (a, cost_a)
 
 
 def _is_missed(results: Results) -> Any:
-    """Which rollouts stopped because the reduced contact set does not hold."""
+    """Rollouts that stopped because they need the full contact set."""
     return results[7] == float(Mark.NEEDS_FULL_SET)
