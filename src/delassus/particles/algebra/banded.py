@@ -1,6 +1,6 @@
 """Cholesky factors of matrices with a narrow band, as for ropes and ribbons. The cost is linear in the length.
 
-Nodes are numbered by reversed Cuthill-McKee; LAPACK does the rest.
+Nodes are ordered by reverse Cuthill–McKee; LAPACK factors the band.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from delassus.particles.algebra.pattern import Pattern
 Array = NDArray[np.float64]
 
 WIDEST: Final = 8
-"""Up to so many nodes between neighbors a band is faster than fronts."""
+"""Largest bandwidth, in nodes, for which a band is faster than fronts."""
 
 
 class Band:
-    """The structure of a band matrix, known before its values: order, width, and positions of entries."""
+    """The symbolic structure of a band matrix: order, width, and positions of entries."""
 
     def __init__(self, pattern: Pattern, free: NDArray[np.bool_]) -> None:
         self.free = np.flatnonzero(free)
@@ -47,17 +47,17 @@ class Band:
         r = 3 * row[:, None, None] + np.arange(3)[:, None]
         c = 3 * column[:, None, None] + np.arange(3)
         below = r - c
-        # Column by column, the diagonal first; of diagonal blocks, what is above it goes where nothing is read.
+        # # Column by column, diagonal first; entries above the diagonal of diagonal blocks go to unused positions.
         self.place = np.where(below >= 0, c * (self.width + 1) + below, self.size).reshape(-1)
 
     @property
     def size(self) -> int:
-        """How many numbers a factor has."""
+        """Number of entries of a factor."""
         return len(self.unknowns) * (self.width + 1)
 
     @property
     def memory(self) -> int:
-        """How many bytes a factor takes."""
+        """Memory of a factor [bytes]."""
         return 8 * self.size
 
 
@@ -70,14 +70,14 @@ class BandedCholesky:
         self.columns = self.buffer[:-1].reshape(band.width + 1, -1, order="F")
 
     def factor(self, blocks: Array) -> BandedCholesky:
-        """Take the numbers (blocks, 3, 3) of the pattern's blocks."""
+        """Factor the values (blocks, 3, 3) of the pattern's blocks."""
         return self.take(blocks.reshape(-1, 9)[self.band.source])
 
     def take(self, lower: Array) -> BandedCholesky:
-        """Take the numbers of the blocks (source, 9) that a factor reads, in its own order."""
+        """Factor the values (source, 9) of the blocks that a factor reads, in its order."""
         self.buffer.fill(0.0)
         self.buffer[self.band.place] = lower.reshape(-1)
-        if not self.band.size:  # LAPACK does not take what has no columns
+        if not self.band.size:  # LAPACK does not accept empty matrices
             return self
         with one_thread():
             _, info = lapack.dpbtrf(self.columns, lower=1, overwrite_ab=1)

@@ -2,9 +2,10 @@
 
     F = [A₁₁ ·; A₂₁ 0] + Σ children's U,    L₁₁ L₁₁ᵀ = F₁₁,    L₂₁ = F₂₁ L₁₁⁻ᵀ,    U = F₂₂ - L₂₁ L₂₁ᵀ
 
-What depends on the pattern alone, the order, the rows of each front, where a child's U goes, is found once (`Fronts`).
-The rest is LAPACK on blocks of some hundred rows, which runs at the speed of dense algebra. On a cloth of 10⁵ unknowns,
-that is some 40 times as fast as SuperLU, which takes a few rows at a time and finds its pattern anew.
+What depends only on the pattern (the order, the rows of each front, the position of a child's U) is computed once
+(`Fronts`). The rest is LAPACK on blocks of some hundred rows, at the speed of dense algebra. On a cloth with 10⁵
+unknowns this is about 40 times as fast as SuperLU, which processes a few rows at a time and repeats the symbolic
+analysis.
 
 Reference: I. Duff and J. Reid, The multifrontal solution of indefinite sparse symmetric linear equations (1983).
 """
@@ -36,7 +37,7 @@ class NotDefinite(DelassusError, ArithmeticError):
 
     @classmethod
     def at(cls, pivot: int, size: int) -> NotDefinite:
-        """Where it was seen."""
+        """Create for the pivot that failed."""
         return cls(
             f"the matrix is not positive definite: pivot {pivot} of {size} is not positive. Numbers that are not "
             "finite, or masses and stiffnesses that are 10¹⁵ apart, do that."
@@ -52,7 +53,7 @@ class _Run(NamedTuple):
 
 
 class _Front(NamedTuple):
-    """A part: its own unknowns, those of its boundary, and what is added to its front."""
+    """A part of the dissection: its own unknowns, those of its boundary, and contributions to its front."""
 
     own: slice
     boundary: Ints
@@ -63,7 +64,7 @@ class _Front(NamedTuple):
 
 
 class Fronts:
-    """The structure of a factor, known before its values: for a pattern and its free nodes."""
+    """The symbolic structure of a factor, for a pattern and its free nodes."""
 
     def __init__(self, pattern: Pattern, points: Array, free: NDArray[np.bool_], leaf: int = LEAF) -> None:
         self.free = np.flatnonzero(free)
@@ -74,7 +75,7 @@ class Fronts:
         tree = dissect(points[self.free], row[kept], column[kept], leaf)
         position = np.empty(len(self.free), np.int64)
         position[tree.order] = np.arange(len(self.free))
-        # Of each pair of mirrored blocks, the one whose column is eliminated first.
+        # # Of each pair of symmetric blocks, the one whose column is eliminated first.
         row, column = position[row[kept]], position[column[kept]]
         lower = row >= column
         row, column, kept = row[lower], column[lower], kept[lower]
@@ -109,7 +110,7 @@ class Fronts:
                     size,
                 )
             )
-            # A front's U is made while those of its children are still there.
+            # # The U of a front is computed while those of its children are still in memory.
             self.most_left = max(self.most_left, live + 9 * rest * rest)
             live += 9 * rest * rest - sum(9 * len(boundaries[c]) ** 2 for c in children[s])
             size += 9 * own * (own + rest)
@@ -120,7 +121,7 @@ class Fronts:
         self.size, self.work = size, work
 
     def _fill(self, here: slice, row: Ints, column: Ints, own: int, beyond: Ints, rest: int) -> None:
-        """Where the entries of blocks go in a front's F₁₁ and F₂₁, both column by column."""
+        """Positions of the entries of blocks in a front's F₁₁ and F₂₁, both column by column."""
         inside = row < own
         r = np.where(inside, row, beyond)[:, None, None] * 3 + np.arange(3)[:, None]
         c = column[:, None, None] * 3 + np.arange(3)
@@ -129,12 +130,12 @@ class Fronts:
 
     @property
     def memory(self) -> int:
-        """How many bytes a factor takes, with what is left over between fronts while it is made."""
+        """Memory of a factor [bytes], including the fronts' U during the factorization."""
         return _WORD * (self.size + self.most_left)
 
 
 class Cholesky:
-    """A factor, of numbers that may change while their pattern stays."""
+    """A numerical factor, whose values may change while the pattern is constant."""
 
     def __init__(self, fronts: Fronts) -> None:
         self.fronts = fronts
@@ -148,11 +149,11 @@ class Cholesky:
             self.panels.append((first, self.buffer[middle:end].reshape(rest, own, order="F")))
 
     def factor(self, blocks: Array) -> Cholesky:
-        """Take the numbers (blocks, 3, 3) of the pattern's blocks."""
+        """Factor the values (blocks, 3, 3) of the pattern's blocks."""
         return self.take(blocks.reshape(-1, 9)[self.fronts.source])
 
     def take(self, lower: Array) -> Cholesky:
-        """Take the numbers of the blocks (source, 9) that a factor reads, in its own order."""
+        """Factor the values (source, 9) of the blocks that a factor reads, in its order."""
         self.buffer.fill(0.0)
         self.buffer[self.fronts.place] = lower.reshape(-1)
         with one_thread():
@@ -166,7 +167,7 @@ class Cholesky:
             own, rest = self.panels[s]
             U = np.zeros((len(rest), len(rest)), order="F")
             for child, (columns, rows) in zip(front.children, front.runs, strict=True):
-                if child in left:  # parts that touch nothing else leave nothing
+                if child in left:  # parts without boundary have no U
                     _extend(own, rest, U, left.pop(child), columns, rows)
             _, info = lapack.dpotrf(own, lower=1, clean=0, overwrite_a=1)
             if info:

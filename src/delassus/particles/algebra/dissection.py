@@ -1,7 +1,7 @@
 """Nested dissection by coordinates: an elimination order with sparse factors.
 
-A domain is cut in the middle across its longest side. The nodes of one half that touch the other are its separator:
-they are eliminated after both halves, which then know nothing of each other. All domains of a level are cut at once.
+A domain is cut in the middle of its longest side. The nodes of one half that are connected to the other are its
+separator. They are eliminated after both halves, which are then decoupled. All domains of a level are cut at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 LEAF: Final = 40
-"""Domains of so many nodes are not cut any more."""
+"""Domains with at most this number of nodes are not cut."""
 
 
 class Dissection(NamedTuple):
@@ -22,8 +22,8 @@ class Dissection(NamedTuple):
 
     Attributes:
         order: (n,) the nodes, part by part.
-        starts: (parts + 1,) where parts begin in it.
-        parent: (parts,) the number of each part's parent; -1 for roots.
+        starts: (parts + 1,) offsets of the parts in `order`.
+        parent: (parts,) the index of each part's parent; -1 for roots.
     """
 
     order: Ints
@@ -32,7 +32,7 @@ class Dissection(NamedTuple):
 
 
 def dissect(points: NDArray[np.float64], first: Ints, second: Ints, leaf: int = LEAF) -> Dissection:
-    """Of nodes at points (n, 3) and the edges between `first` and `second` (edges,)."""
+    """Dissect nodes at points (n, 3) with edges between `first` and `second` (edges,)."""
     n = len(points)
     if n == 0:
         none = np.zeros(0, np.int64)
@@ -59,7 +59,7 @@ def dissect(points: NDArray[np.float64], first: Ints, second: Ints, leaf: int = 
 
 
 def _halves(points: NDArray[np.float64], active: Ints, domain: Ints) -> tuple[Ints, NDArray[np.int8]]:
-    """The size of each active node's domain, and on which side of the middle of its longest extent it is."""
+    """The size of each active node's domain, and the half in which it lies along the longest extent."""
     _, group, size = np.unique(domain[active], return_inverse=True, return_counts=True)
     order = np.argsort(group, kind="stable")
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
@@ -73,7 +73,7 @@ def _halves(points: NDArray[np.float64], active: Ints, domain: Ints) -> tuple[In
 
 
 def _separator(n: int, a: Ints, b: Ints, side: NDArray[np.int8], domain: Ints) -> NDArray[np.bool_]:
-    """(n,) the nodes of one side that touch the other: of that side of each domain where they are fewer."""
+    """(n,) the nodes of one half that are connected to the other; in each domain, of the half where they are fewer."""
     touching = np.zeros(n, bool)
     touching[a], touching[b] = True, True
     nodes = np.flatnonzero(touching)
@@ -97,7 +97,8 @@ def _tree(points: NDArray[np.float64], owner: Ints) -> Dissection:
         while up and up not in known:
             up >>= 1
         above[k] = known.get(up, -1)
-    # A name is a path of halves from the root: padded to one depth, with its own end last, names sort in post-order.
+    # # The key of a part is its path of halves from the root, padded to the same depth, so that sorting gives
+    # post-order.
     depth = max(int(name).bit_length() for name in names.tolist())
     paths = [((int(name) + 1) << (depth - int(name).bit_length()), -int(name).bit_length()) for name in names.tolist()]
     ranked = sorted(range(len(names)), key=lambda k: paths[k])

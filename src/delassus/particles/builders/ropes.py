@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def line(start: Any, end: Any, segments: int, length: float | None = None) -> Array:
-    """Points (segments + 1, 3) from start to end; if `length` is longer, along a hanging arc of that length."""
+    """Points (segments + 1, 3) from start to end; on a catenary if `length` exceeds their distance."""
     a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), check_integer("segments", segments)
     if length is not None:
         positive(length=length)
@@ -28,7 +28,7 @@ def line(start: Any, end: Any, segments: int, length: float | None = None) -> Ar
     if length is None or length <= span * (1.0 + 1e-12):
         if length is not None and length < span * (1.0 - 1e-9):
             raise ParticlesError(
-                f"the length is {length:g} m, and its ends are {span:g} m apart: it must be at least that.",
+                f"the length is {length:g} m, and its ends are {span:g} m apart: it must be at least as long.",
                 code="out-of-range",
             )
         return straight
@@ -36,11 +36,11 @@ def line(start: Any, end: Any, segments: int, length: float | None = None) -> Ar
 
 
 def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
-    """Points at these shares of the length of a catenary from a to b."""
+    """Points at fractions `share` of the length of a catenary from a to b."""
     across = np.array([b[0] - a[0], b[1] - a[1], 0.0])
     wide, rise = float(np.linalg.norm(across)), float(b[2] - a[2])
     direction = across / wide if wide > 0.0 else np.array([1.0, 0.0, 0.0])
-    apart, wide = wide, max(wide, 1e-3 * length)  # strands that nearly touch are drawn apart, all but their ends
+    apart, wide = wide, max(wide, 1e-3 * length)  # avoids strands that nearly coincide
     target = np.sqrt(length**2 - rise**2) / wide
     low, high = 1e-9, 60.0
     for _ in range(200):
@@ -56,7 +56,7 @@ def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
 
 
 def _masses(lengths: Array, density: float) -> Array:
-    """Half of each segment's mass at either end [kg]."""
+    """Masses [kg]: half of each segment at either end."""
     m = np.zeros(len(lengths) + 1)
     m[:-1] += 0.5 * density * lengths
     m[1:] += 0.5 * density * lengths
@@ -64,7 +64,7 @@ def _masses(lengths: Array, density: float) -> Array:
 
 
 def pinned_on_line(pinned: Any, n: int) -> NDArray[np.int64]:
-    """The particles of a line that are pinned, by the names of ends or by their numbers."""
+    """The pinned particles of a line, by names of ends or by indices."""
     names = {"none": [], "start": [0], "end": [n - 1], "both": [0, n - 1], "clamped": [0, 1]}
     if isinstance(pinned, str):
         if pinned not in names:
@@ -91,15 +91,15 @@ def rope(
     """A rope: particles on a line, springs between them.
 
     Args:
-        start: Where it begins [m].
-        end: Where it ends [m].
-        segments: Of how many springs it is made.
-        length: Along it [m]; by default, that between its ends.
-        density: Mass of its length [kg/m].
-        stiffness: EA, force for its strain [N]; None makes it inextensible.
+        start: First end [m].
+        end: Second end [m].
+        segments: Number of springs.
+        length: Rest length [m]; by default the distance of the ends.
+        density: Mass per length [kg/m].
+        stiffness: EA, force per strain [N]; None for an inextensible rope.
         bending: EI [N·m²]; 0 for none.
-        pinned: "none", "start", "end", "both", "clamped" (the first two particles), or numbers of particles.
-        **others: As of `Particles`: obstacles, friction, gravity, …
+        pinned: "none", "start", "end", "both", "clamped" (the first two particles), or indices of particles.
+        **others: Other arguments of `Particles`: obstacles, friction, gravity, …
 
     >>> dl.particles.rope(segments=10).n
     11
@@ -130,7 +130,7 @@ def chain(
     pinned: str | ArrayLike = "both",
     **others: Any,
 ) -> Particles:
-    """A chain: an inextensible rope of rigid links, as of `rope`.
+    """A chain: an inextensible rope of rigid links; arguments as for `rope`.
 
     >>> dl.particles.chain(links=4).n
     5
@@ -150,17 +150,17 @@ def ribbon(
     pinned: str | ArrayLike = "clamped",
     **others: Any,
 ) -> Particles:
-    """An inextensible ribbon: two lines of particles with rigid rods along, across and, one way, diagonally; it bends.
+    """An inextensible ribbon: two lines of particles with rigid rods along, across and diagonally; it bends and twists.
 
     Args:
-        start: Where its middle begins [m].
-        end: Where its middle ends [m].
-        segments: Of how many rectangles it is made.
-        width: Between its edges [m], horizontal at first.
-        density: Mass of its length [kg/m].
+        start: Center of the first end [m].
+        end: Center of the second end [m].
+        segments: Number of rectangles.
+        width: Width [m], initially horizontal.
+        density: Mass per length [kg/m].
         bending: EI of the whole ribbon [N·m²].
-        pinned: As of `rope`, of its cross-sections.
-        **others: As of `Particles`.
+        pinned: As for `rope`, by cross-section.
+        **others: Other arguments of `Particles`.
 
     >>> dl.particles.ribbon(segments=4).n
     10
@@ -197,7 +197,9 @@ def ribbon(
 
 
 def bends(points: ArrayLike, step: float, stiffness: float) -> Elements:
-    """Elastic bends EI [N·m²] along a line of particles that are `step` [m] apart: ½ EI κ² of its length."""
+    """Elastic bending elements of stiffness EI [N·m²] along a line of particles with spacing `step` [m]: ½ EI κ² per
+    length.
+    """
     positive(step=step, stiffness=stiffness)
     along = np.asarray(points, int)
     threes = np.stack([along[:-2], along[1:-1], along[2:]], 1)
@@ -206,7 +208,7 @@ def bends(points: ArrayLike, step: float, stiffness: float) -> Elements:
 
 
 def _alive(edges: NDArray[np.int64], held: NDArray[np.int64], n: int, rigid: bool) -> NDArray[np.int64]:
-    """Edges with a free particle; those between held ones act on nothing."""
+    """Edges with a free particle; the others have no effect."""
     fixed = np.zeros(n, bool)
     fixed[held] = True
     return edges[~fixed[edges].all(1)] if rigid else edges

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
-    """Points of a horizontal rectangle (rows · columns, 3), and their numbers (rows, columns)."""
+    """Points (rows · columns, 3) on a horizontal rectangle, and their indices (rows, columns)."""
     wide, deep = finite("size", size, (2,), least=0.0, above=True)
     columns, rows = (check_integer("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
     x, y = np.linspace(-0.5, 0.5, columns + 1) * wide, np.linspace(-0.5, 0.5, rows + 1) * deep
@@ -32,7 +32,7 @@ def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
 
 
 def pinned_on_grid(pinned: Any, number: Ints) -> Ints:
-    """The particles of a grid that are pinned, by names of edges and corners or by their numbers."""
+    """The pinned particles of a grid, by names of edges and corners or by indices."""
     edges = {"left": number[:, 0], "right": number[:, -1], "front": number[0], "back": number[-1]}
     corners = number[[0, 0, -1, -1], [0, -1, 0, -1]]
     names = edges | {"corners": corners, "edges": np.concatenate(list(edges.values())), "none": number[:0, 0]}
@@ -42,7 +42,7 @@ def pinned_on_grid(pinned: Any, number: Ints) -> Ints:
     for name in chosen:
         if name not in names:
             raise ParticlesError(
-                f"pinned has {name!r}; it must be one of {', '.join(names)}, or numbers of particles.",
+                f"pinned has {name!r}; it must be one of {', '.join(names)}, or indices of particles.",
                 code="unknown-option",
             )
     return np.unique(np.concatenate([names[name] for name in chosen]))
@@ -58,16 +58,16 @@ def net(
     pinned: str | ArrayLike = "edges",
     **others: Any,
 ) -> Particles:
-    """A net: particles on a grid, rods or springs along its lines, nothing across its meshes.
+    """A net: particles on a grid, with rods or springs along its lines and no shear stiffness.
 
     Args:
-        size: Its width and depth [m].
-        cells: How many meshes there are each way.
-        center: Its middle [m].
-        density: Mass of its area [kg/m²].
-        stiffness: EA of a cord [N]; None makes cords inextensible.
-        pinned: "left", "right", "front", "back", "edges", "corners", "none", some of these, or numbers of particles.
-        **others: As of `Particles`.
+        size: Width and depth [m].
+        cells: Number of meshes in each direction.
+        center: Center [m].
+        density: Mass per area [kg/m²].
+        stiffness: EA of a cord [N]; None for inextensible cords.
+        pinned: "left", "right", "front", "back", "edges", "corners", "none", several of these, or indices of particles.
+        **others: Other arguments of `Particles`.
 
     >>> dl.particles.net(cells=(3, 3)).n
     16
@@ -85,14 +85,14 @@ def net(
 
 @dataclass(frozen=True, eq=False)
 class Fabric(Options):
-    """What a cloth is made of.
+    """Material of a cloth.
 
     Attributes:
-        density: Mass of its area [kg/m²].
-        stretching: Force of its width for its strain [N/m].
-        shearing: The same along diagonals [N/m].
-        bending: Moment of its width for its curvature [N·m]; 0 for none.
-        damping: Of stretching and shearing, as the time in which a stretch would be lost [s].
+        density: Mass per area [kg/m²].
+        stretching: Force per width and strain [N/m].
+        shearing: Likewise along diagonals [N/m].
+        bending: Moment per width and curvature [N·m]; 0 for none.
+        damping: Time constant of stretching and shearing [s].
 
     >>> dl.particles.Fabric(density=0.3).density
     0.3
@@ -117,15 +117,15 @@ def cloth(
     pinned: Any = "none",
     **others: Any,
 ) -> Particles:
-    """A cloth: springs along warp and weft, across its cells, and bends.
+    """A cloth: springs along warp and weft and along diagonals, and bending elements.
 
     Args:
-        size: Its width and depth [m].
-        cells: How many there are each way.
-        center: Its middle [m].
+        size: Width and depth [m].
+        cells: Number of cells in each direction.
+        center: Center [m].
         fabric: A `Fabric`: density, stretching, shearing, bending, damping.
-        pinned: As of `net`.
-        **others: Fields of the fabric, and as of `Particles`.
+        pinned: As for `net`.
+        **others: Fields of the fabric, and other arguments of `Particles`.
 
     >>> dl.particles.cloth(cells=(3, 3)).n
     16
@@ -168,7 +168,7 @@ def _pairs(a: Ints, b: Ints) -> Ints:
 
 
 def _masses(number: Ints, size: Any, density: float) -> Array:
-    """A quarter of each cell's mass at each corner [kg]."""
+    """Masses [kg]: a quarter of each cell at each corner."""
     rows, columns = np.array(number.shape) - 1
     one = density * float(np.prod(np.broadcast_to(size, 2))) / (rows * columns)
     share = np.full(number.shape, one)

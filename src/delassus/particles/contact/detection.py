@@ -14,12 +14,12 @@ Ints = NDArray[np.int64]
 
 
 def find_touches(particles: Particles, x: Array, v: Array, orientations: Array, h: float) -> list[Touches]:
-    """All that may touch within a step; groups by the number of nodes."""
+    """All contacts that may close within a step, in groups by the number of nodes."""
     n = particles.n
     if not particles.obstacles and particles.bricks is None:
         return []
     fall = h * h * float(np.linalg.norm(particles.gravity))
-    # What pulls at a particle may be as fast as the fastest before the step is over.
+    # # Forces from elements may accelerate a particle to the highest velocity before the end of the step.
     fastest = float(np.linalg.norm(v[:n], axis=1).max(initial=0.0))
     found = []
     for k, obstacle in enumerate(particles.obstacles):
@@ -42,9 +42,9 @@ def find_touches(particles: Particles, x: Array, v: Array, orientations: Array, 
 def find_missing_touches(
     particles: Particles, x: Array, v: Array, mean: Array, orientations: Array, h: float, groups: list[Touches]
 ) -> list[Touches]:
-    """Contacts that are not among `groups` and that a step with the velocities `mean` (nodes, 3) goes through.
+    """Contacts that are not in `groups` and that a step with the velocities `mean` (nodes, 3) would penetrate.
 
-    `find_touches` looks as far as velocities before the step and gravity reach; other forces may reach farther.
+    `find_touches` considers the velocities before the step and gravity; other forces may cause larger motions.
     """
     n, b = particles.n, particles.b
     if not particles.obstacles and not b:

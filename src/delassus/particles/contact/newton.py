@@ -1,15 +1,16 @@
 """Newton's method on contacts: an active-set iteration with one sparse factorization per iteration.
 
     open       λ = 0
-    sticking   σ = 0, by rows that yield a little, N = 1/(ε d), and what they yield is taken back: λ ← λ - N σ
-    sliding    σ_n = 0 likewise; along τ = λ_t - σ_t/d the impulse is what friction takes, s = μ λ_n, across it turns
+    sticking   σ = 0, by rows with a small compliance, N = 1/(ε d), which is compensated: λ ← λ - N σ
+    sliding    σ_n = 0 likewise; along τ = λ_t - σ_t/d the impulse is that of friction, s = μ λ_n, and across it turns
                with τ: λ_t = s τ/‖τ‖ - κ/((1 - κ) d) (1 - τ τᵀ/‖τ‖²) σ_t, κ = s/‖τ‖
 
-All are λ = λ₀ - N σ, N symmetric and not negative: A + J_cᵀ N J_c is definite however many contacts hold a body. Normal
-impulses in s are those of the guess before. Of thousands of contacts, few change their minds in a step.
+All are λ = λ₀ - N σ with N symmetric and positive semidefinite: A + J_cᵀ N J_c is positive definite for any number of
+contacts on a body. The normal impulses in s are those of the previous iterate. Few of thousands of contacts change mode
+in a step.
 
-Reference: P. Alart and A. Curnier, A mixed formulation for frictional contact problems (1991); s of the guess before
-makes it symmetric.
+Reference: P. Alart and A. Curnier, A mixed formulation for frictional contact problems (1991); here with s of the
+previous iterate, which makes the matrix symmetric.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _SOFT: Final = 1e-5
-"""By which share of its response a sticking row yields in the factor."""
+"""Compliance of a sticking row in the factor, relative to its response."""
 
 
 _PATIENCE: Final = 8
-"""After so many guesses that are no better than the best before, they run in circles."""
+"""Number of iterates without improvement after which the iteration counts as cycling."""
 
 
 def by_guesses(
     operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
 ) -> tuple[Array, float, int]:
-    """Impulses (m,), the largest residual as a share of the largest free velocity, and how many guesses were made."""
+    """Impulses (m,), the largest residual relative to the largest free velocity, and the number of iterations."""
     d = np.maximum(operator.diagonal().reshape(-1, 3).mean(1), 1e-300)
     scale = max(float(np.abs(g).max(initial=0.0)), 1e-300)
     pushed = np.asarray(project(start.reshape(-1, 3), friction))
@@ -58,7 +59,7 @@ def by_guesses(
 
 
 def _linearize_contacts(pushed: Array, sigma: Array, d: Array, friction: float) -> tuple[Array, Array]:
-    """N (c, 3, 3) and offsets (c, 3) of λ = offset - N σ, near an impulse and a velocity."""
+    """N (c, 3, 3) and offsets (c, 3) of the linearization λ = offset - N σ at an impulse and a velocity."""
     towards = pushed - sigma / d[:, None]
     normal, slip = towards[:, 2], np.hypot(towards[:, 0], towards[:, 1])
     closed = normal > 0.0

@@ -43,25 +43,25 @@ def solve_touches(
     iterations: int,
     known: dict[str, Any],
 ) -> ContactOutcome:
-    """From the solution without contacts, that with them.
+    """Solve for contact impulses, starting from the solution without contacts.
 
     Args:
-        system: Of the step.
-        factor: Of its A.
+        system: System of the step.
+        factor: Factor of its A.
         free: The solution without contacts.
         groups: Contacts.
         wanted: (3 c,) b of the contacts' rows [m/s].
-        friction: The coefficient.
-        start: (3 c,) impulses to start from [N·s].
+        friction: Coefficient of friction.
+        start: (3 c,) initial impulses [N·s].
         method: "newton", "admm", "gradient" or "sequential_impulses".
-        tolerance: As of `ContactProblem.solve`.
-        iterations: At most.
-        known: What is kept from step to step.
+        tolerance: As for `ContactProblem.solve`.
+        iterations: Maximum number of iterations.
+        known: Cache between steps.
     """
     operator = ContactOperator(system, factor, groups, known)
     velocity = operator.J @ free.v + wanted
     impulse, error, made = start, np.inf, 0
-    # Guesses may run in circles, and ADMM is slow where springs are stiff: where one fails, the other goes on.
+    # # Newton's method may cycle, and ADMM is slow for stiff springs: if one fails, the other continues.
     for way in {"newton": ("newton", "admm"), "admm": ("admm", "newton")}.get(method, (method,)):
         tried = _WAYS.get(way, partial(_by_problem, way))
         found, left, count = tried(operator, velocity, friction, impulse, tolerance, iterations)
@@ -81,7 +81,9 @@ def solve_touches(
 def _by_problem(
     way: str, operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
 ) -> tuple[Array, float, int]:
-    """Impulses (m,), the residual as a share of the largest of g, and iterations, by a solver of `ContactProblem`."""
+    """Impulses (m,), the residual relative to the largest free velocity, and iterations, by a solver of
+    `ContactProblem`.
+    """
     problem = ContactProblem(operator, g, friction=friction)
     found = problem.solve(method=way, tolerance=tolerance, iterations=iterations, start=start)
     error = float(found.residual) / max(float(np.abs(g).max()), 1e-300)

@@ -1,8 +1,8 @@
 """Sequential impulses with graph coloring: contacts of one color share no node and are updated together.
 
-For each contact, with the response D of its own three rows, the impulse that brings its velocity to zero is projected
-onto the cone, and what changed moves its nodes: v ← v + B⁻¹ J_cᵀ Δλ, with the blocks B of W. That needs W to be block
-diagonal: bricks, or particles without elements.
+For each contact, with the response D of its own rows, the impulse that cancels its velocity is projected onto the cone,
+and its change is applied to its nodes: v ← v + B⁻¹ J_cᵀ Δλ, with the blocks B of W. This requires a block diagonal W:
+bricks, or particles without elements.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 class _Size(NamedTuple):
-    """How many velocities a contact acts on."""
+    """The number of velocities that a contact acts on."""
 
     k3: int
 
@@ -34,7 +34,7 @@ class _Size(NamedTuple):
 def contact_sweep(
     size: _Size, v: Any, rows: Any, towards: Any, asked: Any, unit: Any, friction: Any, impulse: Any
 ) -> tuple[Any, Any]:
-    """One contact: velocities (k3,) of its nodes and its impulse after it, from its rows J, J B⁻¹, and b."""
+    """Update one contact: velocities (k3,) of its nodes and its impulse, from its rows J, J B⁻¹, and b."""
     sigma = rows @ v + asked
     slide = dnp.sqrt(sigma[0] * sigma[0] + sigma[1] * sigma[1])
     lifted = sigma + dnp.array([0.0, 0.0, 1.0]) * (friction * slide)
@@ -45,12 +45,14 @@ def contact_sweep(
 def sweep_to_tolerance(
     operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
 ) -> tuple[Array, float, int]:
-    """Impulses (m,), the largest change of a velocity in the last sweep as a share of the largest of g, and sweeps."""
+    """Impulses (m,), the largest change of a velocity in the last sweep relative to the largest free one, and
+    sweeps.
+    """
     system = operator.system
     if system.stiff is not None or len(system.R):
         raise SweepError(
-            "sequential impulses of contacts alone need particles that no elements connect: use the method "
-            "'sequential_impulses' for both, or the contact method 'admm'.",
+            "sequential impulses of contacts need particles without elements; use the method 'sequential_impulses' "
+            "for both, or the contact method 'admm'.",
             code="not-supported",
         )
     inverse = np.asarray(np.linalg.inv(system.diagonal), float)
@@ -67,7 +69,7 @@ def sweep_elements_and_contacts(
     system: System, groups: list[Touches], wanted: Array, friction: float, start: Array, v: Array, impulse: Array,
     tolerance: float, iterations: int,
 ) -> tuple[RowSolution, Array]:  # fmt: skip
-    """Elements and contacts in the same sweeps, projected Gauss-Seidel: the solution, and impulses of contacts (m,)."""
+    """Elements and contacts in the same sweeps, projected Gauss–Seidel: the solution, and impulses of contacts (m,)."""
     response = by_blocks(system)
     JT = contact_rows(groups, system.structure.particles.nodes).T
     pushed, pulled = np.array(start), np.array(impulse)
@@ -83,7 +85,7 @@ def sweep_elements_and_contacts(
 
 
 def contact_work(groups: list[Touches], inverse: Array, asked: Array) -> list[Any]:
-    """What a sweep does, color by color: the nodes, rows, rows times W⁻¹, b, units, and where impulses are."""
+    """The data of a sweep by color: nodes, rows, rows times W⁻¹, b, units, and indices of impulses."""
     work, at = [], 0
     for touches in groups:
         c, k = touches.nodes.shape

@@ -16,15 +16,15 @@ from delassus.particles.description.lanes import deformation_parts, energy_parts
 Array = NDArray[np.float64]
 
 _SAMPLE: Final = 1e-12
-"""The least size of a derivative, as a share of the largest, of an element that is not degenerate."""
+"""Smallest derivative of an element, relative to the largest, that is not degenerate."""
 
 
 class ParticlesError(BadArgument):
-    """Arrays that do not make a system."""
+    """Invalid arrays of a system."""
 
 
 def broadcast_to_shape(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """An array of this shape from one number or all."""
+    """An array of this shape from one value or all."""
     found = real_array(name, value)
     try:
         return np.array(np.broadcast_to(found, shape))
@@ -35,7 +35,7 @@ def broadcast_to_shape(name: str, value: Any, shape: tuple[int, ...]) -> Array:
 
 
 def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None = None, above: bool = False) -> Array:
-    """Finite numbers of this shape from one or all, none of them less than `least`, or all of them above it."""
+    """Finite values of this shape from one or all, at least `least`, or all above it."""
     found = broadcast_to_shape(name, value, shape)
     wrong = ~np.isfinite(found)
     if least is not None:
@@ -48,20 +48,20 @@ def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None
 
 
 def positive(**numbers: Any) -> None:
-    """Raise unless these are positive, finite numbers."""
+    """Raise an error unless these are positive, finite values."""
     for name, value in numbers.items():
         positive_number(name, value)
 
 
 def check_indices(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
-    """Numbers of particles, from 0 to n - 1."""
+    """Check indices of particles, from 0 to n - 1."""
     found = np.asarray(value)
     if found.size == 0:
         return np.zeros(0, np.int64).reshape((0, *shape[1:]))
     if not np.issubdtype(found.dtype, np.integer):
         mask = ": of a mask, take np.flatnonzero" if found.dtype == bool else ""
         raise ParticlesError(
-            f"{name} has the type {found.dtype}; it holds integers of particles{mask}.", code="not-a-whole-number"
+            f"{name} has the type {found.dtype}; it must hold indices of particles{mask}.", code="not-a-whole-number"
         )
     wrong = (found < 0) | (found >= n)
     if wrong.any():
@@ -78,7 +78,7 @@ def check_indices(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,))
 
 
 def check_elements(n: int, elements: Sequence[Elements]) -> None:
-    """Raise unless all points are there, and none twice in an element."""
+    """Raise an error unless all points exist, and no element has a point twice."""
     for group in elements:
         if not isinstance(group, Elements):
             raise ParticlesError(f"elements contains {group!r}; it must contain `Elements` only.", code="wrong-type")
@@ -102,7 +102,7 @@ def check_elements(n: int, elements: Sequence[Elements]) -> None:
 
 
 def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
-    """Raise if a particle is held twice."""
+    """Raise an error if a particle is prescribed twice."""
     count = np.zeros(n, int)
     for points in groups:
         np.add.at(count, points, 1)
@@ -114,7 +114,7 @@ def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
 
 
 def check_masses(masses: Array, held: NDArray[np.bool_]) -> None:
-    """Raise unless masses are positive where particles are free."""
+    """Raise an error unless the masses of free particles are positive."""
     wrong = ~np.isfinite(masses) | (masses < 0.0) | ((masses == 0.0) & ~held)
     if wrong.any():
         at = int(np.argmax(wrong))
@@ -126,9 +126,9 @@ def check_masses(masses: Array, held: NDArray[np.bool_]) -> None:
 
 
 def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArray[np.bool_]) -> None:
-    """Raise where an element has no derivative: rods of no length, flat tetrahedra, triangles that are lines.
+    """Raise an error for elements without derivative: rods of zero length, flat tetrahedra, collinear triangles.
 
-    Elements all of whose points are held act on nothing: rigid ones among them could contradict each other.
+    Elements between prescribed particles have no effect; rigid ones could be infeasible.
     """
     for group in elements:
         if not len(group):
@@ -146,7 +146,7 @@ def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArr
             at = int(np.argmax(wrong))
             raise ParticlesError(
                 f"{kind.name} {at} between the particles {group.points[at].tolist()} is degenerate: its derivative "
-                "vanishes or is infinite. Rods need a length, triangles an area, tetrahedra a volume.",
+                "vanishes or is infinite. Give rods a length, triangles an area, tetrahedra a volume.",
                 code="degenerate-element",
             )
         dead = held[group.points].all(1)

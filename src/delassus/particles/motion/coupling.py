@@ -1,8 +1,8 @@
 """Coupling of robots and large systems through shared rows.
 
-A grip ties a frame of the robot to a particle: three rows of both, J_r v_r - v_p = 0. The robot is reduced to how the
-frames move by themselves and answer to impulses, J_r W_r⁻¹ J_rᵀ, W_r of its own compliant system with its rows; then
-the rows of the grips are solved for with the elements and contacts of the large system.
+A grip ties a frame of the robot to a particle: three rows on both, J_r v_r - v_p = 0. The robot is reduced to the free
+motion of the frames and their response to impulses, J_r W_r⁻¹ J_rᵀ, W_r of its own compliant system with its rows; then
+the rows of the grips are solved together with the elements and contacts of the large system.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Grip:
 
     Attributes:
         frame: The frame's name.
-        particle: The particle's number.
+        particle: The particle's index.
 
     >>> dl.particles.Grip("tool", 0).particle
     0
@@ -52,9 +52,9 @@ class CoupledStep(NamedTuple):
     Attributes:
         q: (nq,) of the robot.
         v: (nv,) of the robot.
-        particles: The step of the others.
+        particles: Result of the large system.
         force: (grips, 3) [N] on the robot, in the world.
-        apart: How far grips and particles are from each other before it [m].
+        apart: Distance of grips and particles before the step [m].
     """
 
     q: Array
@@ -81,10 +81,10 @@ def coupled_step(
         q: (nq,) its configuration.
         v: (nv,) its velocity.
         tau: (nv,) generalized forces.
-        stepper: Of the large system.
-        state: Of the large system.
-        grips: What holds what.
-        **options: Of the robot's rows, as of `compliant_system`: compliance, servos, …
+        stepper: Stepper of the large system.
+        state: State of the large system.
+        grips: Grips between robot and particles.
+        **options: Options of the robot's rows, as for `compliant_system`: compliance, servos, …
     """
     own = robot if isinstance(robot, Mechanism) else Mechanism(robot)
     model, blend = own.model, stepper.blend
@@ -96,7 +96,7 @@ def coupled_step(
     if np.shape(system.J) != (both.m, model.nv):
         raise ParticlesError(
             f"the robot's rows have shape {np.shape(system.J)}, and those of its constraints and grips "
-            f"{(both.m, model.nv)}: take one state, not a batch, and leave contacts, limits and joint friction out.",
+            f"{(both.m, model.nv)}: pass one state instead of a batch, without contacts, limits and joint friction.",
             code="wrong-shape",
         )
     shared = np.concatenate([np.arange(both.m)[both.slices[point.name]] for point in points])
@@ -114,13 +114,11 @@ def coupled_step(
 
 
 def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
-    """Raise unless there are grips, of particles that can be held."""
+    """Raise an error unless there are grips, on free particles."""
     if not grips:
-        raise ParticlesError(
-            "there are no grips: step the robot and the particles each by itself.", code="nothing-to-do"
-        )
+        raise ParticlesError("there are no grips; step the robot and the particles separately.", code="nothing-to-do")
     if stepper.blend.beta == 0.0:
-        raise StepError("beta is 0: grips are rigid, and need beta > 0, such as 1.", code="conflicting-arguments")
+        raise StepError("beta is 0: grips are rigid and need beta > 0, such as 1.", code="conflicting-arguments")
     n = stepper.particles.n
     for grip in grips:
         if not isinstance(grip.particle, int | np.integer) or not 0 <= grip.particle < n:
@@ -130,13 +128,13 @@ def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
             )
         if stepper.particles.is_prescribed[grip.particle]:
             raise ParticlesError(
-                f"a grip of {grip.frame} holds particle {grip.particle}, whose motion is prescribed: free it.",
+                f"a grip of {grip.frame} holds particle {grip.particle}, whose motion is prescribed; free it.",
                 code="conflicting-arguments",
             )
 
 
 def _robot_response(system: Any, own: NDArray[np.int64], J: Array) -> tuple[Array, Array]:
-    """The robot's velocities (nv,) with its own rows alone, and how they answer to rows J (k, nv), as (nv, k)."""
+    """The robot's velocities (nv,) under its own rows, and their response to rows J (k, nv), as (nv, k)."""
     W, c = np.asarray(system.W), np.asarray(system.c)
     rows, R, b = (np.asarray(x)[own] for x in (system.J, system.R, system.b))
     m = len(own)

@@ -25,14 +25,14 @@ LABELS: Final = {
     "residual": "residual of rows",
     "contacts": "contacts",
 }
-"""What can be drawn over time, and what is written beside it."""
+"""Quantities that can be plotted over time, with labels."""
 
 _FACES: Final = np.asarray(SHAPES["box"].faces((2.0, 2.0, 2.0)))
 _BLUE, _GREY, _ORANGE = "#4570a0", "#b8bcc4", "#d97b45"
 
 
 def plot_curve(label: str, time: Array, values: Callable[[], Array], ax: Any) -> Any:
-    """The axes of a drawing over time; `values` are computed once their name is known to be one."""
+    """Axes with a plot over time; `values` are computed once the name has been checked."""
     if label not in LABELS:
         raise ParticlesError(f"{label!r} cannot be drawn; choose one of: {', '.join(LABELS)}.", code="unknown-option")
     if ax is None:
@@ -46,7 +46,7 @@ def plot_curve(label: str, time: Array, values: Callable[[], Array], ax: Any) ->
 def draw_state(
     particles: Particles, state: ParticleState, ax: Any = None, *, view: tuple[float, float] = (18.0, -60.0)
 ) -> Any:
-    """The axes of a drawing in space: faces, lines, bricks and obstacles."""
+    """Axes with a drawing in space: faces, lines, bricks and obstacles."""
     if ax is None:
         ax = pyplot().figure(figsize=(4.5, 4.5), layout="constrained").add_subplot(projection="3d")
     from matplotlib.colors import LightSource
@@ -84,7 +84,7 @@ def draw_state(
 
 
 def _draw_obstacle(ax: Any, obstacle: Any, low: Array, high: Array) -> tuple[Array, Array]:
-    """Draw one, and return the corners of what is seen."""
+    """Draw an obstacle, and return the corners of its visible part."""
     if isinstance(obstacle, Sphere):
         u, w = np.meshgrid(np.linspace(0, 2 * np.pi, 40), np.linspace(0, np.pi, 24))
         c, r = np.asarray(obstacle.center), 0.99 * obstacle.radius

@@ -19,7 +19,7 @@ from delassus.particles.motion.lines import lines_of
 Array = NDArray[np.float64]
 
 MOST_LINES: Final = 3000
-"""A browser draws no more in time: of more lines, some are shown."""
+"""Maximum number of lines that a browser draws in real time; of more, a subset is shown."""
 
 
 class Places(NamedTuple):
@@ -37,9 +37,9 @@ def save_film(p: Particles, motion: Places, path: str | os.PathLike[str], frames
 
 
 def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str, Any]:
-    """What the page shows: shapes, and where they are in each frame."""
+    """The data of the page: shapes, and their poses in each frame."""
     time = motion.time
-    count = min(int((time[-1] - time[0]) * frames_per_second + 1.5), len(time))  # no more frames than states
+    count = min(int((time[-1] - time[0]) * frames_per_second + 1.5), len(time))  # at most one frame per state
     even = np.linspace(time[0], time[-1], max(count, 2))
     times = np.unique(np.clip(np.searchsorted(time, even - 1e-12), 0, len(time) - 1))
     times = times[np.isfinite(motion.x[times]).all((1, 2))]
@@ -94,7 +94,7 @@ def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str,
 
 
 def _pose(p: Array, R: Array) -> Array:
-    """(…, 9) as the page takes it: the place, and two axes, from which the third follows."""
+    """(…, 9) for the page: the position and two axes, which define the third."""
     return np.concatenate([p, R[..., 0], R[..., 1]], -1)
 
 

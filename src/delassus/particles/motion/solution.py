@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 class Ways(NamedTuple):
-    """How systems are solved, as of `Stepper`."""
+    """Solvers and options of a step, as for `Stepper`."""
 
     method: str
     contact_method: str
@@ -50,14 +50,14 @@ class StepSolution(NamedTuple):
 
 
 class Clock:
-    """How long parts of a step take [s]."""
+    """Computing times of the parts of a step [s]."""
 
     def __init__(self) -> None:
         self.seconds = {"elements": 0.0, "assembly": 0.0, "solve": 0.0, "contact": 0.0}
         self.last = time.perf_counter()
 
     def __call__(self, label: str) -> None:
-        """What was done since the last call is this."""
+        """Assign the time since the last call to this part."""
         now = time.perf_counter()
         self.seconds[label] += now - self.last
         self.last = now
@@ -67,10 +67,10 @@ def solution(
     ways: Ways, system: System, v: Array, impulse: Array, groups: list[Touches], wanted: Array, friction: float,
     start: Array, known: dict[str, Any], clock: Clock,
 ) -> StepSolution:  # fmt: skip
-    """The solution of a system with contacts, from velocities v (nodes, 3) and impulses (m,).
+    """Solve a system with contacts, from velocities v (nodes, 3) and impulses (m,).
 
-    Contacts ask for the normal velocities `wanted` (c,) [m/s], and start from impulses (c, 3) [N·s]; `known` keeps
-    patterns from step to step.
+    The normal velocities of contacts have the targets `wanted` (c,) [m/s], and initial impulses (c, 3) [N·s]; `known`
+    caches patterns between steps.
     """
     flat, tied = v.reshape(-1), isinstance(system, CoupledSystem)
     if not system.finite:
@@ -115,12 +115,12 @@ def gaps(groups: list[Touches]) -> Array:
 
 
 def keys(groups: list[Touches]) -> NDArray[np.int64]:
-    """(c,) the numbers that name all contacts."""
+    """(c,) the keys of all contacts."""
     return np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
 
 
 def closing(blend: Blend, groups: list[Touches], v: Array) -> Array:
-    """(c,) the normal velocities that contacts ask for in a step from velocities v (nodes, 3)."""
+    """(c,) the target normal velocities of contacts in a step from velocities v (nodes, 3)."""
     if not groups:
         return np.zeros(0)  # without contacts, β may be zero
     rate = np.concatenate([np.zeros(0), *(np.einsum("caj,caj->c", t.rows[:, 2], v[t.nodes]) for t in groups)])
@@ -128,7 +128,7 @@ def closing(blend: Blend, groups: list[Touches], v: Array) -> Array:
 
 
 def impulses_before(state: ParticleState, groups: list[Touches]) -> Array:
-    """Impulses (c, 3) of the step before, of contacts that were there."""
+    """Impulses (c, 3) of the previous step, for contacts that persist."""
     names = keys(groups)
     found = np.zeros((len(names), 3))
     if len(state.touched):

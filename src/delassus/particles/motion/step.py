@@ -2,7 +2,7 @@
 
     M (v⁺ - v) = h ((1-α) f + α f⁺),    x⁺ = x + h ((1-β) v + β v⁺)
 
-The same equations, names and options as `dl.stepping.compliant_step` has for robots.
+Equations, names and options are those of `dl.stepping.compliant_step`.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _SHORTCUTS: Final = Shortcuts(
 )
 
 _PASSES: Final = 5
-"""How often a step is solved at most, each time with contacts that the time before went through."""
+"""Maximum number of solves of a step, each with the contacts that the previous one penetrated."""
 
 
 class Stepper:
-    """Steps a system many times, and reuses its structure.
+    """Makes many steps of a system and reuses its symbolic structure.
 
     Args:
         particles: The system.
@@ -109,12 +109,12 @@ class Stepper:
         self.system: System | None = None
 
     def step(self, state: ParticleState, applied: ArrayLike | None = None, tie: Tie | None = None) -> ParticleStep:
-        """The state after a step.
+        """Make one time step.
 
         Args:
-            state: Before it.
+            state: State before the step.
             applied: (nodes, 3) forces on particles and bricks [N], then torques on bricks [N·m].
-            tie: What holds particles besides elements, such as the hand of a robot.
+            tie: Coupling of particles to another system, such as the hand of a robot.
         """
         check_state(self.particles, state)
         clock = Clock()
@@ -159,7 +159,7 @@ class Stepper:
     def _solve(
         self, system: System, state: ParticleState, v: Array, clock: Clock
     ) -> tuple[StepSolution, list[Touches], Array]:
-        """The solution, its contacts, and the velocities (nodes, 3) that positions move with."""
+        """The solution, its contacts, and the velocities (nodes, 3) that positions are integrated with."""
         p, x, turned_by = self.particles, state.x, state.orientations
         impulse = np.concatenate([state.impulse, np.zeros(len(system.R) - self.assembly.rows.m)])
         groups = find_touches(p, x, v, turned_by, self.h)
@@ -178,13 +178,13 @@ class Stepper:
         return found, groups, mean
 
     def _turns(self, impulse: Array) -> bool:
-        """Whether forces that turn with their elements are implicit in a step."""
+        """Whether the rotation of element forces is implicit in a step."""
         if not np.any(impulse):
             return False
         return self.assembly.turning.unstable(impulse, self.blend) if self.geometric is None else bool(self.geometric)
 
     def correct_positions(self, state: ParticleState, clock: Clock) -> tuple[ParticleState, Status]:
-        """A state whose errors of rigid rows, and penetrations, are taken off by a motion that is not kept."""
+        """Correct errors of rigid rows and penetrations by a displacement that does not change velocities."""
         p, h = self.particles, self.h
         rest = np.zeros((p.nodes, 3))
         M = self.assembly.masses(state.orientations)
@@ -207,7 +207,7 @@ class Stepper:
 
 
 def particle_step(particles: Particles, state: ParticleState, *, time_step: float, **options: Any) -> ParticleStep:
-    """One step of time of a large system; options as of `Stepper`, which is what many steps are made with.
+    """One time step of a large system; options as for `Stepper`, which is faster for many steps.
 
     >>> rope = dl.particles.rope(segments=3)
     >>> dl.particles.particle_step(rope, dl.particles.initial_state(rope), time_step=1e-2).state.x.shape
@@ -217,7 +217,7 @@ def particle_step(particles: Particles, state: ParticleState, *, time_step: floa
 
 
 def _gyroscopic(p: Particles, state: ParticleState, M: Array, v: Array, blend: Blend) -> Array:
-    """Torques on bricks, as forces (nodes, 3), by which spins change that no other torque acts on."""
+    """Gyroscopic torques on bricks, as forces (nodes, 3)."""
     f = np.zeros((p.nodes, 3))
     if p.bricks is not None:
         spin = v[p.n + p.b :]

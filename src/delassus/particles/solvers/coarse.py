@@ -17,11 +17,11 @@ from delassus.particles.description.particles import Particles
 Array = NDArray[np.float64]
 
 TOGETHER: Final = 12
-"""So many nodes, at most, are one node of the coarse grid."""
+"""Maximum number of nodes merged into one node of the coarse grid."""
 
 
 class CoarseGrid:
-    """The structure of a coarse grid, known before its values: groups of nodes, and positions of their blocks."""
+    """The symbolic structure of a coarse grid: groups of nodes, and positions of their blocks."""
 
     def __init__(self, particles: Particles, pattern: Pattern, is_free: NDArray[np.bool_], places: Array) -> None:
         free = np.flatnonzero(is_free)
@@ -51,7 +51,7 @@ class CoarseGrid:
 
 
 def _leaves(points: Array) -> NDArray[np.int64]:
-    """(n,) the number of the leaf of a tree of halves that each point (n, 3) is in."""
+    """(n,) the index of the leaf of a bisection tree that contains each point (n, 3)."""
     number, count = np.zeros(len(points), np.int64), 0
     waiting = [cKDTree(points, leafsize=TOGETHER).tree] if len(points) else []
     while waiting:

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 
 def colors(nodes: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
-    """The numbers of the elements of each color, of elements with nodes (e, k) among `count`.
+    """The indices of the elements of each color, for elements with nodes (e, k) among `count`.
 
-    In rounds, an element takes the round's color if it has the least number among all that are left at each of its
-    nodes. Numbers are drawn, so that a chain takes a few rounds, not as many as it has links.
+    In rounds, an element takes the color of the round if its random number is the smallest among the remaining elements
+    at each of its nodes. Random numbers make a chain take a few rounds instead of one for each link.
     """
     left = np.arange(len(nodes))
     rank = np.random.default_rng(0).permutation(len(nodes))

@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
-    """(J W⁻¹ Jᵀ + R) λ = -(b + J v), v without impulses, in units of its diagonal with W's blocks."""
+    """(J W⁻¹ Jᵀ + R) λ = -(b + J v), v without impulses, scaled by its diagonal with the blocks of W."""
     response = Response(system)
     free = response.free(v)
     unit = 1.0 / np.sqrt(response.diagonal)
@@ -34,7 +34,7 @@ def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations
 
 
 def by_minres(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
-    """The whole matrix, in units of the diagonal of W and of what that leaves of the Schur complement."""
+    """The full matrix, scaled by the diagonal of W and the corresponding diagonal of the Schur complement."""
     response = Response(system, factored=False)
     heavy = np.where(system.free, 1.0 / np.sqrt(np.repeat(response.masses, 3)), 0.0)
     unit = 1.0 / np.sqrt(response.diagonal)

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class SingularMatrix(DelassusError, ArithmeticError):
-    """A matrix that has no inverse."""
+    """A singular matrix."""
 
     code = "singular-matrix"
 
@@ -28,7 +28,7 @@ def kkt_matrix(system: System) -> sparse.csc_matrix:
 
 
 def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
-    """The solution by LU."""
+    """Solve by LU."""
     free = np.flatnonzero(system.free)
     given = np.where(system.free, 0.0, v)
     right = np.concatenate([(system.c - system.W @ given)[free], system.b + system.J @ given])
@@ -36,7 +36,7 @@ def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, itera
         x = splu(kkt_matrix(system)).solve(right)
     except RuntimeError as singular:
         raise SingularMatrix(
-            "SuperLU finds the matrix of the step singular: rigid rows are redundant, or contradict each other. Take "
+            "SuperLU finds the matrix of the step singular: rigid rows are redundant or infeasible. Use "
             "the method 'cholesky', which needs no full rank."
         ) from singular
     after = np.array(given)

@@ -1,7 +1,7 @@
 """Gauss-Seidel on rows: on the Schur complement, or on velocities, color by color.
 
-Elements of one color share no particle, so that their rows do not see each other: all of a color are done at once, in
-lanes. A sweep costs what a product with J does; convergence is that of Gauss-Seidel, good for contacts and short
+Elements of one color share no particle, so their rows are decoupled, and all elements of a color are processed at once,
+in SIMD lanes. A sweep costs as much as a product with J. It converges like Gauss–Seidel: fast for contacts and short
 chains, slow for long ones.
 """
 
@@ -24,14 +24,14 @@ Array = NDArray[np.float64]
 
 
 class SweepError(BadArgument):
-    """Sweeps over the rows of a system that they cannot solve."""
+    """A system that sweeps cannot solve."""
 
 
 @kernel("(k3),(m,k3),(m,k3),(m),(m),(m,m),(m)->(k3),(m)")
 def element_sweep(
     kind: ElementKind, v: Any, rows: Any, towards: Any, R: Any, b: Any, inverse: Any, impulse: Any
 ) -> tuple[Any, Any]:
-    """One element: velocities (k3,) of its points and its impulses (m,) after its rows are met."""
+    """Update one element: velocities (k3,) of its points and its impulses (m,)."""
     change = inverse @ -(rows @ v + R * impulse + b)
     return v + change @ towards, impulse + change
 
@@ -55,7 +55,7 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
 
 
 def element_work(system: System, response: Response) -> list[Any]:
-    """What a sweep does, color by color: the kind, the points, its numbers, and where its impulses are."""
+    """The data of a sweep by color: the type, the points, parameters, and indices of impulses."""
     work = []
     for (_, group, at), rows in zip(system.structure.rows.groups, system.structure.rows.blocks(system.J), strict=True):
         kind = group.kind
@@ -84,7 +84,7 @@ def sweep_elements(work: list[Any], v: Array, impulse: Array) -> None:
 
 
 def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
-    """Row by row on the Schur complement, formed; rows of one color do not meet in it."""
+    """Row by row on the explicit Schur complement; rows of one color are decoupled in it."""
     response = by_blocks(system)
     free = response.free(v)
     n = len(response.inverse)
@@ -121,12 +121,12 @@ def _row_colors(system: System) -> list[NDArray[np.int64]]:
 
 
 def by_blocks(system: System) -> Response:
-    """W⁻¹ of a system whose W is block diagonal; others are refused."""
+    """W⁻¹ of a system with block diagonal W; raises an error for others."""
     response = Response(system, factored=False)
     if system.stiff is not None:
         raise SweepError(
-            "W has stiffness of energies or of turning forces, and sweeps need it block diagonal: write elements as "
-            "deformations, leave geometric_stiffness out, or take the method 'cholesky'.",
+            "W has stiffness of energies or rotating forces, but sweeps need it block diagonal: define elements as "
+            "deformations, omit geometric_stiffness, or use the method 'cholesky'.",
             code="not-supported",
         )
     return response

@@ -2,8 +2,8 @@
 
     [W, -Jᵀ; -J, -R] [v⁺; λ] = [c; b]
 
-with the names of the robots' (`dl.stepping.compliant_system`): the response matrix W, the net momentum c, constraint
-values b, and R = C/(h²αβ) of elastic rows. Velocities that are given stay as they are.
+with the names of robots (`dl.stepping.compliant_system`): the response matrix W, the net momentum c, constraint values
+b, and R = C/(h²αβ) of elastic rows. Prescribed velocities do not change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class System:
         diagonal: (nodes, 3, 3) blocks of W, if it has no others, M + hαD.
         stiff: (blocks, 3, 3) all blocks of W in the pattern, or None if it is block diagonal.
         c: (3 nodes,); J (m, 3 nodes) sparse; R, b (m,).
-        E: (m,) by how much rows yield in the factor: R, or a little more where they are rigid.
+        E: (m,) compliance of the rows in the factor: R, or a little more for rigid rows.
         g: (m,) errors of the rows.
     """
 
@@ -41,14 +41,14 @@ class System:
 
     @property
     def finite(self) -> bool:
-        """Whether all numbers are: then so are their sums."""
+        """Whether all arrays are finite, checked by their sums."""
         stiff = self.diagonal if self.stiff is None else self.stiff
         with np.errstate(invalid="ignore", over="ignore"):
             return all(bool(np.isfinite(x.sum())) for x in (self.c, self.b, self.J.data, stiff))
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
-        """(3 nodes,) which velocities are unknown."""
+        """(3 nodes,) which velocities are free."""
         return np.repeat(self.structure.free, 3)
 
     @cached_property
