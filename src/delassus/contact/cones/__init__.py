@@ -9,6 +9,11 @@ pyramids of K faces                   pyramid_rows, pyramid_edges, project_pyram
 wrenches of a flat foot                foot_rows, foot_contains, center_of_pressure
 rows A x ≤ 0 of both               violation
 tangents of a normal                  contact_axes
+
+>>> dl.cones.project([1.0, 0.0, 0.0], 1.0)
+array([0.5, 0. , 0.5])
+>>> dl.cones.contains([0.2, 0.0, 1.0], 0.5)
+np.True_
 """
 
 from delassus.contact.cones.foot import center_of_pressure, foot_contains, foot_rows

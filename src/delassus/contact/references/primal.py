@@ -39,6 +39,9 @@ def primal_impulses(
         J: (m, n) Jacobian of the rows.
         free_velocity: (n,) v_f, without any impulses.
         friction: (contacts,) coefficients, or one for all.
+
+    >>> dl.contact.primal_impulses([dl.cones.Friction()], np.eye(3), np.eye(3), [0.0, 0.0, -1.0], 0.5)[1].round(6)
+    array([0., 0., 1.])
     """
     if not all(isinstance(cone, Free | Friction | NonNegative | Interval) for cone in elements(cones)):
         raise ConeError(

@@ -48,6 +48,11 @@ def sequential_impulses(
     `J` is the Jacobian of the rows, `MinvJt` is M⁻¹ Jᵀ, `v` are the velocities without impulses, and `law` is "ncp" or
     "ccp". Fields of `rows` and `solver` are also keywords. Choose it for many contacts on few velocities: a sweep costs
     O(n) for each contact, and the Delassus matrix is not formed.
+
+    >>> layout = dl.contact.RowsOnVelocities((dl.cones.Friction(),), 3)
+    >>> one = np.eye(3)
+    >>> dl.contact.sequential_impulses(layout, one, one, np.array([0.0, 0.0, -1.0]), friction=[0.5])[1].round(6)
+    array([0., 0., 1.])
     """
     start, tolerance, iterations = solver
     system = VelocitySpaceProblem.of(layout, law == "ccp", J, MinvJt, v, rows)

@@ -58,6 +58,11 @@ class Equilibrium(Outcome):
         residual: (…, nv) unbalanced generalized force [N·m, N]: zero in an equilibrium.
         status: (…) values of `ControlStatus`: REALISED in an equilibrium.
         explanation: The result of `contact_inverse_dynamics`, with names of rows.
+
+    >>> quadruped = dl.load("quadruped")
+    >>> feet = [dl.Contact(foot, friction=0.5, radius=0.02) for foot in quadruped.frames("*_foot")]
+    >>> dl.control.equilibrium(quadruped, quadruped.posture("home"), contacts=feet).torque.shape
+    (12,)
     """
 
     status_type: ClassVar = ControlStatus
@@ -104,6 +109,12 @@ def equilibrium(
         share: Largest accepted unbalanced force, relative to the largest generalized force of gravity.
         options: friction, normal, height, limits and others, as for `contact_inverse_dynamics`; tau (…, nv) are
             generalized forces in addition to the model's springs [N·m, N].
+
+    >>> quadruped = dl.load("quadruped")
+    >>> feet = [dl.Contact(foot, friction=0.5, radius=0.02) for foot in quadruped.frames("*_foot")]
+    >>> stand = dl.control.equilibrium(quadruped, quadruped.posture("home"), contacts=feet)
+    >>> stand.status.item() == dl.control.ControlStatus.REALISED
+    True
     """
     robot = actuated(mechanism, actuation)
     contacts = contacts_of(contacts)

@@ -36,6 +36,11 @@ class ReactiveControl(ControlData):
         torque_limits: Whether to respect the limits of the actuators.
         joint_limits: Whether to respect position and velocity limits of joints.
         horizon: Time [s] within which joints must not reach their limits.
+
+    >>> robot = dl.load("arm7")
+    >>> control = dl.control.ReactiveControl(robot, tasks=[dl.control.FollowPosture(stiffness=100.0)])
+    >>> control(np.zeros(7), np.zeros(7), control.reference(np.full(7, 0.1))).acceleration
+    array([10., 10., 10., 10., 10., 10., 10.])
     """
 
     @cached_property

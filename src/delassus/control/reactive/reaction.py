@@ -38,6 +38,12 @@ class Reaction(QPOutcome):
         torque: (…, nu) forces of the actuators [N·m, N], always finite and within limits.
         force: (…, nf) of supports and constraints [N, N·m].
         acceleration: (…, nv) [rad/s², m/s²].
+
+    >>> robot = dl.load("arm7")
+    >>> control = dl.control.ReactiveControl(robot, tasks=[dl.control.FollowPosture(stiffness=100.0)])
+    >>> reaction = control(np.zeros(7), np.zeros(7), control.reference(np.full(7, 0.1)))
+    >>> reaction.torque.shape, reaction.residual < 1e-6
+    ((7,), np.True_)
     """
 
     control: ControlData

@@ -38,6 +38,11 @@ class Plan:
         failed: Number of samples without a finite cost.
         count: Number of improvements.
         seed: Seed of all random numbers; with `count` it determines the next ones.
+
+    >>> sim = dl.Simulation(dl.load("cart_pole"), time_step=0.02, touching=())
+    >>> planner = dl.control.Sampling(sim, lambda time, q, v, u: q[..., 0] ** 2, horizon=10, limits=5.0)
+    >>> planner.start(control=[1.0, 0.0]).control
+    array([1., 0.])
     """
 
     knots: Array

@@ -67,6 +67,11 @@ class Sampling(Frozen):
     The cost of a plan is Σ cost(t, q, v, u) T over the horizon, with T the control period, plus final(t, q, v) at its
     end. A cost is a kernel `(model, time, q, v, u) -> ()`, compiled into the rollouts, or a NumPy function of all
     rollouts: time is (horizon,), q (…, horizon, nq), and it returns (…, horizon).
+
+    >>> sim = dl.Simulation(dl.load("cart_pole"), time_step=0.02, touching=())
+    >>> planner = dl.control.Sampling(sim, lambda time, q, v, u: q[..., 0] ** 2, horizon=10, samples=8, limits=5.0)
+    >>> planner.improve(planner.start(), sim.start([0.1, 0.0])).controls.shape
+    (10, 2)
     """
 
     def __init__(

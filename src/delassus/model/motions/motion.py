@@ -137,7 +137,12 @@ M = TypeVar("M", bound=JointMotion)
 
 
 def register_motion(motion: M) -> M:
-    """Put an elementary motion into the table, so that joints can be made of it."""
+    """Put an elementary motion into the table, so that joints can be made of it.
+
+    >>> from delassus.model.motions.translation import TRANSLATION
+    >>> dl.model.register_motion(TRANSLATION).nv
+    3
+    """
     name, directions = motion.name, motion.directions
     if MOTIONS.get(name, motion) != motion:
         raise ValueError(f"the motion {name!r} is registered already: choose another name.")

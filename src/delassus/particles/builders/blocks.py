@@ -74,7 +74,12 @@ def block(
 
 
 def solids(positions: ArrayLike, tetrahedra: ArrayLike, young: float, poisson: float) -> Elements:
-    """Neo-Hookean elements [Pa] on tetrahedra (e, 4) of particles with rest positions (n, 3) [m]."""
+    """Neo-Hookean elements [Pa] on tetrahedra (e, 4) of particles with rest positions (n, 3) [m].
+
+    >>> corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    >>> dl.particles.solids(corners, [[0, 1, 2, 3]], young=1e5, poisson=0.3).kind.name
+    'solid'
+    """
     x = np.asarray(positions, float)
     points = check_indices("tetrahedra", tetrahedra, len(x), (-1, 4))
     positive(young=young)

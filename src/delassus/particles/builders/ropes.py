@@ -199,6 +199,9 @@ def ribbon(
 def bends(points: ArrayLike, step: float, stiffness: float) -> Elements:
     """Elastic bending elements of stiffness EI [N·m²] along a line of particles with spacing `step` [m]: ½ EI κ² per
     length.
+
+    >>> len(dl.particles.bends(range(6), step=0.2, stiffness=0.1))
+    4
     """
     positive(step=step, stiffness=stiffness)
     along = np.asarray(points, int)

@@ -36,6 +36,10 @@ class Bricks:
         half: (b, 3) half-extents [m].
         masses: (b,) [kg].
         orientations: (b, 4) quaternions x, y, z, w; upright by default.
+
+    >>> bricks = dl.particles.Bricks(positions=[[0.0, 0.0, 0.1]], half=[0.1, 0.1, 0.1], masses=1.2)
+    >>> bricks.moments
+    array([[0.008, 0.008, 0.008]])
     """
 
     positions: Array

@@ -44,6 +44,9 @@ class ElementKind:
         points: Number of points of an element.
         rows: Number of rows of its deformation; 0 for an energy.
         numbers: Names of the parameters of each element.
+
+    >>> dl.particles.stretch.points, dl.particles.stretch.rows, dl.particles.stretch.numbers
+    (2, 1, ('length',))
     """
 
     name: str
@@ -90,12 +93,26 @@ class ElementKind:
 
 
 def energy(*, points: int, numbers: Sequence[str] = ()) -> Callable[[Callable[..., Any]], ElementKind]:
-    """Decorate a function of points (points, 3) [m] and named parameters that returns an energy [J]."""
+    """Decorate a function of points (points, 3) [m] and named parameters that returns an energy [J].
+
+    >>> @dl.particles.energy(points=2, numbers=("stiffness",))
+    ... def elastic(x, stiffness):
+    ...     return 0.5 * stiffness * ((x[1] - x[0]) @ (x[1] - x[0]))
+    >>> elastic.points
+    2
+    """
     return lambda function: _kind(function, points, 0, numbers)
 
 
 def deformation(*, points: int, rows: int = 1, numbers: Sequence[str] = ()) -> Callable[..., ElementKind]:
-    """Decorate a function of points (points, 3) [m] and named parameters that returns rows (rows,), zero at rest."""
+    """Decorate a function of points (points, 3) [m] and named parameters that returns rows (rows,), zero at rest.
+
+    >>> @dl.particles.deformation(points=2, numbers=("length",))
+    ... def rod(x, length):
+    ...     return dl.numpy.array([dl.numpy.sqrt((x[1] - x[0]) @ (x[1] - x[0])) - length])
+    >>> rod.rows
+    1
+    """
     if not isinstance(rows, int) or rows < 1:
         raise ElementError(
             f"rows is {rows!r}; a deformation must have at least one row; use @energy for an energy.",

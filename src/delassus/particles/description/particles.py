@@ -45,6 +45,9 @@ class Motion:
     Attributes:
         points: (k,) indices of particles.
         velocity: A function of time [s] that returns velocities (k, 3) or (3,) [m/s], or such an array.
+
+    >>> dl.particles.Motion([0], lambda t: (0.0, 0.0, 0.5 * t)).at(2.0)
+    array([[0., 0., 1.]])
     """
 
     points: NDArray[np.int64]

@@ -55,6 +55,13 @@ class CoupledStep(NamedTuple):
         particles: Result of the large system.
         force: (grips, 3) [N] on the robot, in the world.
         apart: Distance of grips and particles before the step [m].
+
+    >>> arm = dl.load("pendulum")
+    >>> rope = dl.particles.rope((0, 0, -1), (0, 0, -2), 4, density=0.1, pinned="none")
+    >>> stepper, zero = dl.particles.Stepper(rope, 1e-2), np.zeros(1)
+    >>> grip = dl.particles.Grip(arm.frame_list[-1].name, 0)
+    >>> dl.particles.coupled_step(arm, zero, zero, zero, stepper, dl.particles.initial_state(rope), [grip]).force.shape
+    (1, 3)
     """
 
     q: Array
@@ -85,6 +92,13 @@ def coupled_step(
         state: State of the large system.
         grips: Grips between robot and particles.
         **options: Options of the robot's rows, as for `compliant_system`: compliance, servos, …
+
+    >>> arm = dl.load("pendulum")
+    >>> rope = dl.particles.rope((0, 0, -1), (0, 0, -2), 4, density=0.1, pinned="none")
+    >>> stepper, zero = dl.particles.Stepper(rope, 1e-2), np.zeros(1)
+    >>> grip = dl.particles.Grip(arm.frame_list[-1].name, 0)
+    >>> dl.particles.coupled_step(arm, zero, zero, zero, stepper, dl.particles.initial_state(rope), [grip]).q
+    array([0.])
     """
     own = robot if isinstance(robot, Mechanism) else Mechanism(robot)
     model, blend = own.model, stepper.blend

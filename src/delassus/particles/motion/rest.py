@@ -29,6 +29,10 @@ class Rest:
         moved: Largest displacement of a particle in the last step [m].
         steps: Number of steps.
         status: Whether an equilibrium was found.
+
+    >>> rest = dl.particles.at_rest(dl.particles.rope((0, 0, 0), (1, 0, 0), 4, density=0.1, length=1.2))
+    >>> rest.status.name
+    'CONVERGED'
     """
 
     state: ParticleState
@@ -57,6 +61,10 @@ def at_rest(
         tolerance: Largest displacement of a step, relative to the system's size.
         steps: Maximum number of steps.
         **options: Options of `Stepper`.
+
+    >>> rest = dl.particles.at_rest(dl.particles.rope((0, 0, 0), (1, 0, 0), 4, density=0.1, length=1.2))
+    >>> rest.state.x[2]
+    array([ 0.5  ,  0.   , -0.302])
     """
     check_integer("steps", steps)
     if particles.obstacles or particles.b:
