@@ -96,7 +96,7 @@ def delassus_solve(
 
 def mobility(body: ArticulatedTree, rows: Rows, x: Any) -> Any:
     """J A⁻¹ Jᵀ x (m,), A the matrix that was factored by the elimination of the tree."""
-    push = np.zeros(sum(link.motion.nv for link in body.tree.links))
-    for i, (_, own) in body.pushes(rows, x).items():
-        push[body.joints[i].at] = own
-    return row_values(rows, *body.accelerations(push, rows.support))
+    acceleration = np.zeros(sum(link.motion.nv for link in body.tree.links))
+    for i, (_, joint_acceleration) in body.pushes(rows, x).items():
+        acceleration[body.joints[i].at] = joint_acceleration
+    return row_values(rows, *body.accelerations(acceleration, rows.support))

@@ -31,25 +31,25 @@ def efpa(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
     travelled: list[dict[int, Pair]] = []  # by piece: its force on each link of its path
     u: list[dict[int, Any]] = [{} for _ in range(m)]  # by row: its force at each joint
     for piece in pieces:
-        force, driven, way = piece.force, piece.driven, {}
+        force, driven, path = piece.force, piece.driven, {}
         for i in reversed(tree.path(piece.link)):
-            way[i] = force
+            path[i] = force
             share, force = body.inward(i, *force, driven)
             u[piece.row][i] = u[piece.row][i] + share if i in u[piece.row] else share
             driven = None
-        travelled.append(way)
-    answers = [_answer(body, shares) for shares in u]
+        travelled.append(path)
+    responses = [_answer(body, shares) for shares in u]
     G = np.zeros((m, m))
-    for piece, way in zip(pieces, travelled, strict=True):
+    for piece, path in zip(pieces, travelled, strict=True):
         for r in range(piece.row + 1):
-            joint, motion = answers[r]
-            z = next((i for i in way if i in motion), None)  # from the piece inward
+            joint, motion = responses[r]
+            z = next((i for i in path if i in motion), None)  # from the piece inward
             if z is None:
                 continue
-            felt = way[z][0] @ motion[z][0] + way[z][1] @ motion[z][1]
+            coupling = path[z][0] @ motion[z][0] + path[z][1] @ motion[z][1]
             if z == piece.link and piece.driven is not None:
-                felt = felt + piece.driven @ joint[z]
-            G[piece.row, r] = G[piece.row, r] + felt
+                coupling = coupling + piece.driven @ joint[z]
+            G[piece.row, r] = G[piece.row, r] + coupling
     return G
 
 
@@ -60,8 +60,8 @@ def _answer(body: ArticulatedTree, u: dict[int, Any]) -> tuple[dict[int, Any], d
     for i in sorted(u):
         free = body.joints[i]
         a = propagate_acceleration(body.poses[i], motion[free.link.parent])
-        held = free.W[:3].T @ a[0] + free.W[3:].T @ a[1]
-        joint[i] = free.push(u[i]) - held
+        carrier_part = free.W[:3].T @ a[0] + free.W[3:].T @ a[1]
+        joint[i] = free.push(u[i]) - carrier_part
         motion[i] = free.accelerate(a, joint[i])
     del motion[WORLD]
     return joint, motion

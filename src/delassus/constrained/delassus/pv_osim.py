@@ -55,34 +55,34 @@ def pv_osim(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
     """The lower triangle of J A⁻¹ Jᵀ (m, m), A the matrix that was factored by the elimination of the tree."""
     tree = body.tree
     at: list[list[_Traveller]] = [[] for _ in tree.links]
-    numbers = count()
+    indices = count()
     rows: dict[int, int] = {}  # rows of travelers, by index
     for piece in pieces:
-        _join(at[piece.link], _Traveller(next(numbers), piece.row, piece.force, piece.driven))
+        _join(at[piece.link], _Traveller(next(indices), piece.row, piece.force, piece.driven))
         rows.update({t.number: t.row for t in at[piece.link] if t.row is not None})
-    gathered: dict[tuple[int, int], Any] = {}
+    couplings: dict[tuple[int, int], Any] = {}
     exchanges: list[_Exchange] = []
     for i, link in reversed(list(enumerate(tree.links))):
-        here = at[i]
-        leaving = [t for t in here if t.driven is None]
+        travelers = at[i]
+        leaving = [t for t in travelers if t.driven is None]
         if len(leaving) > _MOST and len(tree.path(i)) > _NEAR:
-            units = [_Traveller(next(numbers), None, (unit[:3], unit[3:])) for unit in np.eye(6)]
+            units = [_Traveller(next(indices), None, (unit[:3], unit[3:])) for unit in np.eye(6)]
             C = np.stack([np.concatenate(t.force) for t in leaving])
             exchanges.append(_Exchange([t.number for t in leaving], C, [t.number for t in units]))
-            here = units + [t for t in here if t.driven is not None]
+            travelers = units + [t for t in travelers if t.driven is not None]
         D = body.joints[i].D
         halves: list[Any] = []  # L⁻¹ u for D = L diag(D) Lᵀ
-        for traveller in here:
+        for traveller in travelers:
             u, force = body.inward(i, *traveller.force, traveller.driven)
             halves.append(D.half(u))
-            pushed = halves[-1] * D.inverse
-            for other, half in zip(here, halves, strict=False):  # earlier ones, and itself
+            weighted = halves[-1] * D.inverse
+            for other, half in zip(travelers, halves, strict=False):  # earlier ones, and itself
                 pair = _pair(traveller.number, other.number)
-                gathered[pair] = gathered[pair] + pushed @ half if pair in gathered else pushed @ half
+                couplings[pair] = couplings[pair] + weighted @ half if pair in couplings else weighted @ half
             if link.parent >= 0:
                 _join(at[link.parent], _Traveller(traveller.number, traveller.row, force))
     G = np.zeros((m, m))
-    for (a, b), value in _resolve_exchanges(gathered, exchanges).items():
+    for (a, b), value in _resolve_exchanges(couplings, exchanges).items():
         if a in rows and b in rows:
             s, r = max(rows[a], rows[b]), min(rows[a], rows[b])
             # # Two travelers of one row couple twice in its diagonal element: a with b, and b with a.
@@ -90,34 +90,34 @@ def pv_osim(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
     return G
 
 
-def _join(here: list[_Traveller], new: _Traveller) -> None:
+def _join(travelers: list[_Traveller], new: _Traveller) -> None:
     """Add a traveler to those on a link; travelers of the same row are merged."""
-    for k, old in enumerate(here):
+    for k, old in enumerate(travelers):
         if old.row is not None and old.row == new.row:
             driven = [d for d in (old.driven, new.driven) if d is not None]
             force = (old.force[0] + new.force[0], old.force[1] + new.force[1])
-            here[k] = _Traveller(old.number, old.row, force, sum(driven[1:], driven[0]) if driven else None)
+            travelers[k] = _Traveller(old.number, old.row, force, sum(driven[1:], driven[0]) if driven else None)
             return
-    here.append(new)
+    travelers.append(new)
 
 
-def _resolve_exchanges(gathered: dict[tuple[int, int], Any], exchanges: list[_Exchange]) -> dict[tuple[int, int], Any]:
+def _resolve_exchanges(couplings: dict[tuple[int, int], Any], exchanges: list[_Exchange]) -> dict[tuple[int, int], Any]:
     """Ω of all pairs of travelers, from the base outward: Ω = O + C Ω_units Cᵀ where unit forces replaced them."""
-    omega = dict(gathered)
+    omega = dict(couplings)
     outside = {number for exchange in exchanges for number in exchange.travellers}
-    known = {number for pair in gathered for number in pair} - outside
+    resolved = {number for pair in couplings for number in pair} - outside
     for exchange in reversed(exchanges):
-        known -= set(exchange.units)
-        columns = [*exchange.units, *sorted(known)]
+        resolved -= set(exchange.units)
+        columns = [*exchange.units, *sorted(resolved)]
         units = np.stack([np.stack([omega.get(_pair(k, x), 0.0) for x in columns]) for k in exchange.units])
         for j, traveller in enumerate(exchange.travellers):
-            felt = exchange.C[j] @ units  # couplings with the units, then with all resolved travelers
-            others = {x: felt[6 + k] for k, x in enumerate(sorted(known))}
-            others |= {x: felt[:6] @ exchange.C[k] for k, x in enumerate(exchange.travellers[: j + 1])}
-            for x, value in others.items():
+            response = exchange.C[j] @ units  # couplings with the units, then with all resolved travelers
+            responses = {x: response[6 + k] for k, x in enumerate(sorted(resolved))}
+            responses |= {x: response[:6] @ exchange.C[k] for k, x in enumerate(exchange.travellers[: j + 1])}
+            for x, value in responses.items():
                 pair = _pair(traveller, x)
                 omega[pair] = omega[pair] + value if pair in omega else value
-        known |= set(exchange.travellers)
+        resolved |= set(exchange.travellers)
     return omega
 
 

@@ -87,13 +87,13 @@ def _mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     mobility = numpy.max(result, axis=0, where=numpy.isfinite(result), initial=0.0)
     groups = _groups(mechanism)
     largest: dict[tuple[int, str], float] = {}
-    for group, own in zip(groups, mobility, strict=True):
-        largest[group] = max(largest.get(group, 0.0), float(own))
+    for group, value in zip(groups, mobility, strict=True):
+        largest[group] = max(largest.get(group, 0.0), float(value))
     # # Rows that cannot move, up to rounding, need only a value in their unit: that of the whole robot.
     mass = sum(joint.inertia.mass for joint in mechanism.model.joints) or 1.0
-    whole = {"linear": 1.0 / mass, "angular": 1.0 / (mass * length_of(mechanism.model) ** 2)}
-    pairs = [(largest[group], whole.get(group[1], 0.0)) for group in groups]
-    return tuple(_power_of_two((own if own > _ROUNDING * other else other) or 1.0) for own, other in pairs)
+    total = {"linear": 1.0 / mass, "angular": 1.0 / (mass * length_of(mechanism.model) ** 2)}
+    pairs = [(largest[group], total.get(group[1], 0.0)) for group in groups]
+    return tuple(_power_of_two((value if value > _ROUNDING * other else other) or 1.0) for value, other in pairs)
 
 
 @lru_cache(maxsize=256)
@@ -103,14 +103,14 @@ def _sizes(mechanism: Mechanism) -> tuple[float, ...]:
     with numpy.errstate(all="ignore"):
         result = [numpy.abs(constraint_jacobian(mechanism, q, time=0.0)) @ reach for q in _configurations(mechanism)]
     most = numpy.max(result, axis=0, where=numpy.isfinite(result), initial=0.0)
-    known = {"linear": length, "angular": 1.0}
-    return tuple(known.get(kind) or float(most[r]) or 1.0 for r, (_, kind) in enumerate(_groups(mechanism)))
+    sizes = {"linear": length, "angular": 1.0}
+    return tuple(sizes.get(kind) or float(most[r]) or 1.0 for r, (_, kind) in enumerate(_groups(mechanism)))
 
 
 def length_of(model: Model) -> float:
     """The length of a robot [m]: the largest distance from a joint to the next, to a frame or to a center of mass."""
-    places = [joint.placement for joint in model.joints] + [frame.placement for frame in model.frame_list]
-    lengths = [math.hypot(*place.translation) for place in places]
+    placements = [joint.placement for joint in model.joints] + [frame.placement for frame in model.frame_list]
+    lengths = [math.hypot(*placement.translation) for placement in placements]
     for joint in model.joints:
         if joint.inertia.mass > 0.0:
             lengths += [
@@ -172,8 +172,8 @@ def _groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
         rows = rows_in(mechanism, LinkMotions.of(mechanism.model, mechanism.neutral(), numpy.zeros(mechanism.nv), 0.0))
     linear: set[int] = set()
     angular: set[int] = set()
-    for own in rows.links.values():
-        for row, K in zip(own.rows, own.K, strict=True):
+    for link_rows in rows.links.values():
+        for row, K in zip(link_rows.rows, link_rows.K, strict=True):
             (linear if numpy.any(K[:3]) else angular).add(row)
     groups = []
     for constraint, at in enumerate(mechanism.row_ranges()):

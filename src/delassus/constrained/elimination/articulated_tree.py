@@ -48,33 +48,33 @@ class ArticulatedTree:
 
     def pushes(self, rows: Rows, x: Any) -> dict[int, tuple[Any, Any]]:
         """u (n,) and D⁻¹ u (n,) of the joints that move rows, from row forces x (m,)."""
-        tied = sorted({tie.row for bonds in self.bonds for tie in bonds.ties})
-        force, driven = row_forces(self.tree, rows.untied if tied else rows, x)
+        tie_rows = sorted({tie.row for bonds in self.bonds for tie in bonds.ties})
+        force, driven = row_forces(self.tree, rows.untied if tie_rows else rows, x)
         pushes: dict[int, tuple[Any, Any]] = {}
         # # Loads on ports until their links are visited, and on ties, by row, while these have parts left.
-        pressed: dict[Port | int, Any] = {row: -x[[row]] for row in tied}
+        loads: dict[Port | int, Any] = {row: -x[[row]] for row in tie_rows}
 
         def press(other: Port | int, y: Any) -> None:
-            pressed[other] = pressed[other] + y if other in pressed else y
+            loads[other] = loads[other] + y if other in loads else y
 
         def add(j: int, f: Any, n: Any) -> None:
             force[j] = total(force.get(j, ZERO), (f, n))
 
         for i in (i for i in self.order if i in rows.support):
-            for port in [port for port in pressed if isinstance(port, Port) and port.link == i]:
-                add(i, *port.exert(-pressed.pop(port)))
-            u, passed = self.inward(i, *force.get(i, ZERO), driven.get(i))
+            for port in [port for port in loads if isinstance(port, Port) and port.link == i]:
+                add(i, *port.exert(-loads.pop(port)))
+            u, parent_force = self.inward(i, *force.get(i, ZERO), driven.get(i))
             for tie in self.bonds[i].ties:
-                u = u - tie.V.T @ pressed[tie.row]
+                u = u - tie.V.T @ loads[tie.row]
             push = self.joints[i].push(u)
             pushes[i] = (u, push)
             for other, T in self.bonds[i].felt:
                 press(other, T @ push)
             for tie in self.bonds[i].ties:
                 if tie.port is not None:
-                    press(tie.port, pressed.pop(tie.row))
+                    press(tie.port, loads.pop(tie.row))
             if self.tree.links[i].parent >= 0:
-                add(self.tree.links[i].parent, *passed)
+                add(self.tree.links[i].parent, *parent_force)
         return pushes
 
     def accelerations(
@@ -86,30 +86,32 @@ class ArticulatedTree:
         """
         motion: dict[int, Pair] = {WORLD: base}
         a = np.zeros(len(push))
-        tied: dict[int, Any] = {}
+        tie_values: dict[int, Any] = {}
 
         def reaction(other: Port | int) -> Any:
-            return other.felt(motion[other.link]) if isinstance(other, Port) else tied[other]
+            return other.felt(motion[other.link]) if isinstance(other, Port) else tie_values[other]
 
         for i in (i for i in reversed(self.order) if i in links):
             link, joint, bonds = self.tree.links[i], self.joints[i], self.bonds[i]
-            here = propagate_acceleration(self.poses[i], motion[link.parent], None if product is None else product[i])
-            own = joint.answer(push[joint.at], here)
+            acceleration = propagate_acceleration(
+                self.poses[i], motion[link.parent], None if product is None else product[i]
+            )
+            joint_acceleration = joint.answer(push[joint.at], acceleration)
             if bonds.felt:
-                pull = np.zeros(link.motion.nv)
+                reaction_force = np.zeros(link.motion.nv)
                 for other, T in bonds.felt:
-                    pull = pull + T.T @ reaction(other)
-                pulled = joint.push(pull)
-                own = own - pulled
+                    reaction_force = reaction_force + T.T @ reaction(other)
+                correction = joint.push(reaction_force)
+                joint_acceleration = joint_acceleration - correction
             for tie in bonds.ties:
-                y = tie.V @ (push[joint.at] - pulled if bonds.felt else push[joint.at])
+                y = tie.V @ (push[joint.at] - correction if bonds.felt else push[joint.at])
                 if link.parent < 0:
-                    y = y + tie.K[:, :3] @ here[0] + tie.K[:, 3:] @ here[1]
+                    y = y + tie.K[:, :3] @ acceleration[0] + tie.K[:, 3:] @ acceleration[1]
                 elif product is not None:
                     y = y + tie.K[:, :3] @ product[i][0] + tie.K[:, 3:] @ product[i][1]
-                if tie.port is not None or tie.row in tied:
+                if tie.port is not None or tie.row in tie_values:
                     y = y + reaction(tie.row if tie.port is None else tie.port)
-                tied[tie.row] = y
-            motion[i] = joint.accelerate(here, own)
-            a[joint.at] = own
-        return motion, a, tied
+                tie_values[tie.row] = y
+            motion[i] = joint.accelerate(acceleration, joint_acceleration)
+            a[joint.at] = joint_acceleration
+        return motion, a, tie_values

@@ -68,10 +68,10 @@ class Couplings:
 
     def take(self, i: int) -> tuple[Blocks, Pair] | None:
         """Take the inertia and bias force that earlier eliminations add to the next link."""
-        here = self._on(i)
-        if not here:
+        link_ports = self._on(i)
+        if not link_ports:
             return None
-        inertia, force = self._fold_ports(here)
+        inertia, force = self._fold_ports(link_ports)
         return (mirror(inertia[:3, :3]), inertia[:3, 3:], mirror(inertia[3:, 3:])), (force[:3], force[3:])
 
     def eliminate(
@@ -83,47 +83,52 @@ class Couplings:
         accelerations of its parent and its joint.
         """
         ties = {row: parts[i] for row, parts in sorted(self.ties.items()) if i in parts}
-        own = joint.answer(np.zeros(len(u)) if ties else push, still)
-        moved = joint.accelerate(still, own)
-        here = {port.number: Part(port.K) for port in self._coupled_ports(i)} | ties
-        self._merge_partners(i, here)
+        joint_acceleration = joint.answer(np.zeros(len(u)) if ties else push, still)
+        link_acceleration = joint.accelerate(still, joint_acceleration)
+        parts_here = {port.number: Part(port.K) for port in self._coupled_ports(i)} | ties
+        self._merge_partners(i, parts_here)
         V: dict[int, Any] = {}
         T: dict[int, Any] = {}
-        left: dict[int, list[Pair]] = {}
-        for number, (K, F) in here.items():
-            carried = [joint.carry(row[:3], row[3:], F) for row in K]  # rows transform like forces
-            V[number], left[number] = np.stack([along for along, *_ in carried]), [(f, n) for _, f, n in carried]
-            felt = K[:, :3] @ moved[0] + K[:, 3:] @ moved[1]
-            felt = felt if F is None else felt + F @ own
+        transmitted: dict[int, list[Pair]] = {}
+        for number, (K, F) in parts_here.items():
+            propagated = [joint.carry(row[:3], row[3:], F) for row in K]  # rows transform like forces
+            V[number], transmitted[number] = (
+                np.stack([along for along, *_ in propagated]),
+                [(f, n) for _, f, n in propagated],
+            )
+            value = K[:, :3] @ link_acceleration[0] + K[:, 3:] @ link_acceleration[1]
+            value = value if F is None else value + F @ joint_acceleration
             for q in [*([number] if number in ties else []), *self._partners(number)]:
                 C = self._coupling(q, number)
                 T[q] = T[q] + C @ V[number] if q in T else C @ V[number]
-                self.l[q] = self.l[q] + C @ felt if q in self.l else C @ felt
+                self.l[q] = self.l[q] + C @ value if q in self.l else C @ value
         if ties:
-            both = [number for number in here if number in T]
-            joint = joint.with_stiffness(sum(V[number].T @ T[number] for number in both))
-            push = joint.push(u - sum(V[number].T @ self.l[number] for number in both))
-            self.l |= {number: self.l[number] + mine @ push for number, mine in T.items()}
-        for number, mine in T.items():
-            pushed = np.stack([joint.push(row) for row in mine])  # T D⁻¹
-            gained = pushed @ mine.T
-            self.B[number] = self.B.get(number, 0.0) - (np.tril(gained) + np.tril(gained, -1).T)
-            for other, theirs in T.items():
+            shared = [number for number in parts_here if number in T]
+            joint = joint.with_stiffness(sum(V[number].T @ T[number] for number in shared))
+            push = joint.push(u - sum(V[number].T @ self.l[number] for number in shared))
+            self.l |= {number: self.l[number] + T_number @ push for number, T_number in T.items()}
+        for number, T_number in T.items():
+            weighted = np.stack([joint.push(row) for row in T_number])  # T D⁻¹
+            T_product = weighted @ T_number.T
+            self.B[number] = self.B.get(number, 0.0) - (np.tril(T_product) + np.tril(T_product, -1).T)
+            for other, T_other in T.items():
                 if other < number:
-                    self._couple(number, other, -(pushed @ theirs.T))
-        for number in here:
-            self._hand_on(number, i, joint.link.parent, pose, left[number])
-        known = self.ports.keys() | self.ties.keys()
-        felt = tuple((self.ports.get(number, number), T[number]) for number in T if number in known)
-        loose = tuple(PartialTie(row, V[row], np.concatenate(left[row][0])[None], self.ports.get(row)) for row in ties)
-        return joint, push, Bonds(felt, loose)
+                    self._couple(number, other, -(weighted @ T_other.T))
+        for number in parts_here:
+            self._hand_on(number, i, joint.link.parent, pose, transmitted[number])
+        remaining = self.ports.keys() | self.ties.keys()
+        partners = tuple((self.ports.get(number, number), T[number]) for number in T if number in remaining)
+        loose = tuple(
+            PartialTie(row, V[row], np.concatenate(transmitted[row][0])[None], self.ports.get(row)) for row in ties
+        )
+        return joint, push, Bonds(partners, loose)
 
-    def _hand_on(self, number: int, i: int, parent: int, pose: Pose, left: list[Pair]) -> None:
+    def _hand_on(self, number: int, i: int, parent: int, pose: Pose, forces: list[Pair]) -> None:
         """Pass the remaining part of a port or a tie to the parent of the eliminated link i."""
         parts = {link: part for link, part in self.ties.pop(number, {}).items() if link != i}
         self.ports.pop(number, None)
         if parent >= 0:
-            K = np.stack([np.concatenate(pose.force_to_parent(*row)) for row in left])
+            K = np.stack([np.concatenate(pose.force_to_parent(*row)) for row in forces])
             old = parts.get(parent)
             parts[parent] = Part(K) if old is None else Part(old.K + K, old.F)
         if not parts:
@@ -193,13 +198,13 @@ class Couplings:
         """Ports of a link; replaced by one port of all six directions if they have more than six rows."""
         if sum(len(port.K) for port in ports) <= 6:
             return ports
-        whole = self._new(ports[0].link, np.array(np.eye(6)))
-        self.B[whole.number], self.l[whole.number] = self._fold_ports(ports)
+        merged = self._new(ports[0].link, np.array(np.eye(6)))
+        self.B[merged.number], self.l[merged.number] = self._fold_ports(ports)
         for port in ports:
             for q in self._partners(port.number):
-                self._couple(whole.number, q, port.K.T @ self._uncouple(port.number, q))
+                self._couple(merged.number, q, port.K.T @ self._uncouple(port.number, q))
             del self.ports[port.number]
-        return [whole]
+        return [merged]
 
     def _fold_ports(self, ports: list[Port]) -> tuple[Any, Any]:
         """Accumulated loads on the ports of one link, and their mutual couplings, as inertia (6, 6) and force (6,)."""

@@ -27,8 +27,8 @@ class Reflection:
 
     def __call__(self, x: Any) -> Any:
         """Apply to x (r,) or (r, k)."""
-        along = self.beta * (self.w @ x)
-        return x - self.w * along if np.ndim(x) == 1 else x - np.outer(self.w, along)
+        component = self.beta * (self.w @ x)
+        return x - self.w * component if np.ndim(x) == 1 else x - np.outer(self.w, component)
 
 
 def _reflection(s: Any, pivot: int, square: Any, vanished: Any) -> Reflection:
@@ -121,16 +121,16 @@ def eliminate(
     if plain:
         K[:, axis] = -drive
     K, l = np.array(Q(K)), np.array(Q(l))
-    row, own = np.array(K[pivot]), l[pivot]
+    row, bias = np.array(K[pivot]), l[pivot]
     sigma = np.where(vanished, 1.0, square * inverse)
     weight = np.where(vanished, 0.0, 1.0 / sigma)
-    K[pivot], l[pivot] = np.where(vanished, row, 0.0), np.where(vanished, own, 0.0)
+    K[pivot], l[pivot] = np.where(vanished, row, 0.0), np.where(vanished, bias, 0.0)
     A = mirror(A + np.outer(row * weight, row))
-    p = p + row * (weight * own)
-    taken = RowElimination(s, pivot, Q, row, own, weight, vanished)
-    used = tuple(n + (j == pivot) for j, n in enumerate(rows.used))
-    direction = Direction(link.v + k, S, U, inverse, u, taken, [row for row, _ in driven])
-    return direction, A, p, TravellingRows(K, l, used)
+    p = p + row * (weight * bias)
+    elimination = RowElimination(s, pivot, Q, row, bias, weight, vanished)
+    counts = tuple(n + (j == pivot) for j, n in enumerate(rows.used))
+    direction = Direction(link.v + k, S, U, inverse, u, elimination, [row for row, _ in driven])
+    return direction, A, p, TravellingRows(K, l, counts)
 
 
 def fold(rows: TravellingRows) -> tuple[TravellingRows, list[Reflection]]:

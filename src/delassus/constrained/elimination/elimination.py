@@ -70,14 +70,14 @@ def eliminate_joints(
     Without loads, links at rest have zero forces, which the compiler folds away.
     """
     tree, poses, b = motions.tree, motions.poses, motions.product
-    still = np.zeros(motions.model.nv)
-    tau, force, world = (still, None, ZERO) if loads is None else (*loads, world_acceleration(tree))
+    rest_velocity = np.zeros(motions.model.nv)
+    tau, force, world = (rest_velocity, None, ZERO) if loads is None else (*loads, world_acceleration(tree))
     applied, driven = ({}, {}) if force is None else row_forces(tree, rows.untied, force)
     inward = Inward.of(tree, poses, motions.velocity, b)
     A, p = inward.A, inward.p
     if rho is not None:
-        for i, own in rows.untied.links.items():
-            A[i] = total(A[i], penalty(own.K, rho[list(own.rows)]))
+        for i, link_rows in rows.untied.links.items():
+            A[i] = total(A[i], penalty(link_rows.K, rho[list(link_rows.rows)]))
             if i in applied:
                 p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
     couplings = None if rho is None else Couplings(tree, rows, rho, force)
@@ -87,9 +87,9 @@ def eliminate_joints(
     order = elimination_order(tree, frozenset() if rho is None else rows.layout.pairs)
     for i in order:
         link = tree.links[i]
-        taken = None if couplings is None else couplings.take(i)
-        if taken is not None:
-            inward.add(i, *taken)
+        coupling_loads = None if couplings is None else couplings.take(i)
+        if coupling_loads is not None:
+            inward.add(i, *coupling_loads)
         stiffness = None if rho is None else joint_penalty(tree, rows.untied, i, rho)
         if added is not None:
             stiffness = added[at(link)] if stiffness is None else stiffness + added[at(link)]
@@ -113,10 +113,10 @@ def penalty(K: Any, rho: Any) -> Blocks:
 
 def joint_penalty(tree: Links, rows: Rows, link: int, rho: Any) -> Any:
     """Contribution of rows on a joint's velocities to its D (n,); None if there are no such rows."""
-    own = rows.of_joint(link)
-    if not own:
+    joint_rows = rows.of_joint(link)
+    if not joint_rows:
         return None
     added = np.zeros(tree.links[link].motion.nv)
-    for dof in own:
+    for dof in joint_rows:
         added[dof.k] = added[dof.k] + dof.factor**2 * rho[dof.row]
     return added

@@ -45,6 +45,6 @@ def by_singular_values(
     if softness is not None:
         B = np.concatenate([B, np.diag(weight * softness)], 1)
         free = np.concatenate([free, np.zeros(len(weight))])
-    still = _STILL[computing_in().name] if rank is None else rank
-    x, force, contradiction = nearest_solution(B, free, weight * gamma, RANK if rank is None else rank, still)
+    zero_level = _STILL[computing_in().name] if rank is None else rank
+    x, force, contradiction = nearest_solution(B, free, weight * gamma, RANK if rank is None else rank, zero_level)
     return root.to_accelerations(x[:nv]), weight * force, contradiction / weight

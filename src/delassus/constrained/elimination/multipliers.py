@@ -40,11 +40,11 @@ class MultiplierElimination:
 
     def press(self, p: Pair, l: Any) -> tuple[Pair, Any]:
         """The link's bias force, and l (m,) of the remaining rows, with the forces of the rows."""
-        own = l[self.rows]
-        p = (p[0] + self.TK[:, :3].T @ own, p[1] + self.TK[:, 3:].T @ own)
+        row_bias = l[self.rows]
+        p = (p[0] + self.TK[:, :3].T @ row_bias, p[1] + self.TK[:, 3:].T @ row_bias)
         if self.others:
             l = np.array(l)
-            l[self.others] = l[self.others] - self.TL.T @ own
+            l[self.others] = l[self.others] - self.TL.T @ row_bias
         return p, l
 
     def force(self, l: Any, a: Pair | None, force: Any) -> Any:
@@ -63,18 +63,18 @@ def eliminate(rows: list[int], K: dict[int, Any] | None, L: Any) -> tuple[Multip
     T = ldl(_part(L, rows, rows))
     if K is None:
         return MultiplierElimination(rows, [], T, None, None, None), {}
-    others = [r for r in sorted(K) if r not in rows]
+    remaining = [r for r in sorted(K) if r not in rows]
     K_R = np.stack([K[r] for r in rows])
     TK = T.solve(K_R)
-    if not others:
-        return MultiplierElimination(rows, others, T, K_R, TK, None), {}
-    L_RU = _part(L, rows, others)
+    if not remaining:
+        return MultiplierElimination(rows, remaining, T, K_R, TK, None), {}
+    L_RU = _part(L, rows, remaining)
     TL = T.solve(L_RU)
-    for i, r in enumerate(others):
-        for j, t in enumerate(others[: i + 1]):
+    for i, r in enumerate(remaining):
+        for j, t in enumerate(remaining[: i + 1]):
             L[r, t] = L[r, t] - L_RU[:, i] @ TL[:, j]
-    left = {r: K[r] - L_RU[:, i] @ TK for i, r in enumerate(others)}
-    return MultiplierElimination(rows, others, T, K_R, TK, TL), left
+    reduced = {r: K[r] - L_RU[:, i] @ TK for i, r in enumerate(remaining)}
+    return MultiplierElimination(rows, remaining, T, K_R, TK, TL), reduced
 
 
 def _part(L: Any, rows: list[int], columns: list[int]) -> Any:

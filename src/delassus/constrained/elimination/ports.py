@@ -59,10 +59,10 @@ class Bonds:
 def ties_of(tree: Links, rows: Rows) -> dict[int, dict[int, Part]]:
     """For each row that ties joints, its parts by link."""
     ties: dict[int, dict[int, Part]] = {row: {} for row in rows.tied}
-    for link, own in rows.links.items():
-        for j, row in enumerate(own.rows):
+    for link, link_rows in rows.links.items():
+        for j, row in enumerate(link_rows.rows):
             if row in ties:
-                ties[row][link] = Part(own.K[[j]])
+                ties[row][link] = Part(link_rows.K[[j]])
     for dof in (dof for dof in rows.dofs if dof.row in ties):
         part = ties[dof.row].get(dof.link, Part(np.zeros((1, 6))))
         F = np.zeros(tree.links[dof.link].motion.nv) if part.F is None else part.F

@@ -67,27 +67,27 @@ def build_root(problem: Problem, J: Any, moving: list[list[int]]) -> RootBuilder
     pieces = pieces_of(motions.tree, problem.rows)
     pivots = np.concatenate([joint.D.inverse for joint in body.joints])
     parts = [np.concatenate(piece.force) if piece.driven is None else np.array(piece.driven) for piece in pieces]
-    ends = numpy.cumsum([len(part) for part in parts])
+    offsets = numpy.cumsum([len(part) for part in parts])
 
     def root(pivots: Any, entries: Any) -> Root:
-        own = [entries[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
-        some = [
+        row_entries = [entries[end - len(part) : end] for part, end in zip(parts, offsets, strict=True)]
+        nonzeros = [
             replace(piece, force=(x[:3], x[3:])) if piece.driven is None else replace(piece, driven=x)
-            for piece, x in zip(pieces, own, strict=True)
+            for piece, x in zip(pieces, row_entries, strict=True)
         ]
         tree = _TreeRoot(body, np.sqrt(pivots))
-        return Root(problem.active(tree.rows(some, problem.rows.m)), tree.of_forces, tree.to_accelerations)
+        return Root(problem.active(tree.rows(nonzeros, problem.rows.m)), tree.of_forces, tree.to_accelerations)
 
     return RootBuilder((pivots, np.concatenate(parts)), root)
 
 
 def _by_sparse_factors(problem: Problem, J: Any, moving: list[list[int]]) -> RootBuilder:
-    places = [(r, k) for r, dofs in enumerate(moving) for k in dofs]
+    positions = [(r, k) for r, dofs in enumerate(moving) for k in dofs]
 
     def root(q: Any, entries: Any) -> Root:
         again = np.zeros(J.shape)
-        for place, entry in zip(places, entries, strict=True):
-            again[place] = entry
+        for position, entry in zip(positions, entries, strict=True):
+            again[position] = entry
         tree = tree_factor(problem.model, q, again)
         size = np.sqrt(tree.D)
         return Root(
@@ -96,7 +96,7 @@ def _by_sparse_factors(problem: Problem, J: Any, moving: list[list[int]]) -> Roo
             lambda x: forward(tree.above, tree.U, x / size),
         )
 
-    return RootBuilder((problem.motions.q, np.stack([J[place] for place in places])), root)
+    return RootBuilder((problem.motions.q, np.stack([J[position] for position in positions])), root)
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ class _TreeRoot:
 
     def _along(self, link: int, force: Any) -> Any:
         """Components of a force (6,) on a link at the joints that carry it, from the link inward."""
-        left, f = [], (force[:3], force[3:])
+        components, f = [], (force[:3], force[3:])
         for i in reversed(self.body.tree.path(link)):
             u, f = self.body.inward(i, *f)
-            left.append(self.scale[self.body.joints[i].at] * self.body.joints[i].D.half(u))
-        return np.concatenate(left)
+            components.append(self.scale[self.body.joints[i].at] * self.body.joints[i].D.half(u))
+        return np.concatenate(components)
 
     def _expand_pieces(self, pieces: list[Piece], B: Any) -> Any:
         """J R (m, nv) with the rows of `pieces` added one by one."""
@@ -136,18 +136,20 @@ class _TreeRoot:
         waiting: list[dict[int, Pair]] = [{} for _ in tree.links]
         driven: list[dict[int, Any]] = [{} for _ in tree.links]
         for piece in pieces:
-            here, at_joint = waiting[piece.link], driven[piece.link]
-            here[piece.row] = total(here.get(piece.row, ZERO), piece.force)
+            link_pieces, at_joint = waiting[piece.link], driven[piece.link]
+            link_pieces[piece.row] = total(link_pieces.get(piece.row, ZERO), piece.force)
             if piece.driven is not None:
                 at_joint[piece.row] = at_joint.get(piece.row, 0.0) + piece.driven
         for i in reversed(range(len(tree.links))):
             at = self.body.joints[i].at
             for r, force in waiting[i].items():
-                u, passed = self.body.inward(i, *force, driven[i].get(r))
+                u, parent_force = self.body.inward(i, *force, driven[i].get(r))
                 B[r, at] = self.scale[at] * self.body.joints[i].D.half(u)
                 parent = tree.links[i].parent
                 if parent != WORLD:
-                    waiting[parent][r] = total(waiting[parent][r], passed) if r in waiting[parent] else passed
+                    waiting[parent][r] = (
+                        total(waiting[parent][r], parent_force) if r in waiting[parent] else parent_force
+                    )
         return B
 
     def of_forces(self, h: Any) -> Any:
@@ -156,10 +158,10 @@ class _TreeRoot:
         force: dict[int, Pair] = {}
         for i, link in reversed(list(enumerate(self.body.tree.links))):
             joint = self.body.joints[i]
-            u, passed = self.body.inward(i, *force.get(i, ZERO), h[joint.at])
+            u, parent_force = self.body.inward(i, *force.get(i, ZERO), h[joint.at])
             x[joint.at] = self.scale[joint.at] * joint.D.half(u)
             if link.parent != WORLD:
-                force[link.parent] = total(force.get(link.parent, ZERO), passed)
+                force[link.parent] = total(force.get(link.parent, ZERO), parent_force)
         return x
 
     def to_accelerations(self, x: Any) -> Any:
@@ -177,4 +179,4 @@ def _alike(pieces: list[Piece]) -> dict[int, list[Piece]]:
     for piece in pieces:
         if count[piece.row] == 1 and piece.driven is None:
             alike.setdefault(piece.link, []).append(piece)
-    return {link: own for link, own in alike.items() if len(own) > 1}
+    return {link: link_pieces for link, link_pieces in alike.items() if len(link_pieces) > 1}

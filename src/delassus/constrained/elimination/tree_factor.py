@@ -78,12 +78,12 @@ def eliminate_rows_of(above: list[list[int]], U: Any, D: Any, J: Any) -> tuple[A
         X[dense] = map(lambda row: _eliminate(above, U, row), X[dense])
         Y[dense] = X[dense] * inverse
     for rows in tiles(len(J)):
-        others = [r for r in rows if r not in dense]
-        for k in reversed(range(len(above) if others else 0)):
-            for r in others:
+        sparse = [r for r in rows if r not in dense]
+        for k in reversed(range(len(above) if sparse else 0)):
+            for r in sparse:
                 Y[r, k] = X[r, k] * inverse[k]
             for i in above[k]:
-                for r in others:
+                for r in sparse:
                     X[r, i] = X[r, i] - U[i, k] * X[r, k]
     # # X Yᵀ, with terms from the leaves to the root.
     return Y, gram(X.T[::-1], Y.T[::-1])

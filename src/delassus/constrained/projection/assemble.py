@@ -107,7 +107,7 @@ def assemble(
     All rows are met to the tolerance.
     """
     iteration_count("iterations", iterations)
-    held = locked_velocities(mechanism.model, locked)
+    locked_dofs = locked_velocities(mechanism.model, locked)
     model, start = mechanism.model, normalize(mechanism.model, q0)
     if not mechanism.m:
         status = np.where(np.isfinite(np.sum(start)), float(Status.CONVERGED), float(Status.NOT_FINITE))
@@ -115,7 +115,7 @@ def assemble(
     check_inertias(model)
     sizes = numpy.array(row_sizes(mechanism))
     inverse = 1.0 / np.diagonal(mass_matrix(model, start))
-    inverse[list(held)] = 0.0
+    inverse[list(locked_dofs)] = 0.0
 
     def error(q: Any) -> Any:
         return constraint_error(mechanism, q, time=time)

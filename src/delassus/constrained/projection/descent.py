@@ -105,14 +105,14 @@ def _step(problem: LeastSquares, now: Descent) -> Descent:
     q, e, damping, growth, _, count = now
     inverse, shares = problem.inverse, problem.shares(e)
     J = problem.shares(problem.derivative(q))
-    pull = J.T @ shares
-    free = inverse if problem.open_ways is None else inverse * problem.open_ways(q, -inverse * pull)
+    gradient = J.T @ shares
+    free = inverse if problem.open_ways is None else inverse * problem.open_ways(q, -inverse * gradient)
     G = (J * free) @ J.T
     scale = np.max(np.diagonal(G if problem.open_ways is None else (J * inverse) @ J.T))
     mu = np.where(scale > 0.0, damping * scale, 1.0)
     y = ldl(G + mu * np.eye(len(shares))).solve(shares)
     squares = shares @ shares
-    slope = np.sqrt(np.where(scale > 0.0, pull @ (free * pull) / (scale * squares), 0.0))
+    slope = np.sqrt(np.where(scale > 0.0, gradient @ (free * gradient) / (scale * squares), 0.0))
     motion, ridge = -free * (J.T @ y), None
     if problem.aside is not None:
         # # A start at a stationary point may be a ridge, such as links in line: step off it.
@@ -122,9 +122,9 @@ def _step(problem: LeastSquares, now: Descent) -> Descent:
     e_trial = problem.error(trial)
     after = np.sum(problem.shares(e_trial) ** 2)
     gain = (squares - after) / (squares - mu * mu * (y @ y))  # s + J δ = μ y
-    lowered = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
+    smaller_damping = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
     better = after < squares
-    accepted, new_damping = better, np.where(better, lowered, damping * growth)
+    accepted, new_damping = better, np.where(better, smaller_damping, damping * growth)
     if ridge is not None:
         accepted, new_damping = better | ridge, np.where(ridge, damping, new_damping)
         slope = np.where(ridge, 1.0, slope)

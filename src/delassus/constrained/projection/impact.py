@@ -72,19 +72,19 @@ def restitution_rows(mechanism: Mechanism, restitution: Any) -> Any:
     return numpy.array(e)
 
 
-def _check_restitution(what: str, value: Any, count: int) -> Any:
+def _check_restitution(label: str, value: Any, count: int) -> Any:
     """Values from 0 to 1, one per row; NaN in a batch affects only its own state."""
-    several = isinstance(value, numpy.ndarray) and value.ndim > 1
-    e = numpy.asarray(value if several else frozen_numbers(what, value), float)
+    is_batch = isinstance(value, numpy.ndarray) and value.ndim > 1
+    e = numpy.asarray(value if is_batch else frozen_numbers(label, value), float)
     if e.ndim and e.shape[-1] != count:
         raise BadArgument(
-            f"{what} has {e.shape[-1]} numbers; it must be one number, or one for each of {count} rows.",
+            f"{label} has {e.shape[-1]} numbers; it must be one number, or one for each of {count} rows.",
             code="wrong-shape",
         )
-    wrong = e[(e < 0.0) | (e > 1.0)]
-    if wrong.size:
+    invalid = e[(e < 0.0) | (e > 1.0)]
+    if invalid.size:
         raise BadArgument(
-            f"{what} is {wrong.flat[0]:g}; it must be from 0, where rows stick, to 1, where they rebound without loss.",
+            f"{label} is {invalid.flat[0]:g}; it must be from 0 (rows stick) to 1 (they rebound without loss).",
             code="restitution-out-of-range",
         )
     return e if e.ndim else numpy.full(count, e)

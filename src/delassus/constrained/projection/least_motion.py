@@ -84,6 +84,6 @@ class LeastMotion:
         nothing = np.zeros(len(r))
         start = np.where(np.isfinite(r), nothing, np.nan)  # no iteration would be made, and zero returned
         multiplier, residual, before = while_loop(goes_on, iterate, (start, r, nothing), iterations)
-        left = np.where(is_off(residual) & ~changes(residual, before), residual, 0.0)
+        remainder = np.where(is_off(residual) & ~changes(residual, before), residual, 0.0)
         change = forward(self.tree.above, self.tree.U, self.tree.Y.T @ multiplier)  # M⁻¹ Jᵀ λ
-        return Response(change, multiplier, left)
+        return Response(change, multiplier, remainder)

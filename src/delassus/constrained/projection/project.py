@@ -112,15 +112,19 @@ def project(
     time, tolerance, linearization = goal
     one_of("method", method, METHODS, code="unknown-method")
     iteration_count("iterations", iterations)
-    held = locked_velocities(mechanism.model, locked)
+    locked_dofs = locked_velocities(mechanism.model, locked)
     if not mechanism.m:
         return Projection(q, v)
     if method == "svd":
-        result = project_by_svd(mechanism, q, v, held, time, linearization)
+        result = project_by_svd(mechanism, q, v, locked_dofs, time, linearization)
     else:
-        start = q if linearization is None else _project_linearized(mechanism, linearization, q, held, time, tolerance)
-        result = project_by_mass(mechanism, start, v, held, time, tolerance, iterations)[:2]
-    return Projection(_keep_locked(mechanism, held, result[0], q), result[1])
+        start = (
+            q
+            if linearization is None
+            else _project_linearized(mechanism, linearization, q, locked_dofs, time, tolerance)
+        )
+        result = project_by_mass(mechanism, start, v, locked_dofs, time, tolerance, iterations)[:2]
+    return Projection(_keep_locked(mechanism, locked_dofs, result[0], q), result[1])
 
 
 def project_by_mass(
@@ -153,8 +157,8 @@ def project_by_mass(
         trial, best, least, _, lengthened = carry
         e = constraint_error(mechanism, trial, time=time)
         J = constraint_jacobian(mechanism, trial, time=time)
-        asked = velocities_asked(mechanism, trial, time)
-        off = J @ v - asked
+        target = velocities_asked(mechanism, trial, time)
+        velocity_error = J @ v - target
         at_velocities = at_positions = LeastMotion.of(mechanism, trial, J, locked)
         if not holonomic:
             at_positions = LeastMotion.of(mechanism, trial, error_derivative(mechanism, trial, time), locked)
@@ -162,8 +166,8 @@ def project_by_mass(
         drift = np.where(size > tolerance, e, 0.0)
         # # Solve each to a tenth of the tolerance: the cost is small.
         to_q = at_positions.solve(drift, 0.1 * tolerance * sizes, _PROXIMAL_ITERATIONS).change
-        moving = np.max((np.abs(J) @ np.abs(v) + np.abs(asked)) / unit) * unit
-        to_v = at_velocities.solve(off, 0.1 * tolerance * moving, _PROXIMAL_ITERATIONS).change
+        moving = np.max((np.abs(J) @ np.abs(v) + np.abs(target)) / unit) * unit
+        to_v = at_velocities.solve(velocity_error, 0.1 * tolerance * moving, _PROXIMAL_ITERATIONS).change
         better = size < least
         waits = ~better & lengthened
         ratio = np.where(better, size / least, 0.0)
@@ -197,13 +201,13 @@ def _project_linearized(
     derivative = constraint_jacobian if _rows_are_rates(mechanism) else error_derivative
     F = derivative(mechanism, q0, time=time)
     d = difference(mechanism.model, q0, q)
-    off = constraint_error(mechanism, q0, time=time) + F @ d
+    error = constraint_error(mechanism, q0, time=time) + F @ d
     sizes = numpy.array(row_sizes(mechanism))
-    change = LeastMotion.of(mechanism, q0, F, locked).solve(off, 0.1 * tolerance * sizes, _PROXIMAL_ITERATIONS).change
+    change = LeastMotion.of(mechanism, q0, F, locked).solve(error, 0.1 * tolerance * sizes, _PROXIMAL_ITERATIONS).change
     return integrate(mechanism.model, q0, d + change)
 
 
 def _keep_locked(mechanism: Mechanism, locked: tuple[int, ...], result: Any, q: Any) -> Any:
     """A configuration (nq,) with the coordinates of locked joints unchanged; integration would round them."""
-    kept = locked_coordinates(mechanism.model, locked)
-    return np.stack([q[k] if k in kept else result[k] for k in range(mechanism.nq)]) if kept else result
+    coordinates = locked_coordinates(mechanism.model, locked)
+    return np.stack([q[k] if k in coordinates else result[k] for k in range(mechanism.nq)]) if coordinates else result

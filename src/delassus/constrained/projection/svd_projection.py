@@ -41,9 +41,9 @@ def project_by_svd(
     free = numpy.array([float(k not in locked) for k in range(mechanism.nv)])
     result, *_ = nearest_solution(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
     holding = _position_rows(mechanism)
-    own = d * (1.0 - free)
-    back, *_ = nearest_solution(J * free * holding[:, None], d * free, (e + J @ own) * holding, RANK)
-    return integrate(mechanism.model, q0, back + own), np.where(free > 0.0, result, v)
+    locked_part = d * (1.0 - free)
+    correction, *_ = nearest_solution(J * free * holding[:, None], d * free, (e + J @ locked_part) * holding, RANK)
+    return integrate(mechanism.model, q0, correction + locked_part), np.where(free > 0.0, result, v)
 
 
 def _position_rows(mechanism: Mechanism) -> Any:

@@ -48,14 +48,14 @@ def not_negative(name: str, most: float = numpy.inf) -> Input:
     """A nonnegative scalar input with an upper bound; NaN is reported by the status."""
 
     def read(_: Any, value: Any) -> Any:
-        numbers = _numbers(name, value, example="0.0")
-        if numpy.any(numbers < 0.0) or numpy.any(numbers > most):
-            bad = numpy.min(numbers) if numpy.any(numbers < 0.0) else numpy.max(numbers)
+        values = _numbers(name, value, example="0.0")
+        if numpy.any(values < 0.0) or numpy.any(values > most):
+            bad = numpy.min(values) if numpy.any(values < 0.0) else numpy.max(values)
             raise BadArgument(
                 f"{name} is {bad:g}; it must be not below zero{f', and {most:g} at most' if most < numpy.inf else ''}.",
                 code="out-of-range",
             )
-        return numbers
+        return values
 
     return Input("()", read=read)
 
@@ -78,8 +78,8 @@ def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
     # # Frequent cases first: every call passes here.
     if type(proximal) is float and 0.0 < proximal < numpy.inf:
         return proximal
-    usual = type(proximal) is numpy.ndarray and proximal.shape == (mechanism.m,) and proximal.dtype == float
-    if usual and proximal.min(initial=1.0) > 0.0 and proximal.max(initial=1.0) < numpy.inf:
+    is_valid_array = type(proximal) is numpy.ndarray and proximal.shape == (mechanism.m,) and proximal.dtype == float
+    if is_valid_array and proximal.min(initial=1.0) > 0.0 and proximal.max(initial=1.0) < numpy.inf:
         return proximal
     epsilon = _numbers("proximal", proximal, "1e-6")
     if epsilon.ndim and epsilon.shape[-1] != mechanism.m:
@@ -87,10 +87,10 @@ def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
             f"proximal has shape {epsilon.shape}; it must be one number, or one for each of the {mechanism.m} rows.",
             code="wrong-shape",
         )
-    fine = (epsilon > 0.0) & numpy.isfinite(epsilon)
-    if not numpy.all(fine):
+    valid = (epsilon > 0.0) & numpy.isfinite(epsilon)
+    if not numpy.all(valid):
         raise BadArgument(
-            f"proximal is {epsilon[~fine].flat[0]:g}; it must be positive and finite. It makes redundant constraints "
+            f"proximal is {epsilon[~valid].flat[0]:g}; it must be positive and finite. It makes redundant constraints "
             "solvable, and iterations remove its effect: omit it, or use 1e-6 and more iterations instead of 0. A "
             "smaller value converges in fewer iterations and loses digits.",
             code="out-of-range",

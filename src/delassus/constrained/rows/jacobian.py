@@ -68,15 +68,15 @@ def _bias(rows: Rows, motions: LinkMotions, k: Any) -> Any:
 def jacobian_in(rows: Rows, motions: LinkMotions) -> Any:
     """J (m, nv) of rows at a state."""
     J = np.zeros((rows.m, motions.model.nv))
-    for link, own in rows.links.items():
+    for link, link_rows in rows.links.items():
         for i, v, lin, ang in _columns(motions, link):
             # # A link that carries all bodies of a relative row does not move it: these zeros are known at compile
             # time.
-            moved = [j for j, row in enumerate(own.rows) if not _carries(motions, rows, i, row)]
-            if not moved:
+            moving = [j for j, row in enumerate(link_rows.rows) if not _carries(motions, rows, i, row)]
+            if not moving:
                 continue
-            column = own.K[moved, :3] @ lin + own.K[moved, 3:] @ ang
-            for x, row in zip(column, (own.rows[j] for j in moved), strict=True):
+            column = link_rows.K[moving, :3] @ lin + link_rows.K[moving, 3:] @ ang
+            for x, row in zip(column, (link_rows.rows[j] for j in moving), strict=True):
                 J[row, v] = J[row, v] + x
     for dof in rows.dofs:
         J[dof.row, dof.v] = J[dof.row, dof.v] + dof.factor

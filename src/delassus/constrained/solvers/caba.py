@@ -87,9 +87,9 @@ def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     weighted, body = factors.weighted, factors.body
     change = weighted.keep * (state.force - state.before)
     push = np.array(state.work)
-    for i, (_, more) in body.pushes(weighted.problem.rows, change).items():
+    for i, (_, increment) in body.pushes(weighted.problem.rows, change).items():
         at = body.joints[i].at
-        push[at] = push[at] + more
+        push[at] = push[at] + increment
     return _state(factors, state.force, push)
 
 

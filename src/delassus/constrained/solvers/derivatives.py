@@ -160,11 +160,11 @@ def constrained_derivatives(
 
 
 def _equations(
-    mechanism: Mechanism, problem: Problem, v: Any, a: Any, force: Any, *, rest: bool = False
+    mechanism: Mechanism, problem: Problem, v: Any, a: Any, force: Any, *, at_rest: bool = False
 ) -> tuple[Any, ...]:
     """P_q, P_v (nv, nv), R_q and R_v (m, nv); at rest, for v = 0, only the terms of M a - Jᵀ λ and J a."""
     model, targets = mechanism.model, problem.targets._replace(acceleration=None)  # constant
-    q, time, still = problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
+    q, time, zero = problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
 
     def integrate_first_order(step: Any) -> Any:
         """`integrate`, to first order."""
@@ -174,14 +174,14 @@ def _equations(
         motions = LinkMotions.of(model, integrate_first_order(step), v, time)
         rows = rows_in(mechanism, motions)
         moving = link_values(rows, motions, a)
-        return moving if rest else moving - right_hand_side(mechanism, rows, motions, targets)
+        return moving if at_rest else moving - right_hand_side(mechanism, rows, motions, targets)
 
     def torques(step: Any) -> Any:
         return constraint_jacobian(mechanism, integrate_first_order(step), time=time).T @ force
 
-    R_q, R_v = jacobian(accelerations, (0, 1))(still, v)
-    by_q, P_v, _ = torque_derivatives(model, q, v, a, falling=not rest)
-    return by_q - jacobian(torques)(still), P_v, problem.active(R_q), problem.active(R_v)
+    R_q, R_v = jacobian(accelerations, (0, 1))(zero, v)
+    by_q, P_v, _ = torque_derivatives(model, q, v, a, falling=not at_rest)
+    return by_q - jacobian(torques)(zero), P_v, problem.active(R_q), problem.active(R_v)
 
 
 def _drift(
@@ -224,7 +224,7 @@ def _turning(
     A loop of at most one iteration, which states with feasible rows skip.
     """
     (Z, B, Q, N, Lambda), problem = responses, weighted.problem
-    model, q, time, still = problem.model, problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
+    model, q, time, zero = problem.model, problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
     E = np.array(weighted.epsilon)
 
     def turn(carry: Any) -> Any:
@@ -233,19 +233,19 @@ def _turning(
         def torques(step: Any) -> Any:
             return constraint_jacobian(mechanism, q + coordinate_rates(model, q, step), time=time).T @ w
 
-        T = jacobian(torques)(still)
+        T = jacobian(torques)(zero)
         BT, ZT, NT = (map(lambda row: row @ T, X) for X in (B, Z, N))
         same_rank = np.sum(T * NT, 0) <= _SAME_RANK * np.sum(ZT * BT, 0)
-        pulled = map(lambda row, e: np.where(same_rank, e * row, 0.0), BT, E)
-        by_a = map(lambda b: b @ pulled, B.T)
+        range_part = map(lambda row, e: np.where(same_rank, e * row, 0.0), BT, E)
+        by_a = map(lambda b: b @ range_part, B.T)
         if not drifts:
-            return np.array(False), w, by_a, map(lambda row: row @ pulled, Q)
+            return np.array(False), w, by_a, map(lambda row: row @ range_part, Q)
         e = np.zeros((mechanism.m, mechanism.nv))
         for k in range(1, drifts):
             e = Lambda @ (E[:, None] * e - (drifts - k) * ZT)
         e = Lambda @ (E[:, None] * e)
-        moved = map(lambda n, z: drifts * n - z @ e, NT, Z.T)
-        return np.array(False), w, np.where(same_rank, by_a, moved), -drifts * BT - e
+        acceleration_terms = map(lambda n, z: drifts * n - z @ e, NT, Z.T)
+        return np.array(False), w, np.where(same_rank, by_a, acceleration_terms), -drifts * BT - e
 
     nothing = np.zeros((mechanism.nv, mechanism.nv)), np.zeros((mechanism.m, mechanism.nv))
     start = (contradict, problem.active(w), *nothing)
@@ -271,18 +271,18 @@ def _responses(weighted: Weighted, G: Any, iterations: int, converged: bool) -> 
     return Lambda, Q
 
 
-def _without_drift(last: Any, ahead: Any, iterations: int) -> Any:
+def _without_drift(last: Any, further: Any, iterations: int) -> Any:
     """The result of a number of iterations from zero, from the result and that of one more iteration."""
-    return last - float(iterations) * (ahead - last)
+    return last - float(iterations) * (further - last)
 
 
 def _way(mechanism: Mechanism, weighted: Weighted, Lambda: Any, Z: Any, forces: Any) -> Any:
     """e (m, nv) after the last iteration, from the earlier forces (n - 1, m) minus the last ones."""
-    still = np.zeros(mechanism.nv)
+    zero = np.zeros(mechanism.nv)
     E = np.array(weighted.epsilon)[:, None]
 
     def iteration(e: Any, force: Any) -> tuple[Any, None]:
-        P, _, R, _ = _equations(mechanism, weighted.problem, still, force @ Z, force, rest=True)
+        P, _, R, _ = _equations(mechanism, weighted.problem, zero, force @ Z, force, at_rest=True)
         return Lambda @ (E * e - R + map(lambda z: z @ P, Z)), None
 
     e, _ = scan(iteration, np.zeros((mechanism.m, mechanism.nv)), forces)

@@ -33,8 +33,8 @@ class Dual:
 
     def change(self, before: Any) -> Any:
         """δ (m,) of an iteration from the forces λ⁻."""
-        kept = -self.weighted.epsilon * before
-        return kept if self.shift is None else kept + self.shift
+        proximal_part = -self.weighted.epsilon * before
+        return proximal_part if self.shift is None else proximal_part + self.shift
 
 
 def factor(weighted: Weighted, G: Any, b: Any) -> Dual:

@@ -107,12 +107,12 @@ def constrained_dynamics(
     epsilon = proximal_rows(mechanism, rows.proximal, SHARES[computing_in().name, solver.penalties])
     weighted = Weighted.of(Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.targets), epsilon)
     equations = Equations.of(mechanism, weighted)
-    known = [x for x in (q, v, tau, rows.mask, rows.force, *rows.targets, rows.time) if x is not None]
-    finite = np.isfinite(sum(np.sum(x) for x in (*known, equations.J, equations.gamma, equations.h)))
+    values = [x for x in (q, v, tau, rows.mask, rows.force, *rows.targets, rows.time) if x is not None]
+    finite = np.isfinite(sum(np.sum(x) for x in (*values, equations.J, equations.gamma, equations.h)))
 
-    *first, count, ended = iterate_to_tolerance(solver, equations, rows.force, tolerance, iterations)
-    exhausted = ~ended & (count >= float(iterations))
-    trusted = ended if rank is None else np.array(False)
+    *first, count, converged = iterate_to_tolerance(solver, equations, rows.force, tolerance, iterations)
+    exhausted = ~converged & (count >= float(iterations))
+    trusted = converged if rank is None else np.array(False)
     result = _check_or_fall_back(equations, tuple(first), trusted, finite & ~exhausted, tolerance, rank)
 
     status = np.where(exhausted, float(Status.ITERATIONS), result.status)
@@ -155,25 +155,25 @@ def _check_or_fall_back(
     solves by singular values. All inputs are carried by the loop; others would be computed beforehand for all states.
     """
     problem, epsilon = equations.problem, equations.weighted.epsilon
-    numbers, root = build_root(problem, equations.J, moving_dofs(problem))
+    root_values, root = build_root(problem, equations.J, moving_dofs(problem))
     softness = numpy.sqrt(problem.rows.compliance)
     compliance = problem.active(softness) if numpy.any(softness) else None
 
     def solve(carry: Any) -> Any:
-        _, numbers, h, gamma, _ = carry
-        found = by_singular_values(root(*numbers), h, gamma, epsilon, compliance, rank)
-        return np.array(False), numbers, h, gamma, tuple(found)
+        _, root_values, h, gamma, _ = carry
+        solution = by_singular_values(root(*root_values), h, gamma, epsilon, compliance, rank)
+        return np.array(False), root_values, h, gamma, tuple(solution)
 
     def check(carry: Any) -> Any:
-        _, again, numbers, h, gamma, found, _ = carry
-        *_, found = while_loop(lambda carry: carry[0], solve, (again, numbers, h, gamma, found), 1)
-        a, force, left = found
-        check = Check(equations, a, force, tolerance, left)
+        _, again, root_values, h, gamma, solution, _ = carry
+        *_, solution = while_loop(lambda carry: carry[0], solve, (again, root_values, h, gamma, solution), 1)
+        a, force, infeasible = solution
+        check = Check(equations, a, force, tolerance, infeasible)
         settled = trusted & check.sound & (check.met | check.is_least)
         further = ~again & replaceable & ~settled
-        return further, np.array(True), numbers, h, gamma, found, tuple(_Result.of(a, force, check))
+        return further, np.array(True), root_values, h, gamma, solution, tuple(_Result.of(a, force, check))
 
     none = _Result(*first[:2], np.zeros(problem.rows.m), np.zeros(equations.mechanism.nv), np.array(0.0))
-    start = (np.array(True), np.array(False), numbers, equations.h, equations.gamma, first, tuple(none))
+    start = (np.array(True), np.array(False), root_values, equations.h, equations.gamma, first, tuple(none))
     *_, result = while_loop(lambda carry: carry[0], check, start, 2)
     return _Result(*result)

@@ -89,8 +89,8 @@ def kkt(
     """
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
     refuse_unilateral(mechanism, "constrained dynamics")
-    given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
-    M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
+    inputs: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
+    M, h, J, gamma = dense_system(mechanism, q, v, tau, **inputs)
     epsilon = proximal_rows(mechanism, proximal if proximal is None else read_proximal(mechanism, proximal))
     weight = 1.0 / np.sqrt(epsilon)
     return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism), weight))

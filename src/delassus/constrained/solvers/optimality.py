@@ -21,14 +21,16 @@ class Check:
     least-squares sense. By default it is the residual, if that `is_least`.
     """
 
-    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: Any, left: Any = None) -> None:
+    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: Any, infeasible: Any = None) -> None:
         self.residual = equations.residual(a, force)
         self.imbalance = equations.imbalance(a, force)
         allowed = tolerance * equations.row_scale(a) + equations.rounding(force)
-        unmet = np.abs(self.residual) > allowed
-        self.met = ~np.any(unmet)
-        self.is_least = equations.is_least(np.where(unmet, self.residual if left is None else left, 0.0), tolerance)
-        self.least = self.is_least if left is None else np.all(np.abs(self.residual - left) <= allowed)
+        violated = np.abs(self.residual) > allowed
+        self.met = ~np.any(violated)
+        self.is_least = equations.is_least(
+            np.where(violated, self.residual if infeasible is None else infeasible, 0.0), tolerance
+        )
+        self.least = self.is_least if infeasible is None else np.all(np.abs(self.residual - infeasible) <= allowed)
         self.balanced = equations.is_balanced(a, force, self.imbalance)
 
     @property

@@ -68,10 +68,10 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]
     M = np.array(mass_matrix(model, motions.q))
     for r, dofs in enumerate(moving):
         for i in dofs:
-            pull = weighted.rho[r] * J[r, i]
+            weighted_entry = weighted.rho[r] * J[r, i]
             for j in dofs:
                 if j <= i:
-                    M[j, i] = M[j, i] + pull * J[r, j]
+                    M[j, i] = M[j, i] + weighted_entry * J[r, j]
     U, D = factor_tree(above, M)
     support = sorted({i for dofs in moving for i in dofs})
     factors = Factors(weighted, J, gamma, above, U, D, _closed(above, support))
@@ -84,8 +84,8 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]
 def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     """One more iteration: the change of the right-hand side."""
     right = factors.J.T @ (factors.weighted.keep * (state.force - state.before))
-    more = backward(factors.above, factors.U, right, factors.support) / factors.D
-    return _state(factors, state.force, state.work + more)
+    increment = backward(factors.above, factors.U, right, factors.support) / factors.D
+    return _state(factors, state.force, state.work + increment)
 
 
 def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
@@ -113,10 +113,10 @@ def moving_dofs(problem: Problem) -> list[list[int]]:
     """For each row, the velocities that move it."""
     tree, rows = problem.motions.tree, problem.rows
     moving: list[set[int]] = [set() for _ in range(rows.m)]
-    for link, own in rows.links.items():
-        for r in own.rows:
-            still = tree.path(rows.layout.roots[r]) if r in rows.layout.inner else []
-            moving[r] |= {v for i in tree.path(link) if i not in still for v in tree.links[i].dofs}
+    for link, link_rows in rows.links.items():
+        for r in link_rows.rows:
+            unmoved = tree.path(rows.layout.roots[r]) if r in rows.layout.inner else []
+            moving[r] |= {v for i in tree.path(link) if i not in unmoved for v in tree.links[i].dofs}
     for dof in rows.dofs:
         moving[dof.row].add(dof.v)
     return [sorted(dofs) for dofs in moving]

@@ -82,11 +82,11 @@ def pv_early(
     problem = Problem.of(mechanism, q, v, tau, time=time, targets=RowTargets(acceleration))
     _check(problem)
     weight = 1.0 / numpy.sqrt(row_mobilities(mechanism))  # mobility of at most 1 (see `proximal`)
-    visits, taken = _inward(problem, weight)
+    visits, eliminated = _inward(problem, weight)
     a, force = _outward(problem, visits)
     force = weight * force
     finite = np.isfinite(np.sum(a) + np.sum(force))
-    status = np.where(taken < mechanism.m - 0.5, float(Status.RANK_LOSS), float(Status.CONVERGED))
+    status = np.where(eliminated < mechanism.m - 0.5, float(Status.RANK_LOSS), float(Status.CONVERGED))
     return a, force, np.where(finite, status, float(Status.NOT_FINITE))
 
 
@@ -112,13 +112,13 @@ def _inward(problem: Problem, weight: NDArray[numpy.float64]) -> tuple[list[_Vis
     p = [np.concatenate(bias_force(link, *motions.velocity[i])) for i, link in enumerate(links)]
     waiting: list[list[tuple[int, TravellingRows]]] = [[] for _ in links]
     visits: list[Any] = [None] * len(links)
-    taken = np.array(0.0)
+    eliminated = np.array(0.0)
     for i, link in reversed(list(enumerate(links))):
-        own = problem.rows.links.get(i)
+        link_rows = problem.rows.links.get(i)
         parts = [rows for _, rows in waiting[i]]
-        if own is not None:
-            chosen = list(own.rows)
-            parts.append(entering(weight[chosen, None] * own.K, l[chosen]))
+        if link_rows is not None:
+            indices = list(link_rows.rows)
+            parts.append(entering(weight[indices, None] * link_rows.K, l[indices]))
         children = [(child, len(rows.used)) for child, rows in waiting[i]]
         before = sum(len(rows.used) for rows in parts)
         folds: list[Reflection] = []
@@ -135,8 +135,8 @@ def _inward(problem: Problem, weight: NDArray[numpy.float64]) -> tuple[list[_Vis
             direction, A[i], p[i], rows = eliminate(link, k, A[i], p[i], problem.tau[link.v + k], rows, driven)
             directions.append(direction)
             if direction.taken:
-                taken = taken + np.where(direction.taken.vanished, 0.0, 1.0)
-        visits[i] = _Visit(folds, before, children, own.rows if own else (), directions)
+                eliminated = eliminated + np.where(direction.taken.vanished, 0.0, 1.0)
+        visits[i] = _Visit(folds, before, children, link_rows.rows if link_rows else (), directions)
         if link.parent < 0:
             continue
         b, pose = np.concatenate(motions.product[i]), motions.poses[i]
@@ -148,7 +148,7 @@ def _inward(problem: Problem, weight: NDArray[numpy.float64]) -> tuple[list[_Vis
         if rows:
             K = np.stack([np.concatenate(pose.force_to_parent(row[:3], row[3:])) for row in rows.K])
             waiting[link.parent].append((i, TravellingRows(K, rows.l + rows.K @ b, rows.used)))
-    return visits, taken
+    return visits, eliminated
 
 
 def _outward(problem: Problem, visits: list[_Visit]) -> tuple[Any, Any]:
@@ -156,21 +156,21 @@ def _outward(problem: Problem, visits: list[_Visit]) -> tuple[Any, Any]:
     motions, links = problem.motions, problem.motions.tree.links
     a, force = np.zeros(problem.model.nv), np.zeros(problem.rows.m)
     motion: dict[int, Any] = {WORLD: world_acceleration(motions.tree)}
-    given: dict[int, Any] = {}  # forces of the rows that a link passed to its parent
+    passed_forces: dict[int, Any] = {}  # forces of the rows that a link passed to its parent
     for i, (link, visit) in enumerate(zip(links, visits, strict=True)):
         now = np.concatenate(propagate_acceleration(motions.poses[i], motion[link.parent], motions.product[i]))
-        rows: Any = given.get(i)
+        rows: Any = passed_forces.get(i)
         for direction in reversed(visit.directions):
             push = direction.u - direction.U @ now
             if direction.taken is not None:
-                t, many = direction.taken, len(direction.driven)
+                t, row_count = direction.taken, len(direction.driven)
                 rows = np.zeros(len(t.s)) if rows is None else np.array(rows)  # at the base, all were eliminated
                 rows[t.pivot] = np.where(t.vanished, rows[t.pivot], -(t.K @ now + t.l) * t.inverse)
                 rows = t.Q(rows)
                 push = push + t.s @ rows
                 for j, row in enumerate(direction.driven):
-                    force[row] = rows[len(rows) - many + j]
-                rows = rows[: len(rows) - many]
+                    force[row] = rows[len(rows) - row_count + j]
+                rows = rows[: len(rows) - row_count]
             a[direction.v] = direction.inverse * push
             now = now + direction.S * a[direction.v]
         motion[i] = (now[:3], now[3:])
@@ -179,8 +179,8 @@ def _outward(problem: Problem, visits: list[_Visit]) -> tuple[Any, Any]:
             for Q in reversed(visit.folds):
                 rows = Q(rows)
         at = 0
-        for child, many in visit.children:
-            given[child], at = rows[at : at + many], at + many
+        for child, row_count in visit.children:
+            passed_forces[child], at = rows[at : at + row_count], at + row_count
         for j, row in enumerate(visit.own):
             force[row] = rows[at + j]
     return a, force

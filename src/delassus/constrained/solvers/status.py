@@ -57,9 +57,9 @@ class SolverArguments(NamedTuple):
     parameters: Any = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> SolverArguments:
+    def of(cls, arguments: Mapping[str, Any]) -> SolverArguments:
         """Copy the arguments of a call, since arrays of a simulation change in place."""
-        copies = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()}
+        copies = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in arguments.items()}
         rows = {name: copies.pop(name) for name in ConstraintInputs._fields if name in copies}
         return cls(**copies, rows=ConstraintInputs(**rows))
 
@@ -102,11 +102,11 @@ class Solution(Provenance, Outcome, _Arrays):
     asked: SolverArguments
 
     @classmethod
-    def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, given: Mapping[str, Any]) -> Solution:
+    def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, arguments: Mapping[str, Any]) -> Solution:
         """Create from the results of a call of `constrained_dynamics`."""
         a, force, residual, iterations, status, imbalance = values
         solution = cls(a, force, residual, as_integer(iterations), as_integer(status), imbalance)
-        return solution.with_inputs(mechanism=mechanism, asked=SolverArguments.of(given))
+        return solution.with_inputs(mechanism=mechanism, asked=SolverArguments.of(arguments))
 
     @property
     def forces(self) -> Mapping[str, NDArray[np.float64]]:
@@ -122,12 +122,14 @@ class Solution(Provenance, Outcome, _Arrays):
 
         The equation of motion holds at every joint, and the rows are met, or solved in the least-squares sense.
         """
-        asked = self.asked
+        arguments = self.asked
         if not self.mechanism.m:
             return self.status == Status.CONVERGED
-        arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
-        rows = asked.rows._replace(force=None)  # initial forces do not matter
-        result = optimality(self.mechanism, *arrays, rows=rows, tolerance=tolerance, parameters=asked.parameters) > 0.5
+        arrays = (arguments.q, arguments.v, arguments.tau, self.acceleration, self.force)
+        rows = arguments.rows._replace(force=None)  # initial forces do not matter
+        result = (
+            optimality(self.mechanism, *arrays, rows=rows, tolerance=tolerance, parameters=arguments.parameters) > 0.5
+        )
         return bool(result) if np.ndim(result) == 0 else result
 
     def force_in(self, constraint: str, axes: str = "world") -> NDArray[np.float64]:
@@ -137,10 +139,10 @@ class Solution(Provenance, Outcome, _Arrays):
         `axes` is "world", "frame" for the constraint's own first frame, or the name of a frame. A constraint on joints
         has no frame; its forces are `forces[name]`.
         """
-        asked = self.asked
-        inputs = {"time": asked.rows.time, "parameters": asked.parameters}
+        arguments = self.asked
+        inputs = {"time": arguments.rows.time, "parameters": arguments.parameters}
         result: NDArray[np.float64] = constraint_wrench(
-            self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **inputs
+            self.mechanism, arguments.q, self.force, constraint=constraint, axes=axes, **inputs
         )
         return result
 
@@ -150,9 +152,9 @@ def describe_outcome(mechanism: Mechanism, status: Any, values: Any, item: str, 
     if not status.size:
         return f"There is no {item}."
     worst = worst_of(Status, status)
-    several = status.size > 1
+    is_batch = status.size > 1
     if not values.size or worst is Status.NOT_FINITE:
-        where = f" in {item} {_index(np.argmax(status == worst), status.shape)}" if several and values.size else ""
+        where = f" in {item} {_index(np.argmax(status == worst), status.shape)}" if is_batch and values.size else ""
         return f"{worst.sentence[:-1]}{where}."
     size = np.where((status == worst)[..., None], np.abs(values), -1.0)
     at = int(np.argmax(size))

@@ -38,21 +38,21 @@ def iterate_to_tolerance(
     none = np.zeros(weighted.problem.rows.m)
 
     def play(last: _Round) -> _Round:
-        state, asked, count, rounds, _, _ = last
+        state, target, count, rounds, _, _ = last
         again = rounds > 0.5
         r = np.where(again, state.residual, 0.0)
-        asked = asked + r
+        target = target + r
         # # Change of keep λ⁻ + ρ k between the rounds, as joints respond to it: another k acts as another λ⁻.
         start = state._replace(force=np.where(again, 0.0, state.force), before=state.before - r / weighted.epsilon)
-        state, made, settled = loop.run(solver.shifted(factors, asked), start, count)
-        left = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
+        state, iterations_made, settled = loop.run(solver.shifted(factors, target), start, count)
+        has_residual = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
         # # A round begins only if it can be expected to converge.
-        further = settled & left & (rounds < 1.5) & (count + 2.0 * made <= float(iterations))
-        return _Round(state, asked, count + made, rounds + 1.0, settled, further)
+        further = settled & has_residual & (rounds < 1.5) & (count + 2.0 * iterations_made <= float(iterations))
+        return _Round(state, target, count + iterations_made, rounds + 1.0, settled, further)
 
     digits = 2.0 ** -computing_in().digits
-    begins = np.isfinite(np.sum(first.force)) if iterations > 1 else np.array(False)
-    start = _Round(first, none, np.array(1.0), np.array(0.0), np.array(False), begins)
+    starts = np.isfinite(np.sum(first.force)) if iterations > 1 else np.array(False)
+    start = _Round(first, none, np.array(1.0), np.array(0.0), np.array(False), starts)
     last: _Round = while_loop(lambda now: now.goes_on, play, start, 3)
     return *solver.finish(solver.shifted(factors, last.asked), last.state), last.asked, last.count, last.settled
 
@@ -107,15 +107,15 @@ class _Loop:
         """The last state, the number of iterations, and whether they converged."""
 
         def step(last: _Iteration) -> _Iteration:
-            made = last.count
+            count_before = last.count
             state = self.solver.iterate(factors, last.state)
             change = self.change(state, last.state.residual)
             rate = change / last.change
             # # The remaining changes form a geometric series; the margin is for light joints, which respond more.
             settled = (change <= 1.0) & (100.0 * rate * change <= 1.0 - rate)
-            slow = (made > 1.5) & (rate > _SLOW)
-            further = ~settled & ~slow & (count + made + 1.0 < float(self.iterations))
-            return _Iteration(state, made + 1.0, further, settled, change)
+            slow = (count_before > 1.5) & (rate > _SLOW)
+            further = ~settled & ~slow & (count + count_before + 1.0 < float(self.iterations))
+            return _Iteration(state, count_before + 1.0, further, settled, change)
 
         going = count < float(self.iterations)
         start = _Iteration(state, np.array(0.0), going, np.array(False), np.array(1.0 / self.tolerance))
@@ -128,11 +128,11 @@ class _Loop:
         The residual is the target of the next round, and its direction decides whether rows are infeasible, so it must
         be more accurate than the tolerance: nearly to rounding.
         """
-        J, met = self.equations.J, np.all(np.abs(state.residual) <= self.tolerance * self.scale)
+        J, is_met = self.equations.J, np.all(np.abs(state.residual) <= self.tolerance * self.scale)
         forces = _share(J.T @ (state.force - state.before), self.equations.force_scale(state.force))
         rows = _share(state.residual - residual, self.scale)
         closer = 1e3 if self.solver.penalties else 1e5
-        return np.maximum(forces / self.force_tolerance, np.where(met, 0.0, closer * rows / self.tolerance))
+        return np.maximum(forces / self.force_tolerance, np.where(is_met, 0.0, closer * rows / self.tolerance))
 
 
 def _share(x: Any, scale: Any) -> Any:

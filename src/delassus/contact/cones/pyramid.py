@@ -57,9 +57,9 @@ def project_pyramid(x: Any, friction: Any, faces: int = 4, pyramid: str = "inner
     on_face = np.maximum(c * u + s * z, 0.0)
     on_edge = np.maximum((c * u + half * np.abs(w) + s * z) / (1.0 + half * half), 0.0)
     beside = np.abs(w) > half * on_face
-    along = np.where(beside, on_edge, on_face)
-    w = np.where(beside & ~inside, np.where(w < 0.0, -half, half) * along, w)
-    u, z = np.where(inside, u, c * along), np.where(inside, z, s * along)
+    tangential = np.where(beside, on_edge, on_face)
+    w = np.where(beside & ~inside, np.where(w < 0.0, -half, half) * tangential, w)
+    u, z = np.where(inside, u, c * tangential), np.where(inside, z, s * tangential)
     return np.stack([cos * u - sin * w, sin * u + cos * w, z], -1)
 
 

@@ -65,9 +65,9 @@ def contact_residual(impulse: Any, velocity: Any, friction: Any, response: Any =
 
 def _project_edges(x: Any, c: Any, s: Any) -> Any:
     t, z, inside, apex = _regions(x, c, s)
-    along = c * t + s * z
+    edge_component = c * t + s * z
     direction = x[..., :2] / np.where(t > 0.0, t, 1.0)[..., None]
-    edge = np.concatenate([(c * along)[..., None] * direction, (s * along)[..., None]], -1)
+    edge = np.concatenate([(c * edge_component)[..., None] * direction, (s * edge_component)[..., None]], -1)
     return np.where(apex[..., None], 0.0, np.where(inside[..., None], x, edge))
 
 

@@ -37,8 +37,8 @@ def contact_axes(normal: Any) -> Any:
     n = n / np.sqrt(np.sum(n * n, -1))[..., None]
     x, y, z = n[..., 0], n[..., 1], n[..., 2]
     r = np.hypot(x, y)
-    off = r > 0.0
-    c, s = np.where(off, x, 1.0) / np.where(off, r, 1.0), np.where(off, y, 0.0) / np.where(off, r, 1.0)
+    tilted = r > 0.0
+    c, s = np.where(tilted, x, 1.0) / np.where(tilted, r, 1.0), np.where(tilted, y, 0.0) / np.where(tilted, r, 1.0)
     # # (n_x, n_y) (n_x, n_y)ᵀ/(1 + n_z), for the upper and for the lower half of the sphere
     up = 1.0 / (1.0 + np.where(z > 0.0, z, 0.0))
     down = 1.0 - z

@@ -116,16 +116,16 @@ def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> Non
 
 
 def _looks(
-    rows: Rows, last: Iterates, now: Iterates, rho: Array, rules: Penalties, made: int, error: Array, budget: Budget
+    rows: Rows, last: Iterates, now: Iterates, rho: Array, rules: Penalties, count: int, error: Array, budget: Budget
 ) -> bool:
     """Whether to compute the error, which costs a product with G: at regular intervals, if an estimate is near the
     tolerance.
 
     The estimate uses the velocities at x, which are near those at y.
     """
-    if rules.looks == 1 or made % (10 * rules.looks) == 0:
+    if rules.looks == 1 or count % (10 * rules.looks) == 0:
         return True
-    if made % rules.looks:
+    if count % rules.looks:
         return False
     right_side = rows.corrected_velocity(last.z) - 2.0 * last.z - ETA * last.x - rho * last.y
     guessed = rows.error(now.y, -right_side - (ETA + rho) * now.x)

@@ -21,12 +21,12 @@ _HALVINGS: Final = 24
 
 def contact_impulse(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
     """The impulses (B, n, 3) of contacts, relaxed towards the exact ones."""
-    alone = velocity - _product(G, impulse)
-    sticking = -least_norm(G, alone[..., None])[..., 0]
+    free_velocity = velocity - _product(G, impulse)
+    sticking = -least_norm(G, free_velocity[..., None])[..., 0]
     sticks = np.linalg.norm(sticking[..., :2], axis=-1) <= friction * sticking[..., 2]
-    sliding, exists = _sliding(G, alone, friction, sticking[..., :2])
+    sliding, exists = _sliding(G, free_velocity, friction, sticking[..., :2])
     new = np.where(sticks[..., None], sticking, np.where(exists[..., None], sliding, impulse))
-    new = np.where(alone[..., 2:] >= 0.0, 0.0, new)
+    new = np.where(free_velocity[..., 2:] >= 0.0, 0.0, new)
     return np.asarray(impulse + relaxation * (new - impulse))
 
 
@@ -34,7 +34,7 @@ def _product(G: Array, x: Array) -> Array:
     return np.asarray((G @ x[..., None])[..., 0])
 
 
-def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[Array, Array]:
+def _sliding(G: Array, free_velocity: Array, friction: Array, towards: Array) -> tuple[Array, Array]:
     """The impulses (B, n, 3) of sliding contacts, and whether they exist."""
 
     def reach(e: Array) -> Array:
@@ -48,8 +48,11 @@ def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[A
     def slide(e: Array) -> Array:
         """D σ_t (…, 2)."""
         broadcast = (slice(None), slice(None), *[None] * (e.ndim - 3))
-        push = friction[broadcast][..., None] * _product(G[..., :2, :2][broadcast], e) + G[..., :2, 2][broadcast]
-        return np.asarray(reach(e)[..., None] * alone[..., :2][broadcast] - alone[..., 2][broadcast][..., None] * push)
+        response = friction[broadcast][..., None] * _product(G[..., :2, :2][broadcast], e) + G[..., :2, 2][broadcast]
+        return np.asarray(
+            reach(e)[..., None] * free_velocity[..., :2][broadcast]
+            - free_velocity[..., 2][broadcast][..., None] * response
+        )
 
     def across(e: Array) -> Array:
         """D e⊥ᵀ σ_t (…)."""
@@ -79,5 +82,5 @@ def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[A
     e = np.where(size > 0.0, e / np.where(size > 0.0, size, 1.0), a)
     D = reach(e)
     exists = rising.any(-1) & (D > 0.0) & ((slide(e) * e).sum(-1) <= 0.0)
-    normal = -alone[..., 2] / np.where(D > 0.0, D, 1.0)
+    normal = -free_velocity[..., 2] / np.where(D > 0.0, D, 1.0)
     return normal[..., None] * np.concatenate([friction[..., None] * e, np.ones_like(D)[..., None]], -1), exists

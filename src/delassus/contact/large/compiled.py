@@ -46,9 +46,9 @@ def project_contact(
     With `convex` this is the projection onto the cone; with `sharp` the radius is zero.
     """
     t = length(x[:-1])
-    turned = (second_order if convex else coulomb)(t, x[-1], friction, 0.0 if sharp else radius)
-    y = np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
-    return y, slopes(turned, x[:-1] / np.where(t > 0.0, t, 1.0))
+    projection = (second_order if convex else coulomb)(t, x[-1], friction, 0.0 if sharp else radius)
+    y = np.concatenate([projection.share * x[:-1], np.stack([projection.h])])
+    return y, slopes(projection, x[:-1] / np.where(t > 0.0, t, 1.0))
 
 
 @lru_cache(32)
@@ -68,8 +68,8 @@ def contact_error(
 
     def residual(kind: Any, x: Any) -> Any:
         t = length(x[:-1])
-        turned = kind(t, x[-1], friction, 0.0)
-        return impulse - np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
+        projection = kind(t, x[-1], friction, 0.0)
+        return impulse - np.concatenate([projection.share * x[:-1], np.stack([projection.h])])
 
     x = impulse - velocity
     if convex:
@@ -103,17 +103,17 @@ def sweep_pile(
 ) -> tuple[Floats, Floats]:
     """Impulses and velocities (m,) after a number of Gauss–Seidel sweeps, see `solvers.gauss_seidel`."""
     n, one = pile.contacts, cone_step if convex else coulomb_step
-    places = np.array(3.0 * numpy.arange(n)[:, None] + numpy.arange(3.0))
+    offsets = np.array(3.0 * numpy.arange(n)[:, None] + numpy.arange(3.0))
     rows, blocks = G.reshape(n, 3, -1), np.stack([G[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] for k in range(n)])
 
     def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
-        G, G_own, old, mu, place = contact
-        new = one(G_own, old, np.take(velocity, place), mu, 1.0)
+        G, G_own, old, mu, offset = contact
+        new = one(G_own, old, np.take(velocity, offset), mu, 1.0)
         return velocity + (new - old) @ G, new
 
     def sweep(carry: Any) -> Any:
         impulse, velocity, count = carry
-        velocity, new = scan(step, velocity, (rows, blocks, impulse.reshape(n, 3), friction, places))
+        velocity, new = scan(step, velocity, (rows, blocks, impulse.reshape(n, 3), friction, offsets))
         return new.reshape(-1), velocity, count + 1.0
 
     start = (impulse, velocity, np.array(0.0))
@@ -133,11 +133,11 @@ def sweep_compiled(
     """Impulses and velocities (B, m) after a number of sweeps, for problems of contacts with three rows each."""
     count, m = velocity.shape
     contacts = min(size for size in SIZES if 3 * size >= m)
-    more = 3 * contacts - m
-    if more:
-        G = numpy.pad(G, ((0, 0), (0, more), (0, more)))
-        velocity, impulse = (numpy.pad(x, ((0, 0), (0, more))) for x in (velocity, impulse))
-        friction = numpy.pad(friction, ((0, 0), (0, more // 3)))
+    padding = 3 * contacts - m
+    if padding:
+        G = numpy.pad(G, ((0, 0), (0, padding), (0, padding)))
+        velocity, impulse = (numpy.pad(x, ((0, 0), (0, padding))) for x in (velocity, impulse))
+        friction = numpy.pad(friction, ((0, 0), (0, padding // 3)))
     arrays = (G, velocity, impulse, friction)
     if count == 1:  # a single problem uses scalar code
         new = _sweeps(contacts, convex)(*(x[0] for x in arrays), float(sweeps))

@@ -93,18 +93,18 @@ def newton(rows: Rows, best: Best, budget: Budget, first: int = 0, last: int = l
         best.count[live] += 1
         best.keep(live, allowed, active.error(allowed, active.velocity(allowed)))
         count += 1
-        over = (count >= longer * _LENGTH[attempt]) | ~np.isfinite(impulse.sum(-1))
-        if over.any():
-            attempt[over] += 1
-            count[over] = 0
-            following = np.minimum(attempt[over], len(ATTEMPTS) - 1)
-            impulse[over] = np.where(_FROM_BEST[following, None] > 0.5, best.impulse[live[over]], 0.0)
-            e[over] = _RADIUS[following] * scale[over]
-        still = best.is_open(budget, live) & (attempt < last)
-        if not still.all():
-            live, active = live[still], active[np.flatnonzero(still)]
-            sparse = None if sparse is None else [sparse[k] for k in np.flatnonzero(still)]
-            impulse, e, attempt, count, scale = (a[still] for a in (impulse, e, attempt, count, scale))
+        exhausted = (count >= longer * _LENGTH[attempt]) | ~np.isfinite(impulse.sum(-1))
+        if exhausted.any():
+            attempt[exhausted] += 1
+            count[exhausted] = 0
+            following = np.minimum(attempt[exhausted], len(ATTEMPTS) - 1)
+            impulse[exhausted] = np.where(_FROM_BEST[following, None] > 0.5, best.impulse[live[exhausted]], 0.0)
+            e[exhausted] = _RADIUS[following] * scale[exhausted]
+        unfinished = best.is_open(budget, live) & (attempt < last)
+        if not unfinished.all():
+            live, active = live[unfinished], active[np.flatnonzero(unfinished)]
+            sparse = None if sparse is None else [sparse[k] for k in np.flatnonzero(unfinished)]
+            impulse, e, attempt, count, scale = (a[unfinished] for a in (impulse, e, attempt, count, scale))
 
 
 def shrink_radius(rows: Rows, impulse: Array, e: Array, shrinks: Array, scale: Array) -> tuple[Array, list[Array]]:
@@ -135,9 +135,9 @@ def search_line(rows: Rows, impulse: Array, step: Array, gap: Array, e: Array, s
         at = np.flatnonzero(rising)
         selected = rows[at]
         y, _ = selected.smooth(trial[at] - selected.velocity(trial[at]), e[at, None])
-        far = np.linalg.norm(y - trial[at], axis=-1) > (1.0 - _DECREASE * share[at, 0]) * merit[at]
-        rising[at] = far
-        at = at[far]
+        insufficient = np.linalg.norm(y - trial[at], axis=-1) > (1.0 - _DECREASE * share[at, 0]) * merit[at]
+        rising[at] = insufficient
+        at = at[insufficient]
         share[at] *= 0.5
         trial[at] = impulse[at] + share[at] * step[at]
     return trial
@@ -169,13 +169,13 @@ def _newton_step(rows: Rows, k: int, jacobians: list[Array], gap: Array) -> Arra
     first = size
     for D, at in groups:
         n, width = at.shape
-        here = slice(first, first + at.size)
-        K[here] = (D @ weighted[here].reshape(n, width, len(a))).reshape(at.size, len(a))
-        place = (first + np.arange(at.size)).reshape(n, width)
-        K[place[:, :, None], place[:, None, :]] += np.eye(width) - D
+        block = slice(first, first + at.size)
+        K[block] = (D @ weighted[block].reshape(n, width, len(a))).reshape(at.size, len(a))
+        columns = (first + np.arange(at.size)).reshape(n, width)
+        K[columns[:, :, None], columns[:, None, :]] += np.eye(width) - D
         if response is not None:
-            right[here] -= (D @ response[at][..., None]).ravel()
-        first = here.stop
+            right[block] -= (D @ response[at][..., None]).ravel()
+        first = block.stop
     K[range(len(a)), range(len(a))] += regularization()
     try:
         step[a] = np.linalg.solve(K, right)

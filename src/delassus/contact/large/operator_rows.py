@@ -31,12 +31,12 @@ class OperatorRows(Rows):
 
     @classmethod
     def of(
-        cls, layout: Layout, convex: bool, operator: Any, response: Array, g: Array, numbers: dict[str, Array]
+        cls, layout: Layout, convex: bool, operator: Any, response: Array, g: Array, parameters: dict[str, Array]
     ) -> OperatorRows:
         """Create from the responses of rows to their own impulses and g, (*batch, m), and parameters (B, …) by name."""
         batch, m = g.shape[:-1], g.shape[-1]
-        compliance = numbers.get("compliance", np.zeros((1, m)))
-        rows, _ = scale_by_response(layout, convex, response.reshape(-1, m) + compliance, g.reshape(-1, m), numbers)
+        compliance = parameters.get("compliance", np.zeros((1, m)))
+        rows, _ = scale_by_response(layout, convex, response.reshape(-1, m) + compliance, g.reshape(-1, m), parameters)
         values = {field.name: getattr(rows, field.name) for field in fields(rows)}
         return cls(**values, operator=operator, batch=batch, compliance=compliance)
 

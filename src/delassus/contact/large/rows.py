@@ -229,12 +229,12 @@ def apply_turned(kind: Any, x: Array, friction: Array, e: Any) -> tuple[Array, A
 # --- from the user's rows -------------------------------------------------------------------------------------------
 
 
-def scale(layout: Layout, convex: bool, G: Array, g: Array, numbers: dict[str, Array]) -> Rows:
+def scale(layout: Layout, convex: bool, G: Array, g: Array, parameters: dict[str, Array]) -> Rows:
     """Rows of a batch, G (B, m, m) and g (B, m), with parameters (B, …) such as friction and compliance."""
     G = np.where(np.tri(layout.m, dtype=bool), G, G.mT)  # its symmetry has been checked
-    if "compliance" in numbers:
-        G[:, range(layout.m), range(layout.m)] += numbers["compliance"]
-    rows, acts = scale_by_response(layout, convex, np.diagonal(G, axis1=-2, axis2=-1), g, numbers)
+    if "compliance" in parameters:
+        G[:, range(layout.m), range(layout.m)] += parameters["compliance"]
+    rows, acts = scale_by_response(layout, convex, np.diagonal(G, axis1=-2, axis2=-1), g, parameters)
     order = list(layout.order)
     if order != list(range(layout.m)):
         G = G[:, order][:, :, order]
@@ -244,13 +244,13 @@ def scale(layout: Layout, convex: bool, G: Array, g: Array, numbers: dict[str, A
 
 
 def scale_by_response(
-    layout: Layout, convex: bool, response: Array, g: Array, numbers: dict[str, Array]
+    layout: Layout, convex: bool, response: Array, g: Array, parameters: dict[str, Array]
 ) -> tuple[Rows, Array]:
     """Rows without G, from the responses (B, m) of rows to their own impulses, compliance included; and the factors (B,
     m), in the solvers' order, that scale the rows of G.
     """
     count, order = len(g), list(layout.order)
-    shape, coefficients = _circular(layout, count, numbers)
+    shape, coefficients = _circular(layout, count, parameters)
     d = response.copy()
     for rows in _user_rows(layout):
         d[:, rows] = response[:, rows[:, :3]].mean(-1, keepdims=True)
@@ -261,9 +261,9 @@ def scale_by_response(
     shape, root, moves = shape[:, order], root[:, order], moves[:, order]
     acts = np.where(moves, shape / root, 0.0)
     g = g[:, order] * shape / root
-    bounded = root[:, layout.scalars - layout.intervals : layout.scalars]
+    interval_root = root[:, layout.scalars - layout.intervals : layout.scalars]
     bounds = [
-        np.clip(numbers.get(name, np.zeros((count, 0))), -enormous(), enormous()) * bounded
+        np.clip(parameters.get(name, np.zeros((count, 0))), -enormous(), enormous()) * interval_root
         for name in ("lower", "upper")
     ]
     lower, upper = bounds
@@ -277,10 +277,12 @@ def _user_rows(layout: Layout) -> list[Indices]:
     return [np.array([list(rows) for rows in layout.friction if len(rows) == size]) for size in sizes]
 
 
-def _circular(layout: Layout, count: int, numbers: dict[str, Array]) -> tuple[Array, Array]:
+def _circular(layout: Layout, count: int, parameters: dict[str, Array]) -> tuple[Array, Array]:
     """The factors (B, m) that map circles to ellipses, and the coefficients (B, contacts) of the circular cones."""
     factors, coefficients = np.ones((count, layout.m)), np.ones((count, layout.contacts))
-    bounded = {name: np.clip(x, 0.0, LARGEST_FRICTION) for name, x in numbers.items() if name not in ("lower", "upper")}
+    bounded = {
+        name: np.clip(x, 0.0, LARGEST_FRICTION) for name, x in parameters.items() if name not in ("lower", "upper")
+    }
     spins = rolls = 0
     for k, rows in enumerate(layout.friction):
         friction = bounded["friction"][:, k]

@@ -78,21 +78,21 @@ def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str,
     for name, x in inputs.items():  # replaces problems that contain NaN or infinity
         inputs[name] = np.where(finite.reshape(-1, *[1] * (x.ndim - 1)), x, 0.0)
     G, g = inputs.pop("G"), inputs.pop("g")
-    numbers = {name: x for name, x in inputs.items() if name != "start"}
+    parameters = {name: x for name, x in inputs.items() if name != "start"}
     with np.errstate(all="ignore"):
-        rows = scale(layout, law == "ccp", G, g, numbers)
+        rows = scale(layout, law == "ccp", G, g, parameters)
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
             best.replace_problems(np.arange(len(g)), Best.of(rows, rows.project(rows.scaled_impulse(inputs["start"]))))
         contradictory = find_solver(method, rows.capabilities, law).solve(rows, best, budget)
         contradictory = np.zeros(len(g), bool) if contradictory is None else contradictory
         impulse = rows.user_impulse(best.impulse)
-        compliance = numbers.get("compliance", 0.0)
+        compliance = parameters.get("compliance", 0.0)
         velocity = (arrays["G"] @ impulse[..., None])[..., 0] + arrays["g"] + compliance * impulse
         # # Recomputed from the returned values, with responses that exclude compliance.
         plain = rows
-        if "compliance" in numbers:
-            plain = scale(layout, law == "ccp", G, g, {k: x for k, x in numbers.items() if k != "compliance"})
+        if "compliance" in parameters:
+            plain = scale(layout, law == "ccp", G, g, {k: x for k, x in parameters.items() if k != "compliance"})
         residual = plain.residual(plain.scaled_impulse(impulse), plain.scaled_velocity(velocity))
         residual = plain.user_residual(residual)
         # # The residual cannot be less than the rounding error of impulses that cancel each other.
@@ -134,14 +134,14 @@ def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool
     suspect = is_open[best.error[is_open] > 0.1 * _CONTRADICTION]
     if len(suspect):
         contradictory[suspect] = _solve_contradictory(rows, best, suspect, budget)
-    ways = (_from_admm, _try_restarts) if huge else (_from_sweeps, _from_admm, _try_restarts)
-    for way in (*ways, admm):
+    methods = (_from_admm, _try_restarts) if huge else (_from_sweeps, _from_admm, _try_restarts)
+    for method in (*methods, admm):
         is_open = best.open(budget)
         is_open = is_open[~contradictory[is_open]]
         if len(is_open):
-            selected, begun = rows[is_open], best[is_open]
-            way(selected, begun, budget)
-            best.replace_problems(is_open, begun)
+            selected, progress = rows[is_open], best[is_open]
+            method(selected, progress, budget)
+            best.replace_problems(is_open, progress)
     return contradictory
 
 
@@ -153,25 +153,25 @@ def _solve_quickly(rows: Rows, best: Best, budget: Budget, warm: bool) -> None:
         is_open = best.open(budget)
         if not len(is_open):
             return
-        selected, begun = rows[is_open], best[is_open]
-        sweep_repeatedly(selected, begun, budget, sweeps)
-        newton(selected, begun, budget, first, last)
-        best.replace_problems(is_open, begun)
+        selected, progress = rows[is_open], best[is_open]
+        sweep_repeatedly(selected, progress, budget, sweeps)
+        newton(selected, progress, budget, first, last)
+        best.replace_problems(is_open, progress)
 
 
 def _from_sweeps(rows: Rows, best: Best, budget: Budget) -> None:
-    begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
-    sweep_repeatedly(rows, begun, budget, _SWEEPS)
-    newton(rows, begun, budget, 0, WARM)
-    best.replace_problems(np.arange(len(best.error)), begun)
+    progress = Best.of(rows, np.zeros_like(best.impulse), best.count)
+    sweep_repeatedly(rows, progress, budget, _SWEEPS)
+    newton(rows, progress, budget, 0, WARM)
+    best.replace_problems(np.arange(len(best.error)), progress)
 
 
 def _from_admm(rows: Rows, best: Best, budget: Budget) -> None:
-    begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
+    progress = Best.of(rows, np.zeros_like(best.impulse), best.count)
     remaining = budget.iterations - int(best.count.min())
-    admm(rows, begun, budget, max(_ADMM, int(0.7 * remaining)) if rows.layout.m > _HUGE else _ADMM)
-    newton(rows, begun, budget, 0, WARM)
-    best.replace_problems(np.arange(len(best.error)), begun)
+    admm(rows, progress, budget, max(_ADMM, int(0.7 * remaining)) if rows.layout.m > _HUGE else _ADMM)
+    newton(rows, progress, budget, 0, WARM)
+    best.replace_problems(np.arange(len(best.error)), progress)
 
 
 def _try_restarts(rows: Rows, best: Best, budget: Budget) -> None:
@@ -190,11 +190,11 @@ def _solve_contradictory(rows: Rows, best: Best, problems: Any, budget: Budget) 
         G=selected.G + _COMPLIANCE * np.eye(rows.layout.m),
         friction=selected.friction if rows.convex else np.zeros_like(selected.friction),
     )
-    begun = Best.of(compliant, np.zeros_like(selected.g), best.count[problems])
+    progress = Best.of(compliant, np.zeros_like(selected.g), best.count[problems])
     goal = replace(budget, tolerance=max(_ROUGH, budget.tolerance))
-    newton(compliant, begun, goal, WARM, _FIRST)
-    best.count[problems] = begun.count
-    shift = np.where((begun.error <= goal.tolerance)[:, None], _COMPLIANCE * begun.impulse, 0.0)
+    newton(compliant, progress, goal, WARM, _FIRST)
+    best.count[problems] = progress.count
+    shift = np.where((progress.error <= goal.tolerance)[:, None], _COMPLIANCE * progress.impulse, 0.0)
     contradictory = (np.abs(shift) / selected.limit).max(-1) > _CONTRADICTION
     if contradictory.any():
         indices = np.flatnonzero(contradictory)

@@ -62,9 +62,9 @@ def solve_sparse(rows: Rows, matrices: list[Any], jacobians: list[Array], gap: A
 def _places(layout: Layout) -> tuple[Indices, Indices]:
     """The rows and columns of the entries of D, in the order of its blocks."""
     scalars = np.arange(layout.scalars)
-    down, across = [scalars], [scalars]
+    rows_of_entries, columns = [scalars], [scalars]
     for group in groups_of(layout):
         size = group.rows.shape[1]
-        down.append(np.repeat(group.rows, size, axis=1).ravel())
-        across.append(np.tile(group.rows, (1, size)).ravel())
-    return np.concatenate(down), np.concatenate(across)
+        rows_of_entries.append(np.repeat(group.rows, size, axis=1).ravel())
+        columns.append(np.tile(group.rows, (1, size)).ravel())
+    return np.concatenate(rows_of_entries), np.concatenate(columns)

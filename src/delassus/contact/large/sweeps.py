@@ -56,9 +56,9 @@ def plan_sweep(rows: Rows) -> list[Step]:
                 Step(None, scalars, np.ascontiguousarray(G[:, scalars]), np.where(diagonal > 0.0, diagonal, 1.0))
             )
         for group in groups_of(layout):
-            chosen = np.flatnonzero(colors[layout.scalars + group.contacts] == color)
-            if len(chosen):
-                steps.append(_contact_step(G, Group(group.contacts[chosen], group.rows[chosen])))
+            members = np.flatnonzero(colors[layout.scalars + group.contacts] == color)
+            if len(members):
+                steps.append(_contact_step(G, Group(group.contacts[members], group.rows[members])))
     return steps
 
 
@@ -71,9 +71,9 @@ def color_greedily(coupled: NDArray[np.bool_]) -> Indices:
     """The smallest color (n,) of each unit that no earlier coupled unit has; `coupled` is (n, n) and symmetric."""
     colors = np.full(len(coupled), -1)
     for k, row in enumerate(coupled):
-        used = np.zeros(len(coupled) + 1, bool)
-        used[colors[:k][row[:k]]] = True
-        colors[k] = int(np.argmin(used))
+        neighbor_colors = np.zeros(len(coupled) + 1, bool)
+        neighbor_colors[colors[:k][row[:k]]] = True
+        colors[k] = int(np.argmin(neighbor_colors))
     return colors
 
 
@@ -96,8 +96,8 @@ def _bounds(rows: Rows) -> tuple[Array, Array]:
     layout, count = rows.layout, len(rows.g)
     lower, upper = np.zeros((count, layout.scalars)), np.full((count, layout.scalars), np.inf)
     lower[:, : len(layout.rows(Free))] = -np.inf
-    bounded = slice(layout.scalars - layout.intervals, layout.scalars)
-    lower[:, bounded], upper[:, bounded] = rows.lower, rows.upper
+    intervals = slice(layout.scalars - layout.intervals, layout.scalars)
+    lower[:, intervals], upper[:, intervals] = rows.lower, rows.upper
     return lower, upper
 
 

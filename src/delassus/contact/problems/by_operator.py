@@ -25,11 +25,11 @@ def solve_by_operator(
     layout, batch = problem.layout, problem.batch
     g = np.broadcast_to(problem.g, (*batch, problem.m))
     responses = np.broadcast_to(diagonal(problem.operator), g.shape)
-    numbers = {
+    parameters = {
         name: np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for name, x in problem.numbers.items()
     }
     with np.errstate(all="ignore"):
-        rows = OperatorRows.of(layout, model == "ccp", problem.operator, responses, g, numbers)
+        rows = OperatorRows.of(layout, model == "ccp", problem.operator, responses, g, parameters)
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
             begin = rows.scaled_impulse(np.broadcast_to(start, g.shape).reshape(rows.g.shape))
@@ -49,10 +49,10 @@ def solve_by_operator(
 
 def _check(problem: ContactData, model: str, method: str) -> None:
     """Raise an error if the operator cannot be solved by this law and method."""
-    every = solver_names({BATCH, SHIFT})
-    if model not in ("ncp", "ccp") or method not in every:
+    methods = solver_names({BATCH, SHIFT})
+    if model not in ("ncp", "ccp") or method not in methods:
         raise ContactProblemError(
-            f"G is an operator: laws 'ncp' and 'ccp' with the methods {', '.join(every)} can be solved, not law "
+            f"G is an operator: laws 'ncp' and 'ccp' with the methods {', '.join(methods)} can be solved, not law "
             f"{model!r} with method {method!r}.",
             code="not-supported",
         )

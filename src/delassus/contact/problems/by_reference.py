@@ -23,11 +23,11 @@ def solve_by_reference(problem: ContactData, model: str, method: str, tolerance:
         )
     batch, m = problem.batch, problem.m
     count = int(np.prod(batch))
-    items = problem[...] if batch else problem
+    problems = problem[...] if batch else problem
     impulse, velocity, residuals = (np.full((count, m), np.nan) for _ in range(3))
     iterations, status = np.zeros(count, np.int64), np.full(count, int(Status.NOT_FINITE))
     for k, at in enumerate(np.ndindex(*batch)):
-        one = items[at] if batch else items
+        one = problems[at] if batch else problems
         G, g, layout = one.G, one.g, one.layout
         if any(np.any(np.isnan(x)) for x in one.numbers.values()) or not np.isfinite(G.sum() + g.sum()):
             continue
@@ -43,5 +43,5 @@ def solve_by_reference(problem: ContactData, model: str, method: str, tolerance:
         solved = scaled.error(solution, scaled.velocity(solution)) <= tolerance
         status[k] = Status.CONVERGED if solved else Status.INFEASIBLE if contradictory else Status.ITERATIONS
     impulse, velocity, residuals = (x.reshape(*batch, m) for x in (impulse, velocity, residuals))
-    counts, ended = iterations.reshape(batch), status.reshape(batch)
-    return ContactSolution(problem, model, impulse, velocity, residuals, counts, ended)
+    counts, statuses = iterations.reshape(batch), status.reshape(batch)
+    return ContactSolution(problem, model, impulse, velocity, residuals, counts, statuses)

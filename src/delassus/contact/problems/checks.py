@@ -69,40 +69,40 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
         )
     layout = Layout(tuple(cones))
     if layout.m != m:
-        named = ", ".join(f"{type(c).__name__}({c.rows})" for c in layout.cones)
+        description = ", ".join(f"{type(c).__name__}({c.rows})" for c in layout.cones)
         raise ContactProblemError(
-            f"the cones ({named}) have {layout.m} rows together, and G has {m}.", code="wrong-shape"
+            f"the cones ({description}) have {layout.m} rows together, and G has {m}.", code="wrong-shape"
         )
     if not m:
         raise ContactProblemError("the problem has no rows: there is nothing to solve.", code="nothing-to-do")
     return layout
 
 
-def broadcast_rows(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] | None:
+def broadcast_rows(name: str, value: Any, count: int, rows: str) -> NDArray[np.float64] | None:
     """Values (…, count) from one for all or one for each; None if no row needs them."""
     if value is not None:
         value = numbers_in_range(name, value, _RANGES[name]) if name in _RANGES else real_array(name, value)
     if not count:
         if value is not None and value.size:
             raise ContactProblemError(
-                f"{name} is given, but no cone has {what}: omit it, or add such a cone.",
+                f"{name} is given, but no cone has {rows}: omit it, or add such a cone.",
                 code="conflicting-arguments",
             )
         return None
     if value is None:
         raise ContactProblemError(
-            f"{name} is missing: {count} {what} need it, such as {name}=0.5.", code="missing-argument"
+            f"{name} is missing: {count} {rows} need it, such as {name}=0.5.", code="missing-argument"
         )
-    numbers: NDArray[np.float64] = value
-    if numbers.ndim == 0:
-        return np.full(count, float(numbers))
-    if numbers.shape[-1] != count and numbers.shape[-1] != 1:
+    values: NDArray[np.float64] = value
+    if values.ndim == 0:
+        return np.full(count, float(values))
+    if values.shape[-1] != count and values.shape[-1] != 1:
         raise ContactProblemError(
-            f"{name} has shape {numbers.shape}; its last axis has one number for each of {count} {what}, or one "
+            f"{name} has shape {values.shape}; its last axis has one number for each of {count} {rows}, or one "
             "for all.",
             code="wrong-shape",
         )
-    return np.broadcast_to(numbers, (*numbers.shape[:-1], count))
+    return np.broadcast_to(values, (*values.shape[:-1], count))
 
 
 def not_negative(name: str, values: NDArray[np.float64] | None) -> None:

@@ -121,8 +121,10 @@ class ContactData:
             np.broadcast_shapes(G.shape[:-2], g.shape[:-1], *(x.shape[:-1] for x in values.values() if x is not None))
         except ValueError:
             shapes = {"G": G.shape, "g": g.shape} | {k: x.shape for k, x in values.items() if x is not None}
-            named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-            raise ContactProblemError(f"the batch axes do not broadcast: {named}.", code="batch-mismatch") from None
+            description = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise ContactProblemError(
+                f"the batch axes do not broadcast: {description}.", code="batch-mismatch"
+            ) from None
         boolean("check", check)
         if check and operator is None:
             check_matrix(G)
@@ -165,13 +167,13 @@ class ContactData:
         except (IndexError, TypeError, ValueError, OverflowError):
             raise ProblemIndexError(f"there is no problem {short(repr(index))} in the batch {batch}.") from None
 
-        rest: dict[str, Any] = {name: at(x, 1) for name, x in self.numbers.items()}
-        return type(self)(at(self.G, 2), at(self.g, 1), self.layout.cones, **rest, check=False)
+        parameters: dict[str, Any] = {name: at(x, 1) for name, x in self.numbers.items()}
+        return type(self)(at(self.G, 2), at(self.g, 1), self.layout.cones, **parameters, check=False)
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{type(c).__name__}({c.rows})" for c in self.layout.cones[:6])
-        more = ", …" if len(self.layout.cones) > 6 else ""
-        return f"{type(self).__name__}({self.m} rows: {kinds}{more}; batch {self.batch})"
+        suffix = ", …" if len(self.layout.cones) > 6 else ""
+        return f"{type(self).__name__}({self.m} rows: {kinds}{suffix}; batch {self.batch})"
 
     def save(self, path: str | Path) -> None:
         """Write the problem to a `.npz` file."""
@@ -180,10 +182,10 @@ class ContactData:
         arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
         write_arrays("the contact problem", path, arrays, ContactFileError)
 
-    def _needs_entries(self, what: str) -> None:
+    def _needs_entries(self, purpose: str) -> None:
         if self.operator is not None:
             raise ContactProblemError(
-                f"G is an operator: only a problem with a dense matrix can {what}.", code="not-supported"
+                f"G is an operator: only a problem with a dense matrix can {purpose}.", code="not-supported"
             )
 
     @classmethod
@@ -202,8 +204,8 @@ class ContactData:
                 code="other-file",
             )
         cones = [_cone(str(text), path) for text in arrays["cones"]]
-        numbers: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
-        return cls(arrays["G"], arrays["g"], cones, **numbers)
+        parameters: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
+        return cls(arrays["G"], arrays["g"], cones, **parameters)
 
 
 def _cone(text: str, path: str | Path) -> Cone:

@@ -32,15 +32,15 @@ def contacts_of(problem: ContactData, rows: Array) -> Iterator[tuple[Array, Arra
             coefficients += [_numbers(problem.rolling, rolls)] * 2
             rolls += 1
         tangents = [*places[:2], *places[3:]]
-        bounded = np.minimum(np.stack(np.broadcast_arrays(*coefficients), -1), LARGEST_FRICTION)
-        yield rows[..., tangents], rows[..., places[2]], bounded
+        coefficient = np.minimum(np.stack(np.broadcast_arrays(*coefficients), -1), LARGEST_FRICTION)
+        yield rows[..., tangents], rows[..., places[2]], coefficient
 
 
 def correction(problem: ContactData, velocity: Array, pyramid: Pyramid | None = None) -> Array:
     """Γ (…, m) [m/s]: friction times sliding speed, in the normal rows (de Saxcé)."""
     result = np.zeros_like(velocity)
-    for places, (sliding, _, c) in zip(problem.layout.friction, contacts_of(problem, velocity), strict=True):
-        result[..., places[2]] = _rubbing(c * sliding, pyramid)
+    for rows, (sliding, _, c) in zip(problem.layout.friction, contacts_of(problem, velocity), strict=True):
+        result[..., rows[2]] = _rubbing(c * sliding, pyramid)
     return result
 
 
@@ -102,7 +102,7 @@ def complementarity(problem: ContactData, impulse: Array, corrected: Array) -> A
 def dissipation(problem: ContactData, impulse: Array, velocity: Array) -> Array:
     """(…, contacts) energy dissipated by friction, -λ_tᵀ σ_t [J]; nonnegative for a solution."""
     pairs = zip(contacts_of(problem, impulse), contacts_of(problem, velocity), strict=True)
-    powers = [-np.sum(push[0] * slide[0], -1) for push, slide in pairs]
+    powers = [-np.sum(impulse_part[0] * velocity_part[0], -1) for impulse_part, velocity_part in pairs]
     return np.stack(powers, -1) if powers else np.zeros((*impulse.shape[:-1], 0))
 
 

@@ -60,5 +60,5 @@ class ContactProblem(ContactData):
             **shortcuts: method, tolerance, iterations, start (solver); faces, pyramid (law).
         """
         law = _SOLVE.resolve_renamed(shortcuts, "law", law, "ncp")
-        chosen, options = _SOLVE.fill(shortcuts, law=law, solver=solver)
-        return solve_problem(self, chosen, options)
+        rigid_law, options = _SOLVE.fill(shortcuts, law=law, solver=solver)
+        return solve_problem(self, rigid_law, options)

@@ -89,13 +89,13 @@ class ContactSolution(Outcome):
         """(…, contacts) of each contact "open", "sticking" or "sliding"."""
         sliding_from, closed_from = 1e-6 * np.abs(self.problem.g).max(-1), 1e-9 * np.abs(self.impulse).max(-1)
         modes = []
-        for push, slide in zip(
+        for impulse, velocity in zip(
             measures.contacts_of(self.problem, self.impulse),
             measures.contacts_of(self.problem, self.velocity),
             strict=True,
         ):
-            slides = np.linalg.norm(slide[0][..., :2], axis=-1) > sliding_from
-            modes.append(np.where(push[1] > closed_from, np.where(slides, 2, 1), 0))
+            slides = np.linalg.norm(velocity[0][..., :2], axis=-1) > sliding_from
+            modes.append(np.where(impulse[1] > closed_from, np.where(slides, 2, 1), 0))
         return np.array(MODES)[np.stack(modes, -1)] if modes else np.zeros((*self.impulse.shape[:-1], 0), "<U8")
 
     def describe(self) -> str:

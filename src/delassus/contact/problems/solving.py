@@ -84,16 +84,16 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
     if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY:
         first = plans(problem.m, start is not None)
         arrays.setdefault("start", np.zeros(problem.m))
-    ways = (*first, method, "admm") if method == "auto" else (method,)
+    plan = (*first, method, "admm") if method == "auto" else (method,)
     results: Results | None = None
     if not problem.batch:  # a single problem is mostly solved by the first plan
-        results, ways = _call_kernel(problem, arrays, model, ways[0], tolerance, iterations), ways[1:]
-        if results[-1] != _UNSOLVED or not ways:
+        results, plan = _call_kernel(problem, arrays, model, plan[0], tolerance, iterations), plan[1:]
+        if results[-1] != _UNSOLVED or not plan:
             impulse, velocity, residuals, count, status = results
             return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(count), as_integer(status))
     attempts = [
-        Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), has_flag(_UNSOLVED), _keep_better)
-        for way in ways
+        Attempt(partial(_solve_by, problem, model, attempt, tolerance, iterations), has_flag(_UNSOLVED), _keep_better)
+        for attempt in plan
     ]
     cores = {name: 2 if name == "G" else 1 for name in arrays}
     impulse, velocity, residuals, count, status = retry(attempts, Batch(problem.batch, arrays, cores), results=results)
@@ -125,7 +125,7 @@ def _solve_large(
 def _solve_by(
     problem: ContactData,
     law: str,
-    way: Any,
+    plan: Any,
     tolerance: float,
     iterations: int,
     arrays: dict[str, Any],
@@ -133,8 +133,8 @@ def _solve_by(
 ) -> tuple[NDArray[np.float64], ...]:
     """Run a method, or a plan that continues from the impulses of the previous attempt."""
     if previous is not None and "start" in arrays:
-        arrays["start"] = previous[0] if isinstance(way, tuple) else np.zeros_like(previous[0])
-    return _call_kernel(problem, arrays, law, way, tolerance, iterations)
+        arrays["start"] = previous[0] if isinstance(plan, tuple) else np.zeros_like(previous[0])
+    return _call_kernel(problem, arrays, law, plan, tolerance, iterations)
 
 
 def _keep_better(old: Results, new: Results) -> Results:
@@ -145,20 +145,20 @@ def _keep_better(old: Results, new: Results) -> Results:
 
 
 def _call_kernel(
-    problem: ContactData, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
+    problem: ContactData, arrays: dict[str, Any], law: str, plan: Any, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
     """Call the kernel for a batch or for one problem."""
-    layout, planned = problem.layout, isinstance(way, tuple)
-    numbers = {**arrays, "tolerance": float(tolerance), "iterations": float(iterations)}
+    layout, planned = problem.layout, isinstance(plan, tuple)
+    inputs = {**arrays, "tolerance": float(tolerance), "iterations": float(iterations)}
     if planned:
-        numbers["plan"] = np.array(way)
-    method = "auto" if planned else way
+        inputs["plan"] = np.array(plan)
+    method = "auto" if planned else plan
     if problem.batch:
-        G, g = numbers.pop("G"), numbers.pop("g")
-        return solve_contacts(layout, G, g, **numbers, law=law, method=method)
-    names = tuple(name for name in _ORDER if name in numbers)
+        G, g = inputs.pop("G"), inputs.pop("g")
+        return solve_contacts(layout, G, g, **inputs, law=law, method=method)
+    names = tuple(name for name in _ORDER if name in inputs)
     results: tuple[NDArray[np.float64], ...] = _single_problem_kernel(layout, names, law, method)(
-        *(numbers[name] for name in names)
+        *(inputs[name] for name in names)
     )
     return results
 

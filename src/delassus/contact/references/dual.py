@@ -40,12 +40,12 @@ def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArr
     scale = float(np.max(np.abs(problem.g))) or 1.0
     program = dual_program(problem, scale)
     best, smallest, count, unbounded = np.zeros(problem.layout.m), np.inf, 0, False
-    for answer in REFERENCES[method](program):
-        count += answer.iterations
-        unbounded = unbounded or answer.unbounded
-        if answer.unbounded or not np.all(np.isfinite(answer.x)):
+    for candidate in REFERENCES[method](program):
+        count += candidate.iterations
+        unbounded = unbounded or candidate.unbounded
+        if candidate.unbounded or not np.all(np.isfinite(candidate.x)):
             continue
-        impulse = problem.project(scale * answer.x)
+        impulse = problem.project(scale * candidate.x)
         error = problem.error(impulse, problem.velocity(impulse))
         if error < smallest:
             best, smallest = impulse, error

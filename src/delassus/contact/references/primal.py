@@ -79,27 +79,27 @@ def primal_impulses(
         size[contact.start : contact.stop] = np.linalg.norm(size[contact.start : contact.stop])
     size = np.where(size > 0.0, size, 1.0)
     rows = rows / size[:, None]
-    program, places = ConvexProgram(np.eye(len(M)), -start / scale), []
+    program, parts = ConvexProgram(np.eye(len(M)), -start / scale), []
     for kind, add in ((Free, program.with_equal), (NonNegative, program.with_positive)):
         if layout.rows(kind):
             add(rows[list(layout.rows(kind))])
-            places.append((list(layout.rows(kind)), 1.0))
+            parts.append((list(layout.rows(kind)), 1.0))
     for contact, coefficient in zip(layout.friction, mu, strict=True):
         # # friction ‖σ_t‖ ≤ σ_n, divided by large friction
         factors = np.array([1.0, coefficient, coefficient]) / max(1.0, coefficient)
         at = [contact[2], contact[0], contact[1]]
         program.with_second_order(factors[:, None] * rows[at])
-        places.append((at, factors))
+        parts.append((at, factors))
     best: tuple[Any, Any] = (v_f, np.zeros(layout.m))
     smallest = np.inf
-    for answer in answers_of_clarabel(program):
+    for candidate in answers_of_clarabel(program):
         impulse = np.zeros(layout.m)
-        for (at, factors), multipliers in zip(places, answer.multipliers, strict=True):
+        for (at, factors), multipliers in zip(parts, candidate.multipliers, strict=True):
             impulse[at] = factors * multipliers
-        unbalanced = np.abs(answer.x - start / scale - rows.T @ impulse).max()
-        error = max(unbalanced, _residual(layout, mu, impulse, rows @ answer.x))
+        unbalanced = np.abs(candidate.x - start / scale - rows.T @ impulse).max()
+        error = max(unbalanced, _residual(layout, mu, impulse, rows @ candidate.x))
         if error < smallest:
-            best, smallest = (np.linalg.solve(L.T, scale * answer.x), scale * impulse / size), error
+            best, smallest = (np.linalg.solve(L.T, scale * candidate.x), scale * impulse / size), error
         if error <= _GOOD:
             break
     return best

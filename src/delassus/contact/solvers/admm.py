@@ -83,9 +83,13 @@ def admm(system: Scaled, best: Best, budget: Budget) -> Best:
         def step(inner: Any) -> Any:
             last, count, _, best = Iterates(*inner[0]), inner[1], inner[2], Best(*inner[3])
             now = admm_step(system, lambda b: inverse @ b, last, rho, best.count)
-            apart, dual_residual = (np.max(x) for x in disagreements(last, now, rho))
+            primal_residual, dual_residual = (np.max(x) for x in disagreements(last, now, rho))
             improved = best.or_better(Best.of(system, now.y, best.count + 1.0))
-            change = np.where(apart > APART * dual_residual, 1.0, np.where(dual_residual > APART * apart, -1.0, 0.0))
+            change = np.where(
+                primal_residual > APART * dual_residual,
+                1.0,
+                np.where(dual_residual > APART * primal_residual, -1.0, 0.0),
+            )
             change = np.where(count + 1.5 > PATIENCE, change, 0.0)
             return tuple(now), count + 1.0, change, tuple(improved)
 

@@ -76,17 +76,17 @@ def refuse_bisection(system: Any) -> None:
 
 def one_contact(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """The impulse (3,) of a contact, relaxed towards the exact solution."""
-    alone = velocity - G @ impulse
-    sticking = -least_norm(G, alone[:, None])[:, 0]
+    free_velocity = velocity - G @ impulse
+    sticking = -least_norm(G, free_velocity[:, None])[:, 0]
     sticks = length(sticking[:2]) <= friction * sticking[2]
-    sliding, has_root = _sliding(G, alone, friction, sticking[:2])
+    sliding, has_root = _sliding(G, free_velocity, friction, sticking[:2])
     other = coulomb_step(G, impulse, velocity, friction, 1.0)
     new = np.where(sticks, sticking, np.where(has_root, sliding, other))
-    new = np.where(alone[2] >= 0.0, 0.0, new)
+    new = np.where(free_velocity[2] >= 0.0, 0.0, new)
     return impulse + relaxation * (new - impulse)
 
 
-def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]:
+def _sliding(G: Any, free_velocity: Any, friction: Any, towards: Any) -> tuple[Any, Any]:
     """The impulse (3,) of a sliding contact, and whether it exists."""
 
     def D(e: Any) -> Any:
@@ -94,7 +94,7 @@ def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]
 
     def sliding(e: Any) -> Any:
         """The tangential velocity (2,) for the direction e, times D: D(e) σ_t."""
-        return D(e) * alone[:2] - alone[2] * (friction * (G[:2, :2] @ e) + G[:2, 2])
+        return D(e) * free_velocity[:2] - free_velocity[2] * (friction * (G[:2, :2] @ e) + G[:2, 2])
 
     def across(e: Any) -> Any:
         """D e⊥ᵀ σ_t."""
@@ -111,7 +111,7 @@ def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]
     rising = (values < 0.0) & (later >= 0.0) & (possible | np.roll(possible, -1))
     where = np.argmax(np.where(rising, _NEARNESS, -1.0)) + 0.0
     before, after = np.take(samples, where, axis=0), np.take(np.roll(samples, -1, 0), where, axis=0)
-    ends = (before, after, np.take(values, where), np.take(later, where))
+    bracket = (before, after, np.take(values, where), np.take(later, where))
 
     def halve(carry: Any, _: Any) -> Any:
         a, b, at_a, at_b = carry
@@ -125,11 +125,11 @@ def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]
             np.where(is_low, at_b, value),
         ), None
 
-    (a, b, at_a, at_b), _ = scan(halve, ends, length=_HALVINGS)
+    (a, b, at_a, at_b), _ = scan(halve, bracket, length=_HALVINGS)
     e = at_b * a - at_a * b
     size = length(e)
     e = np.where(size > 0.0, e / np.where(size > 0.0, size, 1.0), a)
     reach, s = D(e), sliding(e)
     good = np.any(rising) & (reach > 0.0) & (s @ e <= 0.0)
-    normal = -alone[2] / np.where(reach > 0.0, reach, 1.0)
+    normal = -free_velocity[2] / np.where(reach > 0.0, reach, 1.0)
     return normal * np.concatenate([friction * e, np.ones(1)]), good

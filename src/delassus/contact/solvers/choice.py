@@ -49,8 +49,8 @@ def plans(m: int, warm: bool) -> tuple[tuple[float, float, float], ...]:
     The states of a SIMD vector wait for the slowest, so plans are short, and unsolved problems are collected.
     """
     first = (float(sweeps_for(m)), 0.0, 1.0)
-    rest = ((0.0, 1.0, 2.0), (0.0, 2.0, 3.0))
-    return ((0.0, 0.0, 1.0), first, *rest) if warm else (first, *rest)
+    restarts = ((0.0, 1.0, 2.0), (0.0, 2.0, 3.0))
+    return ((0.0, 0.0, 1.0), first, *restarts) if warm else (first, *restarts)
 
 
 class _Round(NamedTuple):
@@ -84,12 +84,12 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
             friction=problem.friction if problem.convex else np.where(second, 0.0, problem.friction),
         )
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
-        begun = Best.of(shifted, np.where(second, 0.0, last.impulse), last.count)
-        begun = sweep_repeatedly(shifted, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
+        initial = Best.of(shifted, np.where(second, 0.0, last.impulse), last.count)
+        initial = sweep_repeatedly(shifted, initial, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
         # # For feasible rows, the third round continues with the attempts that remain.
         begin = np.where((rounds > 1.5) & ~np.any(shift != 0.0), _FIRST, 0.0)
         end = np.where(rounds < 0.0, 1.0, np.where(rounds < 1.5, _FIRST, _LAST))
-        solution = newton(shifted, begun, goal, span=(begin, end))
+        solution = newton(shifted, initial, goal, span=(begin, end))
         slack = np.where(second & (solution.error <= goal.tolerance), _COMPLIANCE * solution.impulse, 0.0)
         # # Rows that are met up to rounding are not infeasible; they hardly move.
         contradictory = (np.max(np.abs(slack) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)

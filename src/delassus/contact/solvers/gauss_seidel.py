@@ -26,8 +26,8 @@ def gauss_seidel(system: SweptSystem, best: Best, budget: Budget) -> Best:
     On the velocities of bodies it is called "sequential_impulses"; the iterates are the same.
     """
 
-    def step(held: Any, best: Best) -> tuple[Any, Best]:
-        impulse, response = system.sweep(*held)
+    def step(carry: Any, best: Best) -> tuple[Any, Best]:
+        impulse, response = system.sweep(*carry)
         velocity = system.velocity_of(response, impulse)
         return (impulse, response), Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
 

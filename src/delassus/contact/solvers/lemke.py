@@ -63,7 +63,7 @@ class _Tableau(NamedTuple):
     pivots: Any
 
 
-def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
+def lemke(M: Any, q: Any, cover: Any, tie_tolerance: Any, most: Any) -> LemkeSolution:
     """Solve for M (n, n) and q (n,) with entries of the order of one.
 
     Args:
@@ -89,10 +89,10 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
 
     def pivot(last: _Tableau) -> _Tableau:
         T, basis, row, column, enters = last.T, last.basis, last.row, last.column, last.enters
-        here = _places(n) == row
-        ratios = select_row(here, T) / select_row(here, column)
-        T = np.where(here[:, None], ratios, T - column[:, None] * ratios)
-        leaves, basis = select_row(here, basis), np.where(here, enters, basis)
+        leaving = _places(n) == row
+        ratios = select_row(leaving, T) / select_row(leaving, column)
+        T = np.where(leaving[:, None], ratios, T - column[:, None] * ratios)
+        leaves, basis = select_row(leaving, basis), np.where(leaving, enters, basis)
         solved = leaves == 2.0 * n
         enters = np.where(leaves < n, leaves + n, leaves - n)
         direction = _column(M, enters)
@@ -100,9 +100,9 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
         if n > _SMALL:
             column = refine(T, basis, column, direction)
             T = np.concatenate([T[:, :-1], refine(T, basis, T[:, -1], q)[:, None]], 1)
-        row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, ties)
-        ends = np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0)
-        return _Tableau(T, basis, row, column, enters, *ends, last.pivots + 1.0)
+        row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, tie_tolerance)
+        flags = np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0)
+        return _Tableau(T, basis, row, column, enters, *flags, last.pivots + 1.0)
 
     start = _Tableau(rows, basis, row, -cover, enters, solved, ray, count)
     last: _Tableau = while_loop(goes_on, pivot, start, FOREVER)
@@ -118,23 +118,23 @@ def _column(M: Any, variable: Any) -> Any:
     return np.where(variable < n, np.where(_places(n) == variable, 1.0, 0.0), of_z)
 
 
-def select_row(here: Any, rows: Any) -> Any:
+def select_row(mask: Any, rows: Any) -> Any:
     """Select from rows or values the one for which a boolean holds."""
-    if trace_of(here, rows) is None:
-        return rows[int(numpy.argmax(here))]
+    if trace_of(mask, rows) is None:
+        return rows[int(numpy.argmax(mask))]
     selected = rows[0]
     for k in range(1, len(rows)):
-        selected = np.where(here[k], rows[k], selected)
+        selected = np.where(mask[k], rows[k], selected)
     return selected
 
 
-def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, ties: Any) -> tuple[Any, Any]:
+def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, tie_tolerance: Any) -> tuple[Any, Any]:
     """The row whose variable is the first to reach zero as the entering one grows, and whether there is none."""
     usable = column > regularization() * np.maximum(np.max(np.abs(column)), 1.0)
     slope = np.where(usable, column, 1.0)
     ratio = np.where(usable, np.maximum(q, 0.0) / slope, 10.0 * _NEVER)
     least = np.min(ratio)
-    tied = usable & (ratio <= least * (1.0 + ties) + 1e-12)
+    tied = usable & (ratio <= least * (1.0 + tie_tolerance) + 1e-12)
     order = np.where(tied, np.where(artificial, -_NEVER, small_part / slope), 10.0 * _NEVER)
     return np.argmin(order) + 0.0, least > _NEVER
 

@@ -138,56 +138,58 @@ def iterate_newton(
 
     def begin(impulse: Any, attempt: Any) -> tuple[Any, Any]:
         """The start of an attempt, after its sweeps."""
-        wanted = np.array(0.0)
+        no_radius = np.array(0.0)
         for k, count in reversed(list(enumerate(rules.sweeps))):
-            wanted = np.where(attempt < k + 0.5, count, wanted)
-        swept, response = repeat_sweeps(system, impulse, system.respond(impulse), wanted)
+            no_radius = np.where(attempt < k + 0.5, count, no_radius)
+        swept, response = repeat_sweeps(system, impulse, system.respond(impulse), no_radius)
         return swept, swept - system.velocity_of(response, swept)
 
     def measure(impulse: Any, best: Best) -> tuple[Any, Best]:
         """λ - σ of the next iteration, and the best impulses, updated with the projection of these."""
         if inverse is None:
             return state.ahead, best.or_better(Best.of(system, system.project(impulse), best.count + 1.0))
-        ahead = impulse - system.velocity(impulse)
-        projected = system.smooth(ahead, 0.0)[0]
+        target = impulse - system.velocity(impulse)
+        projected = system.smooth(target, 0.0)[0]
         error = np.max(np.abs(projected - impulse) * inverse)
         better = error < best.error
-        kept = Best(np.where(better, projected, best.impulse), best.velocity, np.where(better, error, best.error), 0.0)
-        return ahead, kept._replace(count=best.count + 1.0)
+        best_projected = Best(
+            np.where(better, projected, best.impulse), best.velocity, np.where(better, error, best.error), 0.0
+        )
+        return target, best_projected._replace(count=best.count + 1.0)
 
     def step(last: NewtonState) -> NewtonState:
-        impulse, ahead, e = last.impulse, last.ahead, last.e
+        impulse, target, e = last.impulse, last.ahead, last.e
         if rules.sweeps:
-            impulse, ahead = cond(last.made < 0.5, begin, (impulse, ahead), impulse, last.attempt)
+            impulse, target = cond(last.made < 0.5, begin, (impulse, target), impulse, last.attempt)
         else:
-            ahead = impulse - system.velocity(impulse)
-            far = np.max(np.abs(system.smooth(ahead, e)[0] - impulse))
-            e = np.where(far <= e, e * np.take(shrinks, last.attempt), e)
+            target = impulse - system.velocity(impulse)
+            gap_size = np.max(np.abs(system.smooth(target, e)[0] - impulse))
+            e = np.where(gap_size <= e, e * np.take(shrinks, last.attempt), e)
         weights = system.row_weights(e)
         if weights is not None:
-            ahead = impulse - weights * (impulse - ahead)
-        y, slopes = system.smooth_in_metric(ahead, e)
+            target = impulse - weights * (impulse - target)
+        y, slopes = system.smooth_in_metric(target, e)
         gap, rho = y - impulse, last.rho if proximal else 0.0
-        far = np.max(np.abs(gap))
+        gap_size = np.max(np.abs(gap))
         impulse = impulse + system.newton_direction(slopes, rho, gap, proximal, weights)
-        ahead, best = measure(impulse, last.best)
+        target, best = measure(impulse, last.best)
         if rules.sweeps:
-            less = (far <= e) | (last.attempt < rules.eager - 0.5)
+            less = (gap_size <= e) | (last.attempt < rules.eager - 0.5)
             e = np.where(less, e * np.take(shrinks, last.attempt), e)
-        made = last.made + 1.0
-        over = (made + 0.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
-        attempt = np.where(over, last.attempt + 1.0, last.attempt)
-        impulse = np.where(over, np.where(np.take(from_best, attempt) > 0.5, best.impulse, 0.0), impulse)
-        e = np.where(over, np.take(radii, attempt) * scale, e)
-        rho = last.rho if proximal is None else _next_rho(proximal, last.rho, made, attempt)
-        return NewtonState(impulse, ahead, e, rho, attempt, np.where(over, 0.0, made), best)
+        iterations = last.made + 1.0
+        exhausted = (iterations + 0.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
+        attempt = np.where(exhausted, last.attempt + 1.0, last.attempt)
+        impulse = np.where(exhausted, np.where(np.take(from_best, attempt) > 0.5, best.impulse, 0.0), impulse)
+        e = np.where(exhausted, np.take(radii, attempt) * scale, e)
+        rho = last.rho if proximal is None else _next_rho(proximal, last.rho, iterations, attempt)
+        return NewtonState(impulse, target, e, rho, attempt, np.where(exhausted, 0.0, iterations), best)
 
     last: NewtonState = while_loop(should_continue, step, state, FOREVER)
     return last
 
 
-def _next_rho(proximal: Proximal, rho: Any, made: Any, attempt: Any) -> Any:
-    near, at_once = proximal.near, proximal.at_once
-    shrunk = np.maximum(proximal.shrinks * rho, near)
-    rho = np.where(made == at_once, proximal.far, np.where(made < at_once, near, shrunk))
-    return np.where(attempt < 0.5, rho, near)
+def _next_rho(proximal: Proximal, rho: Any, iterations: Any, attempt: Any) -> Any:
+    smallest, at_once = proximal.near, proximal.at_once
+    shrunk = np.maximum(proximal.shrinks * rho, smallest)
+    rho = np.where(iterations == at_once, proximal.far, np.where(iterations < at_once, smallest, shrunk))
+    return np.where(attempt < 0.5, rho, smallest)

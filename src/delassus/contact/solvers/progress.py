@@ -65,8 +65,8 @@ def initial_best(problem: ContactSystem, start: Any) -> Best:
     none = Best.of(problem, np.zeros(problem.layout.m))
     if start is None:
         return none
-    given = Best.of(problem, problem.project(start))
-    return none.or_better(given)
+    warm = Best.of(problem, problem.project(start))
+    return none.or_better(warm)
 
 
 def iterate(step: Callable[[Any, Any], tuple[Any, Best]], held: Any, best: Best, budget: Budget) -> Best:

@@ -83,11 +83,11 @@ def complementarity_of(problem: Pyramids) -> Complementarity:
     reduced = eliminate_rows(G, g[:free], least_norm) if free else None
     if reduced is not None:
         G, g = reduced.S, g[free:] + reduced.shift
-    m, bounded, K = layout.m - free, layout.intervals, problem.faces
-    n = half + 4 * bounded + (K + 2) * layout.contacts
+    m, intervals, K = layout.m - free, layout.intervals, problem.faces
+    n = half + 4 * intervals + (K + 2) * layout.contacts
     S, C, q, shift = numpy.zeros((m, n)), np.zeros((n, n)), np.zeros(n), np.zeros(m)  # λ = S z + shift
     S[:half, :half] = numpy.eye(half)
-    for j in range(bounded):
+    for j in range(intervals):
         row, (a, b, a_full, b_full) = half + j, range(half + 4 * j, half + 4 * j + 4)
         lower, upper = scaled.lower[j] / size, scaled.upper[j] / size
         shift[row] = np.minimum(np.maximum(lower, 0.0), upper)
@@ -95,7 +95,7 @@ def complementarity_of(problem: Pyramids) -> Complementarity:
         for z, full, room in ((a, a_full, upper - shift[row]), (b, b_full, shift[row] - lower)):
             C[z, full], C[full, z], q[full] = 1.0, -1.0, room
     for k in range(layout.contacts):
-        row, normal = half + bounded + 3 * k, half + 4 * bounded + (K + 2) * k
+        row, normal = half + intervals + 3 * k, half + 4 * intervals + (K + 2) * k
         edges, speed = slice(normal + 1, normal + 1 + K), normal + 1 + K
         S[row + 2, normal] = 1.0
         S[row : row + 2, edges] = corners(K, problem.pyramid)
@@ -104,9 +104,9 @@ def complementarity_of(problem: Pyramids) -> Complementarity:
         C[edges, speed], C[speed, edges], C[speed, normal] = unit, -unit, unit * scaled.friction[k]
 
     def impulse(z: Any) -> Any:
-        others = S @ z + shift
+        impulses = S @ z + shift
         if reduced is None:
-            return size * others
-        return size * np.concatenate([reduced.impulses(others), others])
+            return size * impulses
+        return size * np.concatenate([reduced.impulses(impulses), impulses])
 
     return Complementarity(S.T @ G @ S + C, S.T @ (G @ shift + g) + q, impulse)

@@ -61,10 +61,10 @@ def sequential_impulses(
     impulse = np.zeros(layout.m) if start is None else problem.project(problem.to_scaled(start, factors))
     best = gauss_seidel(system, Best.of(system, impulse), budget)
     impulse = problem.from_scaled(best.impulse, factors)
-    moved = v + MinvJt @ impulse
-    sigma = J @ moved if rows.compliance is None else J @ moved + rows.compliance * impulse
-    finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(moved)) & np.isfinite(np.sum(sigma))
+    velocity = v + MinvJt @ impulse
+    sigma = J @ velocity if rows.compliance is None else J @ velocity + rows.compliance * impulse
+    finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(velocity)) & np.isfinite(np.sum(sigma))
     for x in (*rows.rigid, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
-    return moved, impulse, sigma, best.count, np.where(finite, status, float(Status.NOT_FINITE))
+    return velocity, impulse, sigma, best.count, np.where(finite, status, float(Status.NOT_FINITE))

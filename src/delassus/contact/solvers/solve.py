@@ -91,8 +91,8 @@ def solve_contacts(
     # # The residual cannot be less than the rounding error of impulses that cancel each other.
     rounding = _DIGITS * 2.0 ** -computing_in().digits * np.max(np.abs(best.impulse)) / np.min(problem.limit)
     imprecise = (status > 0.5) & (best.error <= rounding)
-    met = _is_met_to_rounding(problem, best, budget.tolerance, imprecise)
-    status = np.where(imprecise, np.where(met, float(Status.CONVERGED), float(Status.PRECISION)), status)
+    is_met = _is_met_to_rounding(problem, best, budget.tolerance, imprecise)
+    status = np.where(imprecise, np.where(is_met, float(Status.CONVERGED), float(Status.PRECISION)), status)
     status = np.where(result.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
     return impulse, velocity, residual, best.count, status
@@ -104,11 +104,11 @@ def velocity_and_residual(
     """σ (m,) and the residual (m,) [m/s] of impulses (m,), with responses that exclude compliance."""
     velocity = multiply(G, impulse) + g + (0.0 if rows.compliance is None else rows.compliance * impulse)
     plain, factors = Scaled.of(layout, law == "ccp", G, g, rows.rigid), shape_of(layout, *rows.coefficients)
-    taken, moving = plain.to_scaled(impulse, factors), plain.to_scaled_velocity(velocity, factors)
-    return velocity, plain.residual_given(plain.residual(taken, moving), factors)
+    scaled_impulse, scaled_velocity = plain.to_scaled(impulse, factors), plain.to_scaled_velocity(velocity, factors)
+    return velocity, plain.residual_given(plain.residual(scaled_impulse, scaled_velocity), factors)
 
 
-def _is_met_to_rounding(problem: Scaled, best: Best, tolerance: Any, needed: Any) -> Any:
+def _is_met_to_rounding(problem: Scaled, best: Best, tolerance: Any, is_needed: Any) -> Any:
     """Whether every row is met to the tolerance plus the rounding error of its impulses, evaluated where `needed`.
 
     Impulses of heavy bodies on light ones cancel each other: Σ |G_rk λ_k| determines the rounding error in row r. Rows
@@ -120,8 +120,8 @@ def _is_met_to_rounding(problem: Scaled, best: Best, tolerance: Any, needed: Any
         _, _, impulse, velocity = carry
         rounding = digits * map(lambda row: np.sum(np.abs(row * impulse)), problem.G)
         allowed = tolerance * problem.limit + np.minimum(rounding, _ROUNDED[computing_in().name] * problem.limit)
-        met = problem._replace(limit=allowed).error(impulse, velocity) <= 1.0
-        return np.array(False), met, impulse, velocity
+        is_met = problem._replace(limit=allowed).error(impulse, velocity) <= 1.0
+        return np.array(False), is_met, impulse, velocity
 
-    start = (needed, np.array(False), best.impulse, best.velocity)
+    start = (is_needed, np.array(False), best.impulse, best.velocity)
     return while_loop(lambda carry: carry[0], look, start, 1)[1]

@@ -52,25 +52,27 @@ def solve_pyramids(
     factors = shape_of(layout, *rows.coefficients)
     goal = 1e-8 if solver.tolerance is None else solver.tolerance
     most = 1000.0 if solver.iterations is None else solver.iterations
-    best, made, unsolvable = find_solver(method, PYRAMID_SYSTEM, "lcp").solve(problem, goal, most)
+    best, pivots, unsolvable = find_solver(method, PYRAMID_SYSTEM, "lcp").solve(problem, goal, most)
     error = problem.error(best)
     impulse = problem.scaled.from_scaled(best, factors)
     velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
     # # Recomputed from the returned values, with responses that exclude compliance.
     plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, rows.rigid))
-    left = plain.residual(plain.scaled.to_scaled(impulse, factors), plain.scaled.to_scaled_velocity(velocity, factors))
-    residual = plain.scaled.residual_given(left, factors)
+    residuals = plain.residual(
+        plain.scaled.to_scaled(impulse, factors), plain.scaled.to_scaled_velocity(velocity, factors)
+    )
+    residual = plain.scaled.residual_given(residuals, factors)
 
-    known = [x for x in rows if x is not None]
+    inputs = [x for x in rows if x is not None]
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(G)) & np.isfinite(np.sum(g))
-    for x in known:
+    for x in inputs:
         finite = finite & ~np.any(np.isnan(x))
     name = Status.NO_SOLUTION if layout.contacts and method != "dantzig" else Status.INFEASIBLE
     status = np.where(unsolvable, float(name), float(Status.ITERATIONS))
     status = np.where(_free_rows_left(problem, best) > _CONTRADICTION, float(Status.INFEASIBLE), status)
     status = np.where(error <= goal, float(Status.CONVERGED), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
-    return impulse, velocity, residual, made, status
+    return impulse, velocity, residual, pivots, status
 
 
 _CONTRADICTION: Final = 1e-4
@@ -93,22 +95,22 @@ class _Attempts(NamedTuple):
 @register_solver("lemke", needs=PYRAMID_SYSTEM, laws=("lcp",))
 def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
     """Impulses (m,), pivots, and whether all attempts have ended in rays."""
-    asked = complementarity_of(problem)
-    n = len(asked.q)
-    none = asked.impulse(np.zeros(n))
+    lcp = complementarity_of(problem)
+    n = len(lcp.q)
+    none = lcp.impulse(np.zeros(n))
     if not n:
         return none, np.array(0.0), np.array(False)
-    covers = np.stack([np.ones(n), np.array(uneven(n)[::-1]), np.sqrt(np.maximum(np.diag(asked.M), 0.1))])
+    covers = np.stack([np.ones(n), np.array(uneven(n)[::-1]), np.sqrt(np.maximum(np.diag(lcp.M), 0.1))])
 
     def attempt(last: _Attempts) -> _Attempts:
-        best, error, rays, made, k = last
-        result = lemke(asked.M, asked.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - made)
-        impulse = asked.impulse(result.z)
+        best, error, rays, pivots, k = last
+        result = lemke(lcp.M, lcp.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - pivots)
+        impulse = lcp.impulse(result.z)
         new = problem.error(impulse)
         better = new < error
         rays = rays + np.where(result.ray, 1.0, 0.0)
         better_of = np.where(better, impulse, best), np.where(better, new, error)
-        return _Attempts(*better_of, rays, made + result.pivots, k + 1.0)
+        return _Attempts(*better_of, rays, pivots + result.pivots, k + 1.0)
 
     def goes_on(last: _Attempts) -> Any:
         return (last.error > goal) & (last.pivots < most) & (last.number < _ATTEMPTS - 0.5)

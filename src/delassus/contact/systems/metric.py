@@ -63,14 +63,14 @@ def project_onto_ball(z: Any, R: Any, radius: Any) -> BallPoint:
     x = lower
     for _ in range(_HALLEY):
         A = 1.0 / (R + x[..., None])
-        there = A * w
-        q = length(there) + tiny()
-        a, b = np.sum(there * there * A, -1), np.sum(there * there * A * A, -1)
+        point = A * w
+        q = length(point) + tiny()
+        a, b = np.sum(point * point * A, -1), np.sum(point * point * A * A, -1)
         F, F1, F2 = 1.0 / q - 1.0 / least, a / (q * q * q), 3.0 * (a * a / (q * q) - b) / (q * q * q)
         x = np.clip(x - 2.0 * F * F1 / (2.0 * F1 * F1 - F * F2 + tiny()), lower, upper)
     A = 1.0 / (R + x[..., None])
-    there = A * w
-    edge = there * (radius / (length(there) + tiny()))[..., None]
+    point = A * w
+    edge = point * (radius / (length(point) + tiny()))[..., None]
     return BallPoint(np.where(inside[..., None], z, edge), A, inside)
 
 
@@ -83,15 +83,15 @@ def project_in_metric(z: Any, R: Any, friction: Any) -> tuple[Any, BallPoint]:
 
 def slopes_in_metric(z: Any, R: Any, friction: Any, tangents: BallPoint) -> Any:
     """P'(z) (k + 1, k + 1) of one contact, from the projection of its tangents."""
-    k, (there, A, inside) = len(z) - 1, tangents
-    turned = A * there
-    inverse = 1.0 / (np.sum(there * turned) + tiny())
-    W = np.diag(A) - inverse * (turned[:, None] * turned[None, :])
-    closed = np.where(z[k] > 0.0, 1.0, 0.0)
+    k, (point, A, inside) = len(z) - 1, tangents
+    rotated = A * point
+    inverse = 1.0 / (np.sum(point * rotated) + tiny())
+    W = np.diag(A) - inverse * (rotated[:, None] * rotated[None, :])
+    is_closed = np.where(z[k] > 0.0, 1.0, 0.0)
     D = np.zeros((k + 1, k + 1))
-    D[:k, :k] = np.where(inside, np.eye(k), W * R[None, :k]) * closed
-    D[:k, k] = np.where(inside, 0.0, turned * (inverse * friction * length(there))) * closed
-    D[k, k] = closed
+    D[:k, :k] = np.where(inside, np.eye(k), W * R[None, :k]) * is_closed
+    D[:k, k] = np.where(inside, 0.0, rotated * (inverse * friction * length(point))) * is_closed
+    D[k, k] = is_closed
     return D
 
 

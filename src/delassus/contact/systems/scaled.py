@@ -113,12 +113,12 @@ class Scaled(NamedTuple):
         g, root = g[order] * factor, root[order]
         lower, upper = parameters.lower, parameters.upper
         if lower is not None:
-            bounded = root[layout.scalars - layout.intervals : layout.scalars]
-            lower, upper = (np.clip(b, -enormous(), enormous()) * bounded for b in (lower, upper))
+            interval_root = root[layout.scalars - layout.intervals : layout.scalars]
+            lower, upper = (np.clip(b, -enormous(), enormous()) * interval_root for b in (lower, upper))
         limit, metric = _limit(layout, g, root), None
         if layout.torsional and not convex:
-            own = response[order] * acts * acts
-            metric = [metric_of(own[at]) if at.stop - at.start > 3 else None for at in layout.blocks]
+            scaled_response = response[order] * acts * acts
+            metric = [metric_of(scaled_response[at]) if at.stop - at.start > 3 else None for at in layout.blocks]
         return cls(layout, convex, None, g, root, coefficients, lower, upper, limit, metric), acts
 
     # --- from and to the user's rows ------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ class Scaled(NamedTuple):
 
     def from_scaled(self, scaled: Any, factors: Any) -> Any:
         """Impulses (m,) in the user's order and units."""
-        back = numpy.argsort(self.layout.order)
-        return (scaled / self.root)[back] * factors
+        inverse_order = numpy.argsort(self.layout.order)
+        return (scaled / self.root)[inverse_order] * factors
 
     def to_scaled_velocity(self, velocity: Any, factors: Any) -> Any:
         """Velocities (m,) in scaled units, from those of the user."""
@@ -140,8 +140,8 @@ class Scaled(NamedTuple):
 
     def residual_given(self, residual: Any, factors: Any) -> Any:
         """A residual (m,) as velocities in the user's order and units."""
-        back = numpy.argsort(self.layout.order)
-        return (residual * self.root)[back] * factors
+        inverse_order = numpy.argsort(self.layout.order)
+        return (residual * self.root)[inverse_order] * factors
 
     # # --- operations of solvers ----------------------------------------------------------------------------------
 
@@ -275,18 +275,18 @@ class Scaled(NamedTuple):
         """Sweep over the contacts in a loop that reads and updates the velocities of one contact at a time."""
         start, count = self.layout.scalars, self.layout.contacts
         size = (self.layout.m - start) // count
-        places = start + float(size) * numpy.arange(count)[:, None] + numpy.arange(float(size))
+        offsets = start + float(size) * numpy.arange(count)[:, None] + numpy.arange(float(size))
         rows = self.G[start:].reshape(count, size, -1)
-        own = np.stack([self.G[at, at] for at in self.layout.blocks])
+        blocks = np.stack([self.G[at, at] for at in self.layout.blocks])
 
         def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
-            G, G_own, pushed, mu, place = contact
-            new = update(G_own, pushed, np.take(velocity, place), mu, relaxation)
-            return velocity + (new - pushed) @ G, new
+            G, G_own, impulses, mu, offset = contact
+            new = update(G_own, impulses, np.take(velocity, offset), mu, relaxation)
+            return velocity + (new - impulses) @ G, new
 
-        pushed = impulse[start:].reshape(count, size)
-        velocity, pushed = scan(step, velocity, (rows, own, pushed, self.friction, np.array(places)))
-        return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
+        impulses = impulse[start:].reshape(count, size)
+        velocity, impulses = scan(step, velocity, (rows, blocks, impulses, self.friction, np.array(offsets)))
+        return np.concatenate([impulse[:start], impulses.reshape(-1)]), velocity
 
     def solve_shifted(self, shift: Any) -> Any:
         """(G + shift)⁻¹ (m, m), for a scalar `shift`; apply it by a product."""
@@ -299,16 +299,18 @@ class Scaled(NamedTuple):
 
     def newton_matrix(self, jacobians: list[Any], rho: Any = 0.0, weights: Any = None) -> Any:
         """I - D + D (R⁻¹ G + ρ R⁻½), plus a small multiple of I (m, m)."""
-        layout, G, kept = self.layout, self.G if weights is None else weights[:, None] * self.G, 1.0 - rho
+        layout, G, identity_part = self.layout, self.G if weights is None else weights[:, None] * self.G, 1.0 - rho
         rows = []
         if layout.scalars:
             D, *jacobians = jacobians
-            rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - kept * D) @ np.eye(layout.scalars, layout.m))
+            rows.append(
+                D[:, None] * G[: layout.scalars] + np.diag(1.0 - identity_part * D) @ np.eye(layout.scalars, layout.m)
+            )
         rows += self.by_contact(lambda G, D: D @ G, G, jacobians)
         matrix = np.concatenate(rows)
         for at, D in zip(layout.blocks, jacobians, strict=True):
             beside = matrix[at, at] + np.eye(len(D))
-            matrix[at, at] = beside - (kept * D if weights is None else proximal_slopes(D, rho, weights[at]))
+            matrix[at, at] = beside - (identity_part * D if weights is None else proximal_slopes(D, rho, weights[at]))
         return matrix + regularization() * np.eye(layout.m)
 
     def _project_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
@@ -323,15 +325,15 @@ class Scaled(NamedTuple):
             y[k], slope[k] = x[k] + below - above, 1.0 - below_x - above_x
         return y, slope
 
-    def by_contact(self, function: Any, rows: Any, *others: Any) -> list[Any]:
+    def by_contact(self, function: Any, rows: Any, *values: Any) -> list[Any]:
         """The results of a function of a contact's rows, and of one value or array for each contact."""
         layout = self.layout
         if not layout.large or len({at.stop - at.start for at in layout.blocks}) != 1:
-            return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
-        stacked = [np.stack(x) if isinstance(x, list) else x for x in others]
+            return [function(rows[at], *(x[k] for x in values)) for k, at in enumerate(layout.blocks)]
+        stacked = [np.stack(x) if isinstance(x, list) else x for x in values]
         result = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *stacked)
-        several = isinstance(result, tuple)
-        return [tuple(x[k] for x in result) if several else result[k] for k in range(layout.contacts)]
+        is_tuple = isinstance(result, tuple)
+        return [tuple(x[k] for x in result) if is_tuple else result[k] for k in range(layout.contacts)]
 
 
 def shape_of(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> Any:
@@ -382,7 +384,7 @@ def _limit(layout: Layout, g: Any, root: Any) -> Any:
 def _apply_projection(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
     """A radial projection at x, the normal last, and its Jacobian."""
     t = length(x[:-1])
-    turned: RadialProjection = kind(t, x[-1], friction, e)
-    y = np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
+    projection: RadialProjection = kind(t, x[-1], friction, e)
+    y = np.concatenate([projection.share * x[:-1], np.stack([projection.h])])
     direction = x[:-1] * (1.0 / np.where(t > 0.0, t, 1.0))
-    return y, slopes(turned, direction)
+    return y, slopes(projection, direction)

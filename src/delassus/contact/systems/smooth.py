@@ -72,22 +72,22 @@ def second_order(t: Any, z: Any, friction: Any, e: Any) -> RadialProjection:
     a, a_x = positive_part((friction * t + z) * narrow, e)
     b, b_x = positive_part((friction * z - t) * narrow, 0.0 if isinstance(e, float) and e == 0.0 else friction * e)
     f = friction * a - b
-    near = t < 1e-7 * np.abs(z) + tiny()
+    is_axial = t < 1e-7 * np.abs(z) + tiny()
     f_t = (square * a_x + b_x) * narrow
-    share = np.where(near, f_t, f / np.where(near, 1.0, t))
+    share = np.where(is_axial, f_t, f / np.where(is_axial, 1.0, t))
     f_z = friction * (a_x - b_x) * narrow
     return RadialProjection(share, f_t, f_z, a + friction * b, f_z, (a_x + square * b_x) * narrow)
 
 
-def slopes(turned: RadialProjection, direction: Any) -> Any:
+def slopes(projection: RadialProjection, direction: Any) -> Any:
     """The Jacobian (k + 1, k + 1) of a radial projection, for tangents of a direction (k,)."""
     k = len(direction)
-    along = direction[:, None] * direction[None, :]
+    direction_product = direction[:, None] * direction[None, :]
     D = np.zeros((k + 1, k + 1))
-    D[:k, :k] = turned.f_t * along + turned.share * (np.eye(k) - along)
-    D[:k, k] = turned.f_z * direction
-    D[k, :k] = turned.h_t * direction
-    D[k, k] = turned.h_z
+    D[:k, :k] = projection.f_t * direction_product + projection.share * (np.eye(k) - direction_product)
+    D[:k, k] = projection.f_z * direction
+    D[k, :k] = projection.h_t * direction
+    D[k, k] = projection.h_z
     return D
 
 

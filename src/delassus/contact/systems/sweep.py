@@ -84,10 +84,10 @@ def contact_update(convex: bool) -> Update:
 def row_step(system: Any, k: int, response: Any, impulse: Any, velocity: Any, relaxation: Any) -> Any:
     """The impulse that stops a row before the contacts, limited by its bounds."""
     layout = system.layout
-    bounded = layout.scalars - layout.intervals
+    first_interval = layout.scalars - layout.intervals
     new = impulse - velocity * (relaxation / np.where(response > 0.0, response, 1.0))
-    if k >= bounded:
-        return np.minimum(np.maximum(new, system.lower[k - bounded]), system.upper[k - bounded])
+    if k >= first_interval:
+        return np.minimum(np.maximum(new, system.lower[k - first_interval]), system.upper[k - first_interval])
     return new if k < len(layout.rows(Free)) else np.maximum(new, 0.0)
 
 
@@ -124,20 +124,20 @@ def coulomb_move(G: Any, steps: ContactSteps, impulse: Any, velocity: Any, frict
     normal = np.maximum(impulse[..., n] - velocity[..., n] * steps.normal, 0.0)
     sliding = velocity[..., :n] + G[..., :n, n] * (normal - impulse[..., n])[..., None]
     if n > 2:
-        wanted = impulse[..., :n] - sliding * steps.tangents
-        nearest = project_onto_ball(wanted, 1.0 / steps.tangents, friction * normal).point
+        target = impulse[..., :n] - sliding * steps.tangents
+        nearest = project_onto_ball(target, 1.0 / steps.tangents, friction * normal).point
         return np.concatenate([nearest, normal[..., None]], -1)
-    wanted = impulse[..., :n] - sliding * steps.tangents[..., None]
-    t, radius = length(wanted), friction * normal
+    target = impulse[..., :n] - sliding * steps.tangents[..., None]
+    t, radius = length(target), friction * normal
     share = np.where(t > radius, radius / (t + tiny()), 1.0)
-    return np.concatenate([share[..., None] * wanted, normal[..., None]], -1)
+    return np.concatenate([share[..., None] * target, normal[..., None]], -1)
 
 
 def cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """One gradient step, projected onto the cone."""
-    wanted = impulse - velocity * (relaxation / _largest(G))[..., None]
-    onto = second_order(length(wanted[..., :-1]), wanted[..., -1], friction, 0.0)
-    return np.concatenate([onto.share[..., None] * wanted[..., :-1], onto.h[..., None]], -1)
+    target = impulse - velocity * (relaxation / _largest(G))[..., None]
+    onto = second_order(length(target[..., :-1]), target[..., -1], friction, 0.0)
+    return np.concatenate([onto.share[..., None] * target[..., :-1], onto.h[..., None]], -1)
 
 
 def _largest(G: Any) -> Any:
