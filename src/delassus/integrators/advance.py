@@ -136,9 +136,9 @@ def advance(
         known=~(known < 0.5),
     )
     last: Motion = while_loop(is_on, lambda now: while_loop(is_on, body, now, _ROUNDS), start, _ROUNDS)
-    passed = (course.sample_times(task) <= last.time)[:, None]  # samples after the end repeat the last state
+    is_passed = (course.sample_times(task) <= last.time)[:, None]  # samples after the end repeat the last state
     ends = last.q, last.v
-    between_q, between_v = (np.where(passed, x, end[None, :]) for x, end in zip(last.samples, ends, strict=True))
+    between_q, between_v = (np.where(is_passed, x, end[None, :]) for x, end in zip(last.samples, ends, strict=True))
     state = last.q, last.v, last.time, last.length, last.before, last.status
     counts = last.steps, last.rejected, last.happened, last.residual
     return Advance(*state, *counts, between_q, between_v, last.first, last.known.astype(float))

@@ -62,10 +62,10 @@ class Search(NamedTuple):
         return np.minimum(np.maximum(guess, self.low + self.close), self.high - self.close)
 
     def with_step(
-        self, fine: Any, h: Any, before: Any, after: Any, q: Any, v: Any, events: Sequence[Event], time: Any
+        self, valid: Any, h: Any, before: Any, after: Any, q: Any, v: Any, events: Sequence[Event], time: Any
     ) -> Search:
         """After a step of h [s]: start a search, narrow it, or leave it inactive."""
-        happens = fine & np.any(crossing(events, before, after))
+        happens = valid & np.any(crossing(events, before, after))
         begins = happens & ~self.on
         down, up = (happens | begins), self.on & ~happens  # lowers the upper end, or raises the lower one
         again = self.side * np.where(down, 1.0, -1.0) > 0.5  # the same end as before
@@ -90,6 +90,6 @@ class Search(NamedTuple):
             np.where(begins, 0.0, self.count + 1.0),
         )
 
-    def unless(self, over: Any) -> Search:
+    def unless(self, is_over: Any) -> Search:
         """The search, deactivated where the motion has ended."""
-        return self._replace(on=self.on & ~over, found=self.found & ~over)
+        return self._replace(on=self.on & ~is_over, found=self.found & ~is_over)

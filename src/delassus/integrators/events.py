@@ -61,7 +61,7 @@ class Event:
 
 
 def trace_function(
-    what: str, function: Callable[[Any, Any, Any], Any], robot: HasModel, shape: tuple[int, ...]
+    label: str, function: Callable[[Any, Any, Any], Any], robot: HasModel, shape: tuple[int, ...]
 ) -> RecordedFunction:
     """Trace a function of time, q and v that returns an array of this shape."""
     inputs: dict[str, tuple[int, ...]] = {"time": (), "q": (robot.nq,), "v": (robot.nv,)}
@@ -69,9 +69,9 @@ def trace_function(
         return RecordedFunction.of("the function", function, inputs, shape)
     except Exception as error:
         said = str(error).rstrip(".") or "no reason given"
-        gives = f"an array of shape {shape}" if shape else "one number"
+        result_text = f"an array of shape {shape}" if shape else "one number"
         raise MotionError(
-            f"{what} cannot be traced: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
-            f"{gives}, in NumPy (import delassus.numpy as np).",
+            f"{label} cannot be traced: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
+            f"{result_text}, in NumPy (import delassus.numpy as np).",
             code="function-failed",
         ) from error

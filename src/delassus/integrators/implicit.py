@@ -83,27 +83,27 @@ class ImplicitRungeKutta:
             return h * (A @ np.stack([system.rates(ways[i], speeds[i]) for i in range(s)]))
 
         def stage(_: Any, item: Any) -> Any:
-            share, way, speed = item
+            share, displacement, speed = item
             at = time + share * h
-            return (), system.acceleration(at, *system.on_stage(at, system.integrate(q, way), speed))
+            return (), system.acceleration(at, *system.on_stage(at, system.integrate(q, displacement), speed))
 
         def iterate(last: _Iterate) -> _Iterate:
-            found, ways, size, _, residual, count = last
-            speeds = v + h * (A @ found)
+            accelerations, ways, size, _, residual, count = last
+            speeds = v + h * (A @ accelerations)
             ways = chart(ways, speeds)
-            _, asked = scan(stage, (), (c, ways, speeds))
-            off = found - asked
-            change = -(inverse @ off.reshape(s * n)).reshape(s, n)
+            _, evaluated = scan(stage, (), (c, ways, speeds))
+            residual_value = accelerations - evaluated
+            change = -(inverse @ residual_value.reshape(s * n)).reshape(s, n)
             now = np.max(np.abs(change) / system.sizes)
-            scale = np.max(np.abs(asked) / system.sizes)
-            left = now * np.minimum(h * h, 1.0 / np.where(scale > 0.0, scale, 1.0))
+            scale = np.max(np.abs(evaluated) / system.sizes)
+            scaled_residual = now * np.minimum(h * h, 1.0 / np.where(scale > 0.0, scale, 1.0))
             nearer = now < size
             return _Iterate(
-                np.where(nearer, found + change, found),
+                np.where(nearer, accelerations + change, accelerations),
                 ways,
                 np.where(nearer, now, size),
                 nearer & (now > 0.0),
-                np.where(nearer, left, residual),
+                np.where(nearer, scaled_residual, residual),
                 count + 1.0,
             )
 
@@ -112,8 +112,8 @@ class ImplicitRungeKutta:
         first = _Iterate(start, ways, np.array(np.inf), np.array(True), np.array(np.inf), np.array(0.0))
         last: _Iterate = while_loop(lambda now: now.nearer, iterate, first, _ITERATIONS)
         speeds = v + h * (A @ last.accelerations)
-        way = h * (b @ np.stack([system.rates(last.ways[i], speeds[i]) for i in range(s)]))
-        return Step(system.integrate(q, way), v + h * (b @ last.accelerations), residual=last.residual)
+        displacement = h * (b @ np.stack([system.rates(last.ways[i], speeds[i]) for i in range(s)]))
+        return Step(system.integrate(q, displacement), v + h * (b @ last.accelerations), residual=last.residual)
 
     def _newton(self, system: System, time: Any, q: Any, v: Any, h: Any) -> tuple[Any, Any]:
         """The acceleration (nv,) at the start, and N⁻¹ (s nv, s nv)."""
@@ -121,8 +121,8 @@ class ImplicitRungeKutta:
         n = system.nv
         nothing, ones = numpy.zeros((n, n)), numpy.eye(n)
 
-        def acceleration(way: Any, v: Any) -> Any:
-            return system.acceleration(time, system.integrate(q, way), v)
+        def acceleration(displacement: Any, v: Any) -> Any:
+            return system.acceleration(time, system.integrate(q, displacement), v)
 
         def column(to_q: Any, to_v: Any) -> Any:
             return jvp(acceleration, (np.zeros(n), v), (to_q, to_v))

@@ -100,10 +100,10 @@ def try_step(task: Task, course: Course, now: Motion) -> Trial:
     """A step from the current state, with the length of the event search, the output time or the method."""
     method, system, search = task.integrator, course.system, now.search
     reuses = _reuses(task)
-    rest = course.until - now.time
+    remaining = course.until - now.time
     begins = ~now.known if reuses else np.array(False)  # a step of length zero, to compute the first stage
-    last = (rest <= now.length * (1.0 + 1e-9)) & ~search.on & ~begins
-    h = np.where(search.on, search.trial(), np.where(last, rest, now.length))
+    last = (remaining <= now.length * (1.0 + 1e-9)) & ~search.on & ~begins
+    h = np.where(search.on, search.trial(), np.where(last, remaining, now.length))
     h = np.where(begins, 0.0, h)
     made = method.step(system, now.time, now.q, now.v, h, **({"first": now.first} if reuses else {}))
     q, v, off = _project_step(task, system, now.time + h, made)
@@ -175,13 +175,15 @@ def _reuses(task: Task) -> bool:
     return getattr(task.integrator, "first_is_last", False)
 
 
-def _next_length(method: Integrator, now: Motion, trial: Trial, h: Any, searches: Any, taken: Any, reached: Any) -> Any:
+def _next_length(
+    method: Integrator, now: Motion, trial: Trial, h: Any, searches: Any, is_taken: Any, is_reached: Any
+) -> Any:
     """Length [s] of the next step; shortening a step at the output time does not reduce it."""
-    longer = np.where(reached, np.maximum(now.length, h * trial.factor), h * trial.factor)
+    longer = np.where(is_reached, np.maximum(now.length, h * trial.factor), h * trial.factor)
     shorter = h * np.minimum(trial.factor, 1.0)
     if not method.adaptive:
         return now.length
-    length = np.where(searches, now.length, np.where(taken, longer, np.where(trial.fine, now.length, shorter)))
+    length = np.where(searches, now.length, np.where(is_taken, longer, np.where(trial.fine, now.length, shorter)))
     return np.where(trial.begins, now.length, length)
 
 
@@ -198,23 +200,23 @@ def _next_status(task: Task, course: Course, now: Motion, trial: Trial, length: 
     return np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
 
 
-def _project_step(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any, Any]:
+def _project_step(task: Task, system: System, time: Any, step: Step) -> tuple[Any, Any, Any]:
     """The state at the end of a step, projected according to the options, and its remaining error."""
     if task.projection == "none" or not task.mechanism.m:
-        return made.q, made.v, np.array(0.0)
-    q, v, off = system.project(time, made.q, made.v)
-    return (made.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, off)
+        return step.q, step.v, np.array(0.0)
+    q, v, error = system.project(time, step.q, step.v)
+    return (step.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, error)
 
 
 def _sample_step(
-    task: Task, made: Step, times: Any, time: Any, h: Any, now: Any, taken: Any, sampled: tuple[Any, Any]
+    task: Task, step: Step, times: Any, time: Any, h: Any, now: Any, is_taken: Any, sampled: tuple[Any, Any]
 ) -> tuple[Any, Any]:
     """The states at `times`, updated with those inside the step from `time` to `now`."""
-    if not task.samples or made.between is None:
+    if not task.samples or step.between is None:
         return sampled
-    inside = (taken & (times > time) & (times <= now))[:, None]
-    found = along(made.between, (times - time) / h)
-    return np.where(inside, found[0], sampled[0]), np.where(inside, found[1], sampled[1])
+    inside = (is_taken & (times > time) & (times <= now))[:, None]
+    states = along(step.between, (times - time) / h)
+    return np.where(inside, states[0], sampled[0]), np.where(inside, states[1], sampled[1])
 
 
 def _size(system: System, error: Any, tolerance: Any, v: Any, new_v: Any) -> Any:

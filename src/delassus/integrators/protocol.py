@@ -86,8 +86,8 @@ class System:
         """Scales of coordinate errors (nv,): a radian, or the length of the robot [m]."""
         with plainly():
             length = length_of(self.mechanism.plain.model)
-        found = [1.0 if d >= 3 else length for motion, _, _ in parts(self.mechanism.model) for d in motion.directions]
-        return numpy.array(found)
+        values = [1.0 if d >= 3 else length for motion, _, _ in parts(self.mechanism.model) for d in motion.directions]
+        return numpy.array(values)
 
 
 class Step(NamedTuple):

@@ -70,12 +70,12 @@ class RungeKutta:
 
         def stage(rates: Any, row: Any) -> Any:
             turns, gains = rates
-            a, c, own = row
-            at, way = time + c * h, h * (a @ turns)
-            there, now = system.on_stage(at, system.integrate(q, way), v + h * (a @ gains))
-            new = system.rates(way, now), system.acceleration(at, there, now)
+            a, c, is_current = row
+            at, displacement = time + c * h, h * (a @ turns)
+            stage_q, now = system.on_stage(at, system.integrate(q, displacement), v + h * (a @ gains))
+            new = system.rates(displacement, now), system.acceleration(at, stage_q, now)
             return tuple(
-                np.where(own[:, None] > 0.5, x[None, :], kept) for x, kept in zip(new, rates, strict=True)
+                np.where(is_current[:, None] > 0.5, x[None, :], old) for x, old in zip(new, rates, strict=True)
             ), None
 
         turns = gains = np.zeros((count, system.nv))

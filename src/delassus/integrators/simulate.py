@@ -77,65 +77,67 @@ def simulate_motion(
     (3, 1)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
-    how = options.integrator
+    choice = options.integrator
     robot = _mechanism(mechanism)
     refuse_unilateral(robot, "simulate_motion")
     warn_of_omissions(robot.plain.model)
-    integrator = integrator_named(how.method)
+    integrator = integrator_named(choice.method)
     t = _times(times)
     q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)
     projection = _projection(options.projection.project) if robot.m else "none"
     happenings = _events(robot, events)
     control = trace_function("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
-    samples = _samples(how.dense, integrator)
+    samples = _samples(choice.dense, integrator)
     task = _task(robot, integrator, control, happenings, projection, samples)
-    errors = _tolerance(how.tolerance, integrator)
-    lengths = _lengths(t, how.step, integrator)
-    most = _most(how.max_steps)
+    errors = _tolerance(choice.tolerance, integrator)
+    lengths = _lengths(t, choice.step, integrator)
+    most = _most(choice.max_steps)
 
-    given = _parameters(robot, options.parameters)
-    batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in given.items()})
+    parameters = _parameters(robot, options.parameters)
+    batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in parameters.items()})
     q_now, v_now = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now))
-    q_now, v_now, status = _prepare_start(robot, q_now, v_now, t[0], options.projection.start, given)
+    q_now, v_now, status = _prepare_start(robot, q_now, v_now, t[0], options.projection.start, parameters)
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
     before = np.full((*batch, task.nevents), np.nan)  # the first call computes them
     first, known = np.zeros((*batch, robot.nv)), np.zeros(batch)
-    kept, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
+    history, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
     for k, until in enumerate(t[1:]):
         if not integrator.adaptive:
             length = np.full(batch, lengths[k])
         force = forces[min(k, len(forces) - 1)]
         known = known if len(forces) == 1 else np.zeros(batch)  # accelerations change when forces do
-        made = advance(
-            task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **given
+        result = advance(
+            task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **parameters
         )
-        q_now, v_now, time, length, before, status = made[:6]
+        q_now, v_now, time, length, before, status = result[:6]
         if samples:
-            inside = (np.moveaxis(x, -2, 0) for x in (made.between_q, made.between_v))
-            kept += zip(*inside, strict=True)
-        kept.append((q_now, v_now))
-        first, known = made.first, made.known
-        counts += made.steps, made.rejected
-        happened.append(made.happened)
-        residual = np.maximum(residual, made.residual)
+            inside = (np.moveaxis(x, -2, 0) for x in (result.between_q, result.between_v))
+            history += zip(*inside, strict=True)
+        history.append((q_now, v_now))
+        first, known = result.first, result.known
+        counts += result.steps, result.rejected
+        happened.append(result.happened)
+        residual = np.maximum(residual, result.residual)
     unsolved = (residual > _CONVERGED) & (status == MotionStatus.DONE)
     status = np.where(unsolved, float(MotionStatus.NOT_CONVERGED), status)
     t_all = _with_samples(t, samples)
-    found = _in_place(np.stack(happened).repeat(samples + 1, axis=0), t_all)
+    event_times = _in_place(np.stack(happened).repeat(samples + 1, axis=0), t_all)
     return Trajectory(
         t_all,
-        np.stack([x for x, _ in kept]),
-        np.stack([x for _, x in kept]),
+        np.stack([x for x, _ in history]),
+        np.stack([x for _, x in history]),
         status.astype(int),
         np.asarray(time),
         counts[0].astype(int),
         counts[1].astype(int),
         residual,
-        {event.name: found[..., k] for k, event in enumerate(happenings)},
+        {event.name: event_times[..., k] for k, event in enumerate(happenings)},
         robot,
-        parameters=given.get(PARAMETERS),
-        tau=_forces_at_times(forces, samples, len(t_all)) if control is None else partial(_applied_forces, task, given),
+        parameters=parameters.get(PARAMETERS),
+        tau=_forces_at_times(forces, samples, len(t_all))
+        if control is None
+        else partial(_applied_forces, task, parameters),
     )
 
 
@@ -146,10 +148,10 @@ def control_force(task: Task, q: Any, v: Any, time: Any) -> Floats:
     return task.control(time, q, v)[0]
 
 
-def _applied_forces(task: Task, given: dict[str, Floats], time: Floats, q: Floats, v: Floats) -> Floats:
+def _applied_forces(task: Task, parameters: dict[str, Floats], time: Floats, q: Floats, v: Floats) -> Floats:
     """Forces (times, …, nv) of a function, at the states of a trajectory."""
-    found: Floats = control_force(task, q, v, time, **given)
-    return found
+    forces: Floats = control_force(task, q, v, time, **parameters)
+    return forces
 
 
 def _forces_at_times(forces: Floats, samples: int, times: int) -> Floats:
@@ -178,13 +180,13 @@ def _task(
 # # --- checks of arguments ------------------------------------------------------------------------------------------
 
 
-def _mechanism(given: Any) -> Mechanism:
-    found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
-    if not isinstance(found, Mechanism):
+def _mechanism(robot: Any) -> Mechanism:
+    mechanism = _of_model(robot) if isinstance(robot, (Model, ParametricModel)) else robot
+    if not isinstance(mechanism, Mechanism):
         raise MotionError(
-            f"simulate_motion needs a Mechanism or a Model, not a {type(given).__name__}.", code="wrong-type"
+            f"simulate_motion needs a Mechanism or a Model, not a {type(robot).__name__}.", code="wrong-type"
         )
-    return found
+    return mechanism
 
 
 @lru_cache(maxsize=64)
@@ -201,13 +203,13 @@ def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
                 "this mechanism has no parameters; create one from model.parametric(…).", code="not-parametric"
             )
         return {}
-    found = np.array(real_array("parameters", robot.parameters() if parameters is None else parameters))
-    if found.shape[-1:] != (robot.nparameters,):
+    values = np.array(real_array("parameters", robot.parameters() if parameters is None else parameters))
+    if values.shape[-1:] != (robot.nparameters,):
         raise MotionError(
-            f"parameters has shape {found.shape}; its last axis must have {robot.nparameters} values.",
+            f"parameters has shape {values.shape}; its last axis must have {robot.nparameters} values.",
             code="wrong-shape",
         )
-    return {PARAMETERS: found}
+    return {PARAMETERS: values}
 
 
 def _function(tau: Any, robot: Mechanism) -> Callable[[Any, Any, Any], Any]:
@@ -224,9 +226,9 @@ def _times(times: ArrayLike) -> Floats:
         )
     if not np.all(np.isfinite(t)):
         raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.", code="not-finite")
-    apart = np.diff(t)
-    if not np.all(apart > 0.0):
-        k = int(np.argmin(apart > 0.0))
+    intervals = np.diff(t)
+    if not np.all(intervals > 0.0):
+        k = int(np.argmin(intervals > 0.0))
         raise MotionError(
             f"times must increase: times[{k}] is {t[k]:g} s and times[{k + 1}] is {t[k + 1]:g} s.",
             code="not-increasing",
@@ -237,12 +239,12 @@ def _times(times: ArrayLike) -> Floats:
 def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tuple[Floats, Floats, Floats]:
     """Configurations, velocities and forces (spans or 1, …), of a common batch."""
     arrays = []
-    for name, given, size in (
+    for name, value, size in (
         ("q", q, robot.nq),
         ("v", np.zeros(robot.nv) if v is None else v, robot.nv),
         ("tau", np.zeros(robot.nv) if tau is None or callable(tau) else tau, robot.nv),
     ):
-        array = np.array(real_array(name, given))
+        array = np.array(real_array(name, value))
         if array.shape[-1:] != (size,):
             raise MotionError(
                 f"{name} has shape {array.shape}; its last axis must have the {size} values of a state.",
@@ -269,8 +271,8 @@ def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise MotionError(f"the batches do not broadcast: {told}.", code="batch-mismatch") from None
+        description = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise MotionError(f"the batches do not broadcast: {description}.", code="batch-mismatch") from None
 
 
 def _projection(project: Any) -> str:
@@ -280,52 +282,52 @@ def _projection(project: Any) -> str:
 
 
 def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
-    alone = isinstance(events, (Event, np.ndarray)) or callable(events) or not isinstance(events, Iterable)
-    given = (events,) if alone else tuple(events)
-    found = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in given]
-    names = [event.name for event in found]
+    is_single = isinstance(events, (Event, np.ndarray)) or callable(events) or not isinstance(events, Iterable)
+    entries = (events,) if is_single else tuple(events)
+    traced = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in entries]
+    names = [event.name for event in traced]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise MotionError(
             f"two events are called {twice[0]!r}; rename one with Event(function, name=…).",
             code="duplicate-name",
         )
-    return tuple(found)
+    return tuple(traced)
 
 
 def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
-    found = np.array(real_array("tolerance", tolerance))
-    for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
+    values = np.array(real_array("tolerance", tolerance))
+    for worst in (values.min(initial=1e-8), values.max(initial=1e-8)):
         number_in_range("tolerance", float(worst), TOLERANCES)
-    if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
+    if integrator.adaptive and values.min(initial=1e-8) < 1e-15:
         raise MotionError(
-            f"the tolerance is {found.min():g}; it must be 1e-13 or more, since rounding errors are about 1e-16.",
+            f"the tolerance is {values.min():g}; it must be 1e-13 or more, since rounding errors are about 1e-16.",
             code="tolerance-out-of-range",
         )
-    return found
+    return values
 
 
 def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
     """The lengths of steps [s] between successive times."""
-    apart = np.diff(t)
+    intervals = np.diff(t)
     if step is None:
         if not integrator.adaptive:
             raise MotionError(
                 f"{integrator.name} takes steps of a fixed length; pass it, such as step=1e-3.",
                 code="missing-argument",
             )
-        return np.asarray(apart / 100.0)
+        return np.asarray(intervals / 100.0)
     step = number_in_range("step", step, _STEPS)
     if integrator.adaptive:
-        return np.minimum(apart, step)
-    counts = np.ceil(apart / step - 1e-9)
+        return np.minimum(intervals, step)
+    counts = np.ceil(intervals / step - 1e-9)
     if counts.max() > MOST:
         raise MotionError(
             f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; the maximum is "
             f"{MOST:.0e}.",
             code="out-of-range",
         )
-    return np.asarray(apart / np.maximum(counts, 1.0))
+    return np.asarray(intervals / np.maximum(counts, 1.0))
 
 
 def _most(max_steps: Any) -> float:
@@ -355,36 +357,40 @@ def _in_place(happened: Floats, t: Floats) -> Floats:
 
 
 def _prepare_start(
-    robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
+    robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, parameters: dict[str, Floats]
 ) -> tuple[Floats, Floats, Any]:
     """The initial state after its treatment, and its status."""
     one_of("start", start, STARTS)
-    done = float(MotionStatus.DONE)
+    done_status = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
-        return q, v, np.full(q.shape[:-1], done)
-    q_on, v_on = projected(robot, q, v, time=time, iterations=50, **given)
+        return q, v, np.full(q.shape[:-1], done_status)
+    q_on, v_on = projected(robot, q, v, time=time, iterations=50, **parameters)
     if start == "refuse":
-        _refuse("start", _off(robot, q, time, given), "robot's lengths or radians")
+        _refuse("start", _off(robot, q, time, parameters), "robot's lengths or radians")
         _refuse("velocity of the start", np.abs(v_on - v).max(-1) / (1.0 + np.abs(v).max(-1)), "of itself, or of 1/s")
-        return q, v, np.full(q.shape[:-1], done)
-    known = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
-    closed = ~known | (_off(robot, q_on, time, given) <= _ON)
-    keep = ~np.asarray(known)[..., None]
-    status = np.where(closed, done, float(MotionStatus.NOT_CLOSED))
+        return q, v, np.full(q.shape[:-1], done_status)
+    is_finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
+    is_closed = ~is_finite | (_off(robot, q_on, time, parameters) <= _ON)
+    keep = ~np.asarray(is_finite)[..., None]
+    status = np.where(is_closed, done_status, float(MotionStatus.NOT_CLOSED))
     return np.where(keep, q, q_on), np.where(keep, v, v_on), status
 
 
-def _off(robot: Mechanism, q: Floats, time: float, given: dict[str, Floats]) -> Any:
+def _off(robot: Mechanism, q: Floats, time: float, parameters: dict[str, Floats]) -> Any:
     """The largest error of each state, relative to the robot's length or a radian."""
-    return np.abs(constraint_error(robot, q, time=time, **given) / np.array(row_sizes(robot))).max(-1)
+    return np.abs(constraint_error(robot, q, time=time, **parameters) / np.array(row_sizes(robot))).max(-1)
 
 
-def _refuse(what: str, off: Any, unit: str) -> None:
+def _refuse(label: str, error: Any, unit: str) -> None:
     """Raise an error if a constraint error exceeds rounding."""
-    if np.any(off > _ON):
-        where = f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(off)), off.shape)))}" if off.ndim else ""
+    if np.any(error > _ON):
+        where = (
+            f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(error)), error.shape)))}"
+            if error.ndim
+            else ""
+        )
         raise MotionError(
-            f"the {what}{where} violates the constraints: its error is {off.max():.3g} ({unit}). Use dl.assemble or "
+            f"the {label}{where} violates the constraints: its error is {error.max():.3g} ({unit}). Use dl.assemble or "
             'dl.project compute one that does; start="project" calls them.',
             code="constraints-violated",
         )

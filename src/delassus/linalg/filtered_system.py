@@ -62,19 +62,19 @@ class FilteredSystem(NamedTuple):
             return 3.0 * twice - 2.0 * apply_filter(twice), x, count + 1.0
 
         digits = 2.0 ** -computing_in().digits
-        some = np.max(np.abs(apply_filter(apply_filter(b)))) > 8.0 * digits * np.max(np.abs(b))
-        third, second, _ = while_loop(lambda carry: some & (carry[2] < 2.5), refine, (b, b, np.array(0.0)), 3)
-        return np.where(some, 3.0 * second - 2.0 * third, 0.0)
+        is_significant = np.max(np.abs(apply_filter(apply_filter(b)))) > 8.0 * digits * np.max(np.abs(b))
+        third, second, _ = while_loop(lambda carry: is_significant & (carry[2] < 2.5), refine, (b, b, np.array(0.0)), 3)
+        return np.where(is_significant, 3.0 * second - 2.0 * third, 0.0)
 
     def _reach(self, b: Any) -> Any:
         """x (m,) with A x = b, for b in the range of A."""
         digits, size = 2.0 ** -computing_in().digits, np.max(np.abs(b))
 
         def correct(carry: Any) -> Any:
-            x, left, size, _ = carry
-            x = x + self.factors.solve(left)
-            left = b - self.A @ x
-            return x, left, np.max(np.abs(left)), size
+            x, residual, size, _ = carry
+            x = x + self.factors.solve(residual)
+            residual = b - self.A @ x
+            return x, residual, np.max(np.abs(residual)), size
 
         def should_continue(carry: Any) -> Any:
             _, _, now, before = carry

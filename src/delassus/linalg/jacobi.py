@@ -44,17 +44,17 @@ def orthogonalize(vectors: Any, length: int) -> Any:
 
     def rotate(x: Any, y: Any) -> tuple[Any, Any, Any]:
         xx, yy, xy = (np.sum(p[:length] * q[:length]) for p, q in ((x, x), (y, y), (x, y)))
-        apart = (np.abs(xy) <= close * np.sqrt(xx) * np.sqrt(yy)) | (np.minimum(xx, yy) <= nothing)
-        zeta = (yy - xx) / np.where(apart, 1.0, 2.0 * xy)
+        is_orthogonal = (np.abs(xy) <= close * np.sqrt(xx) * np.sqrt(yy)) | (np.minimum(xx, yy) <= nothing)
+        zeta = (yy - xx) / np.where(is_orthogonal, 1.0, 2.0 * xy)
         t = np.where(zeta < 0.0, -1.0, 1.0) / (np.abs(zeta) + np.sqrt(1.0 + zeta * zeta))
-        c = np.where(apart, 1.0, 1.0 / np.sqrt(1.0 + t * t))
-        s = np.where(apart, 0.0, c * t)
-        return c * x - s * y, s * x + c * y, np.where(apart, 0.0, 1.0)
+        c = np.where(is_orthogonal, 1.0, 1.0 / np.sqrt(1.0 + t * t))
+        s = np.where(is_orthogonal, 0.0, c * t)
+        return c * x - s * y, s * x + c * y, np.where(is_orthogonal, 0.0, 1.0)
 
     def play(carry: Any, _: Any) -> tuple[Any, None]:
-        teams, met = carry
-        first, second, turned = map(rotate, teams[:half], teams[half:])
-        return (np.concatenate([first, second])[seats], met + np.sum(turned)), None
+        teams, counter = carry
+        first, second, is_rotated = map(rotate, teams[:half], teams[half:])
+        return (np.concatenate([first, second])[seats], counter + np.sum(is_rotated)), None
 
     def sweep(carry: Any) -> Any:
         return scan(play, (carry[0], np.array(0.0)), length=len(teams) - 1)[0]
@@ -67,10 +67,10 @@ def _next_seats(teams: int) -> list[int]:
     """The pairs of the next round: pairs are (k, half + k); the first vector stays and the others advance by one."""
     half = teams // 2
     ring = [*range(1, half), *reversed(range(half, teams))]
-    moved = [ring[-1], *ring[:-1]]
+    rotated_ring = [ring[-1], *ring[:-1]]
     seats = list(range(teams))
-    for place, team in zip(ring, moved, strict=True):
-        seats[place] = team
+    for seat, team in zip(ring, rotated_ring, strict=True):
+        seats[seat] = team
     return seats
 
 

@@ -61,15 +61,15 @@ def conjugate_gradients(
         def step(carry: Any) -> Any:
             x, r, p, rr, count, best, least, _ = carry
             Ap = apply(p)
-            along, steepest = np.sum(p * Ap), np.sqrt(np.sum(p * p) * np.sum(Ap * Ap))
-            flat = along <= 1e-3 * _flat() * steepest
-            length = np.where(flat, 0.0, rr / np.where(flat, 1.0, along))
+            curvature, steepest = np.sum(p * Ap), np.sqrt(np.sum(p * p) * np.sum(Ap * Ap))
+            flat = curvature <= 1e-3 * _flat() * steepest
+            length = np.where(flat, 0.0, rr / np.where(flat, 1.0, curvature))
             x, r = x + length * p, r - length * Ap
             new = np.sum(r * r)
             better = new < least
             best, least = np.where(better, x, best), np.where(better, new, least)
-            more = ~flat & np.isfinite(new) & (new < 1e10 * least)
-            return x, r, r + new / rr * p, new, count + 1.0, best, least, more
+            improves = ~flat & np.isfinite(new) & (new < 1e10 * least)
+            return x, r, r + new / rr * p, new, count + 1.0, best, least, improves
 
         def should_continue(carry: Any) -> Any:
             unmet = np.sqrt(carry[3]) > tolerance * size if error is None else error(carry[1]) > tolerance
@@ -117,9 +117,9 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, sta
         basis = (r / np.where(length > 0.0, length, 1.0), none)
         first = (none, basis, (none, none), (one, one, zero, zero), zero, length, count, (zero, one), none)
         x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, first, UNBOUNDED)
-        left, left_best = (np.sum((r - apply(y)) ** 2) for y in (x, best))
+        residual_square, best_square = (np.sum((r - apply(y)) ** 2) for y in (x, best))
         # # After the minimum of ‖A r‖, x grows along the null space of A.
-        return np.where(left < (1.0 - 1e-6) * left_best, x, best), count
+        return np.where(residual_square < (1.0 - 1e-6) * best_square, x, best), count
 
     return _restart(improve, apply, b, tolerance, iterations, start)
 

@@ -65,17 +65,17 @@ def ldl_semidefinite(A: Any) -> tuple[Ldl, Any]:
     A pivot that vanishes is left out together with its column: its entry of `inverse` is zero, and so is the unknown
     that `solve` returns for it.
     """
-    diagonal, A, lost = np.diagonal(A), np.array(A), np.array(0.0)
+    diagonal, A, is_singular = np.diagonal(A), np.array(A), np.array(0.0)
 
     def invert(j: int, pivot: Any) -> Any:
-        nonlocal lost
+        nonlocal is_singular
         vanished = ~(pivot > _VANISHED * diagonal[j])
-        lost = np.where(vanished, 1.0, lost)
+        is_singular = np.where(vanished, 1.0, is_singular)
         return np.where(vanished, 0.0, 1.0 / np.where(vanished, 1.0, pivot))
 
     inverse = np.zeros(len(A))
     eliminate_symmetric(A, inverse, invert)
-    return Ldl(A, inverse), lost > 0.5
+    return Ldl(A, inverse), is_singular > 0.5
 
 
 def ldl_regularized(A: Any, share: float) -> Ldl:

@@ -38,13 +38,13 @@ def nearest_solution(B: Any, free: Any, gamma: Any, rank: Any, still: Any = 0.0)
     """
     m, n = B.shape
     if m <= n:  # orthogonalize rows of B together with γ and the rotation
-        turned = orthogonalize(np.concatenate([B, gamma[:, None], np.eye(m)], 1), n)
-        C, off, V = turned[:, :n], turned[:, n], turned[:, n + 1 :]
+        orthogonal = orthogonalize(np.concatenate([B, gamma[:, None], np.eye(m)], 1), n)
+        C, component, V = orthogonal[:, :n], orthogonal[:, n], orthogonal[:, n + 1 :]
         squares = np.sum(C * C, 1)
-        y = -(C @ free + off) * inverse_squares(squares, rank)
-        return Nearest(free + C.T @ y, V.T @ y, V.T @ np.where(_count(squares, still), 0.0, off))
-    turned = orthogonalize(np.concatenate([B.T, np.eye(n)], 1), m)
-    C, V = turned[:, :m], turned[:, m:]
+        y = -(C @ free + component) * inverse_squares(squares, rank)
+        return Nearest(free + C.T @ y, V.T @ y, V.T @ np.where(_count(squares, still), 0.0, component))
+    orthogonal = orthogonalize(np.concatenate([B.T, np.eye(n)], 1), m)
+    C, V = orthogonal[:, :m], orthogonal[:, m:]
     squares = np.sum(C * C, 1)
     inverse = inverse_squares(squares, rank)
     y = -(C @ (B @ free + gamma)) * inverse
@@ -69,12 +69,12 @@ def decompose(B: Any) -> Decomposition:
     """The pseudo-inverses of B and B Bᵀ; squared singular values below `RANK` of the largest count as zero."""
     m, n = B.shape
     if m <= n:  # V B = C, the rows of C orthogonal
-        turned = orthogonalize(np.concatenate([B, np.eye(m)], 1), n)
-        C, V = turned[:, :n], turned[:, n:]
+        orthogonal = orthogonalize(np.concatenate([B, np.eye(m)], 1), n)
+        C, V = orthogonal[:, :n], orthogonal[:, n:]
         inverse = _inverse_or_nan(C)
         return Decomposition(V.T, C, inverse, inverse, inverse)
-    turned = orthogonalize(np.concatenate([B.T, np.eye(n)], 1), m)  # V Bᵀ = C
-    C, V = turned[:, :m], turned[:, m:]
+    orthogonal = orthogonalize(np.concatenate([B.T, np.eye(n)], 1), m)  # V Bᵀ = C
+    C, V = orthogonal[:, :m], orthogonal[:, m:]
     inverse = _inverse_or_nan(C)
     return Decomposition(C.T, V, inverse * inverse, inverse, np.where(inverse > 0.0, 1.0, inverse))
 
@@ -82,16 +82,16 @@ def decompose(B: Any) -> Decomposition:
 def gram_pseudo_inverse(A: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
     """(Aᵀ A)⁺ (…, n, n) of matrices A (…, m, n), by LAPACK's singular values: the host's reference for `decompose`."""
     _, s, Vt = numpy.linalg.svd(A, full_matrices=False)
-    kept = s**2 > RANK * numpy.max(s, axis=-1, keepdims=True, initial=0.0) ** 2
-    inverse = numpy.where(kept, 1.0 / numpy.where(kept, s, 1.0) ** 2, 0.0)
+    is_kept = s**2 > RANK * numpy.max(s, axis=-1, keepdims=True, initial=0.0) ** 2
+    inverse = numpy.where(is_kept, 1.0 / numpy.where(is_kept, s, 1.0) ** 2, 0.0)
     pseudo: NDArray[numpy.float64] = (Vt.mT * inverse[..., None, :]) @ Vt
     return pseudo
 
 
 def inverse_squares(squares: Any, share: Any) -> Any:
     """1/s² (k,), zero where s² is at most a fraction of the largest."""
-    kept = _count(squares, share)
-    return np.where(kept, 1.0 / np.where(kept, squares, 1.0), 0.0)
+    is_kept = _count(squares, share)
+    return np.where(is_kept, 1.0 / np.where(is_kept, squares, 1.0), 0.0)
 
 
 def _count(squares: Any, share: Any) -> Any:

@@ -77,18 +77,22 @@ def _by_tiles(A: Any, b: Any) -> Any:
 def _by_blocks(A: Any, b: Any) -> Any:
     """Blocks of rows are eliminated one after the other, each by loops over the remaining rows and columns."""
     n, sides = len(b), b[:, None] if b.ndim == 1 else b
-    left, done = np.concatenate([A, sides], 1), []
+    remaining_rows, factored = np.concatenate([A, sides], 1), []
     for start in range(0, n, BLOCK):
         k = min(BLOCK, n - start)
-        factors = _Factors(left[:k, :k])
-        upper = map(lambda column, f=factors: f.forward(column), left[:k, k:].T).T
-        done.append((factors, upper))
+        factors = _Factors(remaining_rows[:k, :k])
+        upper = map(lambda column, f=factors: f.forward(column), remaining_rows[:k, k:].T).T
+        factored.append((factors, upper))
         if start + k < n:
-            left = map(lambda first, rest, f=factors, u=upper: rest - f.backward(first) @ u, left[k:, :k], left[k:, k:])
+            remaining_rows = map(
+                lambda first, right_part, f=factors, u=upper: right_part - f.backward(first) @ u,
+                remaining_rows[k:, :k],
+                remaining_rows[k:, k:],
+            )
     x = np.zeros((0, sides.shape[1]))
-    for factors, upper in reversed(done):
-        rest = upper[:, len(x) :] - (upper[:, : len(x)] @ x if len(x) else 0.0)
-        x = np.concatenate([factors.solve_upper(rest), x])
+    for factors, upper in reversed(factored):
+        right_part = upper[:, len(x) :] - (upper[:, : len(x)] @ x if len(x) else 0.0)
+        x = np.concatenate([factors.solve_upper(right_part), x])
     return x.reshape(b.shape)
 
 

@@ -42,5 +42,5 @@ def eliminate_rows(S: Any, g: Any, solve: Callable[[Any, Any], Any]) -> ReducedS
     count = len(g)
     result = solve(S[:count, :count], np.concatenate([S[:count, count:], g[:, None]], 1))
     X, x = result[:, :-1], result[:, -1]
-    across = S[count:, :count]
-    return ReducedSystem(mirror(S[count:, count:] - across @ X), -(across @ x), X, x)
+    coupling = S[count:, :count]
+    return ReducedSystem(mirror(S[count:, count:] - coupling @ X), -(coupling @ x), X, x)

@@ -70,13 +70,13 @@ def first_stage(K: Any, g: Any, rank: Any, scale: Any = 1.0, pushes: bool = Fals
         return Stage(np.zeros(n), np.zeros((0, n)), np.array(float(n)), np.zeros((0, 0)), np.zeros(0))
     if k > n:
         return _by_singular_values(K, g, rank, scale, pushes)
-    usual, clear = _by_triangles(K, g, scale, pushes)
+    stage_by_triangles, clear = _by_triangles(K, g, scale, pushes)
 
     def decompose(carry: Any) -> Any:
         _, K, g, _ = carry
         return np.array(False), K, g, tuple(_by_singular_values(K, g, rank, scale, pushes))
 
-    result = while_loop(lambda carry: carry[0], decompose, (~clear, K, g, tuple(usual)), 1)[3]
+    result = while_loop(lambda carry: carry[0], decompose, (~clear, K, g, tuple(stage_by_triangles)), 1)[3]
     return Stage(*result)
 
 
@@ -94,26 +94,26 @@ def _by_triangles(K: Any, g: Any, scale: Any, pushes: bool) -> tuple[Stage, Any]
     Q, y = second.whiten(Q), second.whiten(y)
     x = Q.T @ y
     x = x + Q.T @ second.whiten(first.whiten(g - K @ x))
-    left, met = (np.eye(k) if pushes else np.zeros((k, 0))), np.ones(k)
-    return Stage(x, Q, np.array(float(n - k)), left, met), clear
+    left_vectors, is_used = (np.eye(k) if pushes else np.zeros((k, 0))), np.ones(k)
+    return Stage(x, Q, np.array(float(n - k)), left_vectors, is_used), clear
 
 
 def _by_singular_values(K: Any, g: Any, rank: Any, scale: Any, pushes: bool) -> Stage:
     k, n = K.shape
     if k <= n:  # orthogonalize rows of K together with g and the rotation
         along_with = [K, g[:, None], np.eye(k)] if pushes else [K, g[:, None]]
-        turned = orthogonalize(np.concatenate(along_with, 1), n)
-        C, along, turn = turned[:, :n], turned[:, n], turned[:, n + 1 :]
+        orthogonal = orthogonalize(np.concatenate(along_with, 1), n)
+        C, component, turn = orthogonal[:, :n], orthogonal[:, n], orthogonal[:, n + 1 :]
         inverse, seen = _inverse(C, rank, scale)
         unit = C * np.sqrt(seen / _or_one(np.sum(C * C, 1)))[:, None]
-        met = np.where(inverse > 0.0, 1.0, 0.0)
-        return Stage(C.T @ (along * inverse), unit, float(n) - np.sum(seen), turn, met)
-    turned = orthogonalize(np.concatenate([K.T, np.eye(n)], 1), k)
-    C, V = turned[:, :k], turned[:, k:]
+        is_used = np.where(inverse > 0.0, 1.0, 0.0)
+        return Stage(C.T @ (component * inverse), unit, float(n) - np.sum(seen), turn, is_used)
+    orthogonal = orthogonalize(np.concatenate([K.T, np.eye(n)], 1), k)
+    C, V = orthogonal[:, :k], orthogonal[:, k:]
     inverse, seen = _inverse(C, rank, scale)
-    left = C * np.sqrt(inverse)[:, None]
-    met = np.where(inverse > 0.0, 1.0, 0.0)
-    return Stage(V.T @ ((C @ g) * inverse), V * seen[:, None], float(n) - np.sum(seen), left, met)
+    left_vectors = C * np.sqrt(inverse)[:, None]
+    is_used = np.where(inverse > 0.0, 1.0, 0.0)
+    return Stage(V.T @ ((C @ g) * inverse), V * seen[:, None], float(n) - np.sum(seen), left_vectors, is_used)
 
 
 def second_stage(stage: Stage, F: Any, t: Any) -> Any:
@@ -154,9 +154,9 @@ def _inverse(C: Any, rank: Any, scale: Any) -> tuple[Any, Any]:
     """1/s² of orthogonal vectors, zero where s² is not kept; and 1 for those of the row space, else 0."""
     squares = np.sum(C * C, 1)
     most = np.maximum(np.max(squares), scale)
-    kept = squares > rank * most
+    is_kept = squares > rank * most
     seen = squares > (_UNSEEN * 2.0 ** -computing_in().digits) ** 2 * most
-    return np.where(kept, 1.0 / _or_one(squares), 0.0), np.where(seen, 1.0, 0.0)
+    return np.where(is_kept, 1.0 / _or_one(squares), 0.0), np.where(seen, 1.0, 0.0)
 
 
 def _or_one(x: Any) -> Any:

@@ -93,14 +93,14 @@ class Constraint:
                 code="wrong-type",
             )
         for field in ("acceleration", *NOT_NEGATIVE):
-            numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
-            if field in NOT_NEGATIVE and np.min(numbers) < 0.0:
+            values = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
+            if field in NOT_NEGATIVE and np.min(values) < 0.0:
                 raise ConstraintError(
-                    f"{field} of {self.label!r} is {np.min(numbers):g}; it must not be negative: the "
+                    f"{field} of {self.label!r} is {np.min(values):g}; it must not be negative: the "
                     "constraint would drive the robot away from its reference.",
                     code="out-of-range",
                 )
-            object.__setattr__(self, field, numbers)
+            object.__setattr__(self, field, values)
 
     def per_row(self, field: str, count: int) -> NDArray[np.float64]:
         """A parameter as one value per row."""
@@ -218,38 +218,38 @@ def frozen_numbers(label: str, value: Any, form: str = "one number, or one per r
 def parse_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
     """Rows given by numbers or names, as a tuple; booleans are rejected."""
     try:
-        given = tuple(rows)
+        entries = tuple(rows)
     except TypeError:
         raise ConstraintError(
             f"the rows of {label!r} are {rows!r}; they must be numbers or names of rows, such as (0, 2).",
             code="wrong-type",
         ) from None
-    listed: list[int | str] = []
-    for row in given:
+    indices: list[int | str] = []
+    for row in entries:
         if isinstance(row, str):
-            listed.append(str(row))
+            indices.append(str(row))
         elif isinstance(row, Real) and not isinstance(row, bool) and row == row // 1 and abs(row) < 2**31:
-            listed.append(int(row))
+            indices.append(int(row))
         else:
             raise ConstraintError(
                 f"{row!r} is not a row of {label!r}; pass numbers or names of rows.", code="unknown-row"
             )
-    return tuple(listed)
+    return tuple(indices)
 
 
 def row_indices(label: str, rows: str | Iterable[int | str], names: tuple[str, ...]) -> tuple[int, ...]:
     """Rows given by numbers or names, as indices in the given order."""
-    chosen = []
+    indices = []
     for row in parse_rows(label, rows):
         number = names.index(row) if row in names else row
         if isinstance(number, str) or not 0 <= number < len(names):
-            known = ", ".join(f"{k} ({name})" for k, name in enumerate(names))
+            row_list = ", ".join(f"{k} ({name})" for k, name in enumerate(names))
             raise ConstraintError(
-                f"the constraint {label!r} has no row {row!r}; its rows are {known}.", code="unknown-row"
+                f"the constraint {label!r} has no row {row!r}; its rows are {row_list}.", code="unknown-row"
             )
-        chosen.append(number)
-    if not chosen:
+        indices.append(number)
+    if not indices:
         raise ConstraintError(f"the constraint {label!r} has no rows; omit it instead.", code="nothing-to-do")
-    if len(set(chosen)) < len(chosen):
+    if len(set(indices)) < len(indices):
         raise ConstraintError(f"the constraint {label!r} names a row twice: {rows!r}.", code="duplicate-name")
-    return tuple(chosen)
+    return tuple(indices)

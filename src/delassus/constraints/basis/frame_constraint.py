@@ -56,8 +56,8 @@ class FrameConstraint(Constraint):
             if isinstance(frame, Frame):
                 object.__setattr__(self, field, frame.name)
                 continue
-            named = isinstance(frame, (str, int, numpy.integer)) and not isinstance(frame, bool)
-            if not named and not (field == "frame2" and frame is None):
+            is_valid_name = isinstance(frame, (str, int, numpy.integer)) and not isinstance(frame, bool)
+            if not is_valid_name and not (field == "frame2" and frame is None):
                 raise ConstraintError(
                     f"the frame of a constraint is {frame!r}; it must be the name or number of a frame.",
                     code="wrong-type",
@@ -92,9 +92,9 @@ class FrameConstraint(Constraint):
     @property
     def label(self) -> str:
         """The name, or those of the frames."""
-        named = [frame if isinstance(frame, str) else f"frame {frame}" for frame in (self.frame, self.frame2)]
+        frame_labels = [frame if isinstance(frame, str) else f"frame {frame}" for frame in (self.frame, self.frame2)]
         return (isinstance(self.name, str) and self.name) or (
-            named[0] if self.frame2 is None else f"{named[0]}-{named[1]}"
+            frame_labels[0] if self.frame2 is None else f"{frame_labels[0]}-{frame_labels[1]}"
         )
 
     @property
@@ -194,8 +194,8 @@ class FrameConstraint(Constraint):
         """K (6, 6) from motions of the first link to those of the first frame, in its axes."""
         first, _ = self.ends(model)
         inward = first.placement.inverse()
-        across = numpy.cross(inward.p, inward.R, axisb=0, axisc=0)  # p × R, column by column
-        return numpy.block([[inward.R, across], [numpy.zeros((3, 3)), inward.R]]) + 0.0
+        lever_rows = numpy.cross(inward.p, inward.R, axisb=0, axisc=0)  # p × R, column by column
+        return numpy.block([[inward.R, lever_rows], [numpy.zeros((3, 3)), inward.R]]) + 0.0
 
 
 def is_the_world(model: Model, name: str | int | None) -> bool:

@@ -109,8 +109,8 @@ class FunctionConstraint(Constraint):
     @property
     def label(self) -> str:
         """The name, or that of the function."""
-        named = getattr(self.g, "__name__", self.fallback)
-        return self.name or (named if named.isidentifier() else self.fallback)
+        name = getattr(self.g, "__name__", self.fallback)
+        return self.name or (name if name.isidentifier() else self.fallback)
 
     @property
     def fallback(self) -> str:
@@ -147,13 +147,13 @@ class FunctionConstraint(Constraint):
         def function(*arrays: Any) -> Any:
             return self.call_function(model_of(*arrays[len(inputs) :]), *arrays[: len(inputs)])
 
-        made = replace(self, g=self.trace_function(function, inputs | extra, (self.rows,)), name=self.label)
-        made.check(model, extra)
+        traced = replace(self, g=self.trace_function(function, inputs | extra, (self.rows,)), name=self.label)
+        traced.check(model, extra)
 
         def rows(q: Any, t: Any, *parameters: Any) -> Any:
-            return made.with_parameters(*parameters).jacobian(model, q, t)
+            return traced.with_parameters(*parameters).jacobian(model, q, t)
 
-        program = made.trace_function(rows, {"q": (model.nq,), "t": ()} | extra, (self.rows, model.nv)).program
+        program = traced.trace_function(rows, {"q": (model.nq,), "t": ()} | extra, (self.rows, model.nv)).program
         moving = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
         nv = model.nv
         pattern = tuple(tuple(v for v in range(nv) if moving[r * nv + v]) for r in range(self.rows))
@@ -163,7 +163,7 @@ class FunctionConstraint(Constraint):
                 f"depend on the {self.dependency}, so no force can satisfy it.",
                 code="immovable",
             )
-        return replace(made, pattern=pattern, turning=program.depends_on(1, output=0))
+        return replace(traced, pattern=pattern, turning=program.depends_on(1, output=0))
 
     @property
     def dependency(self) -> str:

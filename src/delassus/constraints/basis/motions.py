@@ -64,9 +64,9 @@ class LinkMotions:
 
     def gravity(self, link: int) -> Any:
         """The acceleration of gravity (3,) [m/s²] in a link's axes."""
-        g, still = np.array(self.tree.gravity), np.zeros(3)
+        g, zero = np.array(self.tree.gravity), np.zeros(3)
         for i in self.tree.path(link):
-            g, _ = self.poses[i].motion_to_child(g, still)
+            g, _ = self.poses[i].motion_to_child(g, zero)
         return g
 
     def acceleration(self, link: int, a: Any) -> Pair:
@@ -75,7 +75,7 @@ class LinkMotions:
         for i in self.tree.path(link):
             carrier = self.tree.links[i]
             S_lin, S_ang = carrier.subspace
-            own = velocities(carrier, a)
+            joint_part = velocities(carrier, a)
             lin, ang = self.poses[i].motion_to_child(lin, ang)
-            lin, ang = lin + self.product[i][0] + S_lin @ own, ang + self.product[i][1] + S_ang @ own
+            lin, ang = lin + self.product[i][0] + S_lin @ joint_part, ang + self.product[i][1] + S_ang @ joint_part
         return lin, ang

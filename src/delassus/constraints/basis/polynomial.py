@@ -22,8 +22,10 @@ class PolynomialRow(Constraint):
 
     def check_polynomial(self, label: str) -> None:
         """Check and freeze the coefficients and the names; `label` describes the named objects, such as "joint"."""
-        numbers = frozen_numbers(f"coefficients of {self.label!r}", self.coefficients, "a list of numbers, (c₀, c₁, …)")
-        object.__setattr__(self, "coefficients", numbers if isinstance(numbers, tuple) else (numbers,))
+        coefficients = frozen_numbers(
+            f"coefficients of {self.label!r}", self.coefficients, "a list of numbers, (c₀, c₁, …)"
+        )
+        object.__setattr__(self, "coefficients", coefficients if isinstance(coefficients, tuple) else (coefficients,))
         for field in ("reference", "reference2"):
             number = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field), "one number")
             if isinstance(number, tuple):

@@ -39,12 +39,12 @@ class MovingReference:
     function: RecordedFunction
 
     @classmethod
-    def of(cls, label: str, what: str, function: Any, *shapes: tuple[int, ...]) -> MovingReference:
+    def of(cls, label: str, description: str, function: Any, *shapes: tuple[int, ...]) -> MovingReference:
         """Trace a function of the time t [s] written in NumPy, whose results have these shapes."""
-        gives = " and ".join(f"an array of shape {shape}" for shape in shapes)
-        should = f"It takes t [s] and gives {gives}, in NumPy."
+        shapes_text = " and ".join(f"an array of shape {shape}" for shape in shapes)
+        should = f"It takes t [s] and gives {shapes_text}, in NumPy."
         return cls(
-            trace_function(f"the {what} of {label!r} as a function of time", function, {"t": ()}, shapes, should)
+            trace_function(f"the {description} of {label!r} as a function of time", function, {"t": ()}, shapes, should)
         )
 
     @property

@@ -22,10 +22,10 @@ class RowSelection(DerivedConstraint):
         """Select rows of a constraint with `count` rows; returns the constraint itself if all are selected."""
         if len(chosen) == count:
             return constraint
-        own: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             name: constraint.per_row(name, count)[list(chosen)] for name in ("acceleration", *NOT_NEGATIVE)
         }
-        return cls(constraint, chosen, name=constraint.name, **own)
+        return cls(constraint, chosen, name=constraint.name, **parameters)
 
     def count(self, model: Model) -> int:
         """The number of selected rows."""
@@ -38,8 +38,8 @@ class RowSelection(DerivedConstraint):
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
         """The selected rows, renumbered."""
         number = {row: k for k, row in enumerate(self.chosen)}
-        every = self.of.joints(motions)
-        return tuple(JointRow(number[one.row], one.v, one.factor) for one in every if one.row in number)
+        joint_rows = self.of.joints(motions)
+        return tuple(JointRow(number[one.row], one.v, one.factor) for one in joint_rows if one.row in number)
 
     @property
     def has_reference(self) -> bool:

@@ -95,8 +95,8 @@ class Coupling(PolynomialRow):
 
     def _coordinate(self, motions: LinkMotions, name: str) -> Any:
         model = motions.model
-        mimic, own = model.joint(name).mimic, motions.q[model.q_starts[model.joint_index(name)]]
-        return mimic.ratio * own + mimic.offset if mimic else own
+        mimic, coordinate = model.joint(name).mimic, motions.q[model.q_starts[model.joint_index(name)]]
+        return mimic.ratio * coordinate + mimic.offset if mimic else coordinate
 
     def _polynomial(self, motions: LinkMotions, order: int) -> Any:
         """φ or a derivative of it."""

@@ -75,8 +75,8 @@ class Distance(FrameConstraint):
         n = self._rod(motions).n
         rows = []
         if first.link != WORLD:
-            along = n @ np.array(first.placement.R.T)
-            rows.append(BodyRows(first.link, _on_point(along, first.placement.p)))
+            direction = n @ np.array(first.placement.R.T)
+            rows.append(BodyRows(first.link, _on_point(direction, first.placement.p)))
         if second.link != WORLD:
             R, _ = self.second_link(motions)
             rows.append(BodyRows(second.link, _on_point(-n @ R, second.placement.p)))
@@ -92,8 +92,8 @@ class Distance(FrameConstraint):
             R, _ = self.second_link(motions)
             v_2, w_2 = self.second_velocity(motions)
             product = product - R @ np.cross(w_2, v_2)
-        across = rod.velocity - (rod.n @ rod.velocity) * rod.n
-        return np.stack([rod.n @ product + across @ across / rod.length])
+        transverse = rod.velocity - (rod.n @ rod.velocity) * rod.n
+        return np.stack([rod.n @ product + transverse @ transverse / rod.length])
 
     def position_error(self, motions: LinkMotions) -> Traced:
         """The distance minus the length."""

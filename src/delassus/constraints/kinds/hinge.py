@@ -71,13 +71,15 @@ class Hinge(Point):
         """Rᵀ (p - p₂), and for the axes a₂ × a, whose length sin θ becomes 2 sin(θ/2)."""
         R, p = self.second_frame(motions)
         k = "xyz".index(self.axis)
-        across, cosine = np.cross(R[:, k], np.eye(3)[k]), R[k, k]
-        sine2 = across @ across
-        parallel, beyond = sine2 < 1e-300, cosine < 0.0
+        axis_product, cosine = np.cross(R[:, k], np.eye(3)[k]), R[k, k]
+        sine2 = axis_product @ axis_product
+        parallel, is_obtuse = sine2 < 1e-300, cosine < 0.0
         # (2 sin(θ/2) / sin θ)²; beyond 90°, 1 + cos θ would lose digits by cancellation
         stretch2 = np.where(
-            beyond, 2.0 * (1.0 - cosine) / np.where(parallel, 1.0, sine2), 2.0 / (1.0 + np.where(beyond, 0.0, cosine))
+            is_obtuse,
+            2.0 * (1.0 - cosine) / np.where(parallel, 1.0, sine2),
+            2.0 / (1.0 + np.where(is_obtuse, 0.0, cosine)),
         )
-        opposite = parallel & beyond  # antiparallel: any direction perpendicular to the axes will do
-        turn = np.where(opposite, 2.0 * np.eye(3)[k - 1], np.sqrt(stretch2) * across)
+        opposite = parallel & is_obtuse  # antiparallel: any direction perpendicular to the axes will do
+        turn = np.where(opposite, 2.0 * np.eye(3)[k - 1], np.sqrt(stretch2) * axis_product)
         return self.select_rows(np.concatenate([-p, turn]))

@@ -62,8 +62,8 @@ class Implicit(FunctionConstraint):
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
         """The velocity of the reference, -∂g/∂t (rows,)."""
-        still = np.zeros(motions.model.nv)
-        return -self._drift(motions.model, motions.q, still, self.time_of(motions))[0]
+        zero = np.zeros(motions.model.nv)
+        return -self._drift(motions.model, motions.q, zero, self.time_of(motions))[0]
 
     def position_error(self, motions: LinkMotions) -> Traced:
         """The error g (rows,)."""
@@ -97,7 +97,7 @@ def takes_time(g: Callable[..., Any], after: int) -> bool:
     An argument with a default often binds a loop variable, unless it is called t or time.
     """
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    taken = [p for p in inspect.signature(g).parameters.values() if p.kind in positional]
-    if len(taken) <= after:
+    parameters = [p for p in inspect.signature(g).parameters.values() if p.kind in positional]
+    if len(parameters) <= after:
         return False
-    return taken[after].default is inspect.Parameter.empty or taken[after].name in ("t", "time")
+    return parameters[after].default is inspect.Parameter.empty or parameters[after].name in ("t", "time")

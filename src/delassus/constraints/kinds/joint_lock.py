@@ -112,10 +112,10 @@ class JointLock(Constraint):
                 code="not-supported",
             )
         ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-        own = np.stack([ratio * motions.q[start + row] + offset for row in self._selected_rows(model)])
+        coordinates = np.stack([ratio * motions.q[start + row] + offset for row in self._selected_rows(model)])
         if isinstance(self.position, MovingReference):
-            return own - self._moving(motions).position
-        return own - np.array(self.per_row("position", self.count(model)))
+            return coordinates - self._moving(motions).position
+        return coordinates - np.array(self.per_row("position", self.count(model)))
 
     def velocity_product(self, motions: LinkMotions) -> Traced:
         """Minus the acceleration of a moving reference."""

@@ -126,8 +126,8 @@ class Nonholonomic(FunctionConstraint):
     def velocity_product(self, motions: LinkMotions) -> Traced:
         """(∂g/∂q) q̇ + ∂g/∂t: the derivative of g along the motion, at v̇ = 0."""
         q, v, t = motions.q, motions.v, self.time_of(motions)
-        along = (coordinate_rates(motions.model, q, v), np.ones(()))
-        return jvp(lambda q, t: self.g(q, v, t)[0], (q, t), along)[1]
+        rates = (coordinate_rates(motions.model, q, v), np.ones(()))
+        return jvp(lambda q, t: self.g(q, v, t)[0], (q, t), rates)[1]
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
         """-g at v = 0."""

@@ -57,12 +57,12 @@ class Point(AxisConstraint):
             if not isinstance(self.position, MovingReference):
                 object.__setattr__(self, "position", MovingReference.of(self.label, "position", self.position, (3,)))
             return
-        numbers = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
-        if np.shape(numbers) != (3,):
+        coordinates = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
+        if np.shape(coordinates) != (3,):
             raise ConstraintError(
                 f"position of {self.label!r} is {self.position!r}; it must be a point (x, y, z).", code="wrong-shape"
             )
-        object.__setattr__(self, "position", numbers)
+        object.__setattr__(self, "position", coordinates)
 
     @property
     def most(self) -> int:

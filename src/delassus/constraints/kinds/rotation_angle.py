@@ -45,8 +45,8 @@ class RotationAngle(Constraint):
 
     def velocities(self, model: Model) -> tuple[int, ...]:
         """The velocities of the joint."""
-        own = model.v_slice(self.joint)
-        return tuple(range(own.start, own.stop))
+        joint_slice = model.v_slice(self.joint)
+        return tuple(range(joint_slice.start, joint_slice.stop))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
         """The axis of the rotation."""
@@ -56,10 +56,10 @@ class RotationAngle(Constraint):
     def velocity_product(self, motions: LinkMotions) -> Traced:
         """ȧ·ω, the derivative of the rate along the motion with constant ω."""
         model, v = motions.model, motions.v
-        own = v[model.v_slice(self.joint)]
+        omega = v[model.v_slice(self.joint)]
 
         def rate(q: Any) -> Any:
-            return self._rotation(model, q)[1] @ own
+            return self._rotation(model, q)[1] @ omega
 
         return np.stack([jvp(rate, (motions.q,), (coordinate_rates(model, motions.q, v),))[1]])
 

@@ -93,8 +93,8 @@ class Weld(AxisConstraint):
         In the world's axes, translations relative to the world are independent of each other, and of rotations.
         """
         turns = set(self.rows) & {3, 4, 5}
-        apart = self.upright and self.frame2 in (None, WORLD_FRAME)
-        return len(self.rows) == self.most or set(self.rows) == {3, 4, 5} or (apart and len(turns) in (0, 3))
+        is_decoupled = self.upright and self.frame2 in (None, WORLD_FRAME)
+        return len(self.rows) == self.most or set(self.rows) == {3, 4, 5} or (is_decoupled and len(turns) in (0, 3))
 
     def inner(self, model: Model) -> bool:
         """True: joints that carry both bodies do not change their relative motion."""

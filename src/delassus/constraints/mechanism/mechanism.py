@@ -67,14 +67,14 @@ class Mechanism(HasModel):
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
             raise BadArgument(f"a mechanism needs a Model; got {type(self.model).__name__}.", code="wrong-type")
-        given = _several(self.constraints)
-        for constraint in given:
+        user_constraints = _several(self.constraints)
+        for constraint in user_constraints:
             if not isinstance(constraint, Constraint):
                 raise _no_constraint(self.model, constraint)
-        own = map(constraint_of, self.model.constraints if self.model_constraints else ())
-        bound = [self.bind(c) for c in (*own, *given)]
-        object.__setattr__(self, "unilateral", tuple(c for c in bound if isinstance(c, Unilateral)))
-        object.__setattr__(self, "constraints", tuple(c for c in bound if not isinstance(c, Unilateral)))
+        model_constraints = map(constraint_of, self.model.constraints if self.model_constraints else ())
+        constraints = [self.bind(c) for c in (*model_constraints, *user_constraints)]
+        object.__setattr__(self, "unilateral", tuple(c for c in constraints if isinstance(c, Unilateral)))
+        object.__setattr__(self, "constraints", tuple(c for c in constraints if not isinstance(c, Unilateral)))
         object.__setattr__(self, "model_constraints", False)
         if self.step is not None:
             number_in_range("step", self.step, TIME_STEPS)
@@ -187,9 +187,9 @@ class ParametricMechanism(Mechanism, ParametricComposite):
     def with_parameters(self, parameters: Any) -> Mechanism:
         """The mechanism with these parameters (nparameters,); plain if these are constants."""
         plain = trace_of(parameters) is None
-        numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
+        values = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
         return _with_parameters(
-            self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers
+            self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), values
         )
 
 
@@ -208,12 +208,12 @@ def _nominal(parametric: ParametricModel, constraints: tuple[Constraint, ...]) -
     """The mechanism with a model's default parameters, or those of its sample, if joints get all inertia at run
     time.
     """
-    numbers = tuple(parametric.parameters().tolist())
+    values = tuple(parametric.parameters().tolist())
     try:
         check_inertias(parametric.model)
     except SingularMassMatrix:
-        return _with_parameters(parametric.sample, constraints, numbers)
-    return _with_parameters(parametric.model, constraints, numbers)
+        return _with_parameters(parametric.sample, constraints, values)
+    return _with_parameters(parametric.model, constraints, values)
 
 
 def _with_parameters(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
@@ -225,8 +225,8 @@ def _several(constraints: Any) -> tuple[Any, ...]:
     """A single constraint, or those of a list, as a tuple."""
     if isinstance(constraints, Constraint | Frame | str):
         return (constraints,)
-    alone = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
-    if alone or not isinstance(constraints, Iterable):
+    is_single = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
+    if is_single or not isinstance(constraints, Iterable):
         raise ConstraintError(
             f"the constraints are {short(repr(constraints))}; they must be one constraint or a list of them.",
             code="wrong-type",
@@ -234,12 +234,12 @@ def _several(constraints: Any) -> tuple[Any, ...]:
     return tuple(constraints)
 
 
-def _no_constraint(model: Model, given: Any) -> ConstraintError:
+def _no_constraint(model: Model, value: Any) -> ConstraintError:
     """The error for an object that is not a constraint, with a suggestion."""
-    name = given.name if isinstance(given, Frame) else given
+    name = value.name if isinstance(value, Frame) else value
     if not isinstance(name, str):
         kinds = "Point, Weld, Hinge, Distance, Coupling, JointLock, Implicit and Nonholonomic"
-        return ConstraintError(f"{short(repr(given))} is no constraint; {kinds} are.", code="wrong-type")
+        return ConstraintError(f"{short(repr(value))} is no constraint; {kinds} are.", code="wrong-type")
     of_joint = any(joint.name == name for joint in model.joints)
     examples = f"JointLock({name!r})" if of_joint else f"Point({name!r}) or Weld({name!r})"
     return ConstraintError(

@@ -66,9 +66,9 @@ class Rows:
     @cached_property
     def tied(self) -> tuple[int, ...]:
         """Rows on several velocities, or on a velocity and a body: they tie a joint to other parts of the robot."""
-        numbers = [dof.row for dof in self.dofs]
-        on_bodies = {row for own in self.links.values() for row in own.rows}
-        return tuple(row for row in sorted(set(numbers)) if numbers.count(row) > 1 or row in on_bodies)
+        row_indices = [dof.row for dof in self.dofs]
+        on_bodies = {row for link_rows in self.links.values() for row in link_rows.rows}
+        return tuple(row for row in sorted(set(row_indices)) if row_indices.count(row) > 1 or row in on_bodies)
 
     @cached_property
     def untied(self) -> Rows:
@@ -76,10 +76,10 @@ class Rows:
         if not self.tied:
             return self
         links = {}
-        for link, own in self.links.items():
-            kept = [j for j, row in enumerate(own.rows) if row not in self.tied]
-            if kept:
-                links[link] = LinkRows(link, tuple(own.rows[j] for j in kept), own.K[kept])
+        for link, link_rows in self.links.items():
+            free_rows = [j for j, row in enumerate(link_rows.rows) if row not in self.tied]
+            if free_rows:
+                links[link] = LinkRows(link, tuple(link_rows.rows[j] for j in free_rows), link_rows.K[free_rows])
         dofs = tuple(dof for dof in self.dofs if dof.row not in self.tied)
         return Rows(self.layout, links, dofs, self.compliance)
 
@@ -97,13 +97,13 @@ def rows_in(mechanism: Mechanism, motions: LinkMotions) -> Rows:
     driven: list[set[int]] = []
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
         rows = range(at.start, at.stop)
-        own: dict[int, Any] = {}
+        body_rows: dict[int, Any] = {}
         for body in constraint.bodies(motions):
             _check_body(constraint, body, len(rows), len(tree.links))
-            own[body.link] = own[body.link] + body.K if body.link in own else body.K
-        for link, K in own.items():
+            body_rows[body.link] = body_rows[body.link] + body.K if body.link in body_rows else body.K
+        for link, K in body_rows.items():
             parts.setdefault(link, []).append((rows, K))
-        touched.append(sorted(own))
+        touched.append(sorted(body_rows))
         driven.append(set())
         for joint in constraint.joints(motions):
             _check_joint(constraint, joint, len(rows), mechanism.nv)
@@ -137,25 +137,25 @@ class RowTargets(NamedTuple):
 
     def of(self, name: str, constraint: Constraint, at: slice) -> Any:
         """One target for the rows of a constraint; a constant if it is the constraint's own."""
-        given = getattr(self, name)
-        return constraint.per_row(name, at.stop - at.start) if given is None else given[at]
+        value = getattr(self, name)
+        return constraint.per_row(name, at.stop - at.start) if value is None else value[at]
 
 
 OWN: Final = RowTargets()
 """No targets other than those of the constraints."""
 
 
-def right_hand_side(mechanism: Mechanism, rows: Rows, motions: LinkMotions, wanted: RowTargets = OWN) -> Any:
+def right_hand_side(mechanism: Mechanism, rows: Rows, motions: LinkMotions, targets: RowTargets = OWN) -> Any:
     """k (m,): target acceleration plus feedback, minus the rows' own velocity products."""
     k = np.zeros(mechanism.m)
     velocity = row_values(rows, motions.velocity, motions.v)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
-        Kp, Kd = (wanted.of(name, constraint, at) for name in ("position_gain", "velocity_gain"))
-        a = np.array(wanted.of("acceleration", constraint, at)) - constraint.velocity_product(motions)
+        Kp, Kd = (targets.of(name, constraint, at) for name in ("position_gain", "velocity_gain"))
+        a = np.array(targets.of("acceleration", constraint, at)) - constraint.velocity_product(motions)
         if _matters(Kd):
             reference = constraint.reference_velocity(motions)
             a = a - Kd * (velocity[at] if reference is None else velocity[at] - reference)
-        if _matters(Kp) and (constraint.has_reference or wanted.position_gain is None):
+        if _matters(Kp) and (constraint.has_reference or targets.position_gain is None):
             a = a - Kp * constraint.position_error(motions)
         k[at] = a
     return k
@@ -169,13 +169,13 @@ def _matters(gain: Any) -> bool:
 def against_gravity(rows: Rows, motions: LinkMotions, k: Any) -> Any:
     """k - K g (m,): the right-hand side for accelerations relative to free fall, a - g."""
     result = np.array(k)
-    for link, own in rows.links.items():
-        held = [j for j, row in enumerate(own.rows) if row in rows.layout.grounded]
-        if not held:
+    for link, link_rows in rows.links.items():
+        grounded = [j for j, row in enumerate(link_rows.rows) if row in rows.layout.grounded]
+        if not grounded:
             continue
-        pull = own.K[held, :3] @ motions.gravity(link)
-        for j, row in enumerate(own.rows[j] for j in held):
-            result[row] = result[row] - pull[j]
+        gravity_values = link_rows.K[grounded, :3] @ motions.gravity(link)
+        for j, row in enumerate(link_rows.rows[j] for j in grounded):
+            result[row] = result[row] - gravity_values[j]
     return result
 
 
@@ -188,10 +188,10 @@ def row_values(rows: Rows, motions: Any, x: Any, tied: Mapping[int, Any] = Mappi
     for row, value in tied.items():
         values[row] = value[0]
     rows = rows.untied if tied else rows
-    for link, own in rows.links.items():
+    for link, link_rows in rows.links.items():
         lin, ang = motions[link]
-        here = own.K[:, :3] @ lin + own.K[:, 3:] @ ang
-        for j, row in enumerate(own.rows):
+        here = link_rows.K[:, :3] @ lin + link_rows.K[:, 3:] @ ang
+        for j, row in enumerate(link_rows.rows):
             values[row] = values[row] + here[j]
     for dof in rows.dofs:
         values[dof.row] = values[dof.row] + dof.factor * x[dof.v]

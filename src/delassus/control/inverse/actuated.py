@@ -163,14 +163,14 @@ class ParametricActuated(ActuatedMechanism, ParametricComposite):
         return self.mechanism
 
 
-def mechanism_of(given: Any) -> Mechanism:
+def mechanism_of(robot: Any) -> Mechanism:
     """A mechanism, or that of a model without user constraints."""
-    if isinstance(given, Mechanism):
-        refuse_unilateral(given, "control")
-        return given
-    if isinstance(given, (Model, ParametricModel)):
-        return Mechanism(given)
-    raise BadArgument(f"the mechanism is {short(repr(given))}; it must be a Mechanism, or a Model.", code="wrong-type")
+    if isinstance(robot, Mechanism):
+        refuse_unilateral(robot, "control")
+        return robot
+    if isinstance(robot, (Model, ParametricModel)):
+        return Mechanism(robot)
+    raise BadArgument(f"the mechanism is {short(repr(robot))}; it must be a Mechanism, or a Model.", code="wrong-type")
 
 
 def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
@@ -188,15 +188,15 @@ def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
         )
     if isinstance(actuation, np.ndarray) and actuation.dtype == float:
         return _of_array(mechanism, actuation.shape, actuation.tobytes())
-    named = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)
-    if actuation is None or isinstance(actuation, str) or named:
+    is_hashable_list = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)
+    if actuation is None or isinstance(actuation, str) or is_hashable_list:
         return _cached_actuated(mechanism, tuple(actuation) if isinstance(actuation, list) else actuation)
     return ActuatedMechanism(mechanism, actuation)
 
 
 @lru_cache(maxsize=64)
-def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> ActuatedMechanism:
-    return ActuatedMechanism(mechanism, np.frombuffer(numbers).reshape(shape))
+def _of_array(mechanism: Any, shape: tuple[int, ...], data: bytes) -> ActuatedMechanism:
+    return ActuatedMechanism(mechanism, np.frombuffer(data).reshape(shape))
 
 
 @lru_cache(maxsize=64)

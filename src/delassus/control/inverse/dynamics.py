@@ -128,11 +128,11 @@ def actuated_inverse_dynamics(
         problem = Problem.of(robot.mechanism, q, v, np.zeros(robot.nv), mask, time)
         J, gamma = jacobian_of(problem), bias_of(problem)
         moving = J @ a + gamma
-        found = distribute_forces(robot, M, b, J, moving, choice, rank)
+        solution = distribute_forces(robot, M, b, J, moving, choice, rank)
     else:
         J, moving = np.zeros((0, robot.nv)), np.zeros(0)
-        found = Forces(free_torques(robot, M, b, choice), np.zeros(0))
-    torque, force = found
+        solution = Forces(free_torques(robot, M, b, choice), np.zeros(0))
+    torque, force = solution
     constraint_torque = J.T @ force
     residual = b - robot.B @ torque - constraint_torque
     inputs = [x for x in (q, v, a, mask, tau, *choice, time, share) if x is not None]
@@ -153,12 +153,12 @@ def _status(robot: ActuatedMechanism, a: Any, size: Any, residual: Any, violatio
     mobility = numpy.array(joint_mobilities(robot.mechanism))
     unit = 1.0 / numpy.sqrt(mobility)
     scale = np.maximum(size, _ROUNDING * np.max(size / unit) * unit)
-    met = np.all(np.abs(residual) <= _MET * scale)
-    status = np.where(met, float(ControlStatus.REALISED), float(ControlStatus.NEAREST))
+    is_met = np.all(np.abs(residual) <= _MET * scale)
+    status = np.where(is_met, float(ControlStatus.REALISED), float(ControlStatus.NEAREST))
     if not robot.m:
         return status
     rows = J @ (np.abs(a) + mobility * size) + np.abs(gamma)
     row_unit = numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
     scale = np.maximum(rows, _ROUNDING * np.max(rows / row_unit) * row_unit)
     breaks = np.any(np.abs(violation) > _MET * scale)
-    return np.where(met & breaks, float(ControlStatus.BREAKS_CONSTRAINTS), status)
+    return np.where(is_met & breaks, float(ControlStatus.BREAKS_CONSTRAINTS), status)

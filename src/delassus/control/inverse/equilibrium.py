@@ -44,8 +44,8 @@ def gravity_compensation(
     (2,)
     """
     robot = actuated(mechanism, actuation)
-    still = np.zeros(robot.nv)
-    return inverse_dynamics(robot, q, still, still, **options)
+    zero = np.zeros(robot.nv)
+    return inverse_dynamics(robot, q, zero, zero, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,18 +129,18 @@ def equilibrium(
     passive, q = _passive(robot), np.asarray(q, float)
     if q.shape[-1:] != (robot.nq,):
         raise ActuationError(f"q has shape {q.shape}; its last axis must have {robot.nq} values.", code="wrong-shape")
-    still = np.zeros(robot.nv)
+    zero = np.zeros(robot.nv)
     # # Poses with NaN are replaced, and their results set to NaN, so that the others are solved.
     finite = np.isfinite(np.sum(q, -1))
     calm = np.where(finite[..., None], q, robot.neutral())
-    passive_torque = passive_forces(robot.mechanism.plain.model, calm, still) + np.asarray(
+    passive_torque = passive_forces(robot.mechanism.plain.model, calm, zero) + np.asarray(
         options.pop("tau", 0.0), float
     )
     explanation = contact_inverse_dynamics(
         robot.mechanism,
         calm,
-        still,
-        still,
+        zero,
+        zero,
         contacts=contacts,
         time_step=_STEP,
         passive=passive,
@@ -148,9 +148,9 @@ def equilibrium(
         tolerance=tolerance,
         **options,
     )
-    needed = explanation.torque - passive_torque
-    torque = np.where(finite[..., None], np.matvec(robot.inverse, needed), 0.0)
-    residual = np.where(finite[..., None], needed * (passive != 0.0), np.nan)
+    actuator_torque = explanation.torque - passive_torque
+    torque = np.where(finite[..., None], np.matvec(robot.inverse, actuator_torque), 0.0)
+    residual = np.where(finite[..., None], actuator_torque * (passive != 0.0), np.nan)
     weight = np.max(np.abs(explanation.torque), -1) + np.max(np.abs(explanation.force), -1, initial=0.0)
     is_held = np.all(np.abs(residual) <= share * weight[..., None], -1) & (explanation.status <= Status.LEAST_SQUARES)
     status = np.where(is_held, ControlStatus.REALISED, ControlStatus.NEAREST)

@@ -105,8 +105,8 @@ def worst_control(status: Any) -> tuple[ControlStatus, str]:
     if not np.size(status):
         return ControlStatus.REALISED, "There is no state."
     worst = worst_of(ControlStatus, status)
-    counted = f" ({np.sum(status == worst)} of {status.size} states)" if np.size(status) > 1 else ""
-    return worst, f"{worst.sentence[:-1]}{counted}."
+    count_text = f" ({np.sum(status == worst)} of {status.size} states)" if np.size(status) > 1 else ""
+    return worst, f"{worst.sentence[:-1]}{count_text}."
 
 
 def largest_entry(values: Any, among: Any) -> tuple[int, float]:

@@ -17,18 +17,18 @@ def per_actuator(name: str, positive: bool = False) -> Input:
     """An input with one value for each actuator, or one for all."""
 
     def read(robot: Any, value: Any) -> Any:
-        numbers = real_array(name, value, "one number, or one for each actuator")
-        if numbers.ndim and numbers.shape[-1] != robot.nu:
+        values = real_array(name, value, "one number, or one for each actuator")
+        if values.ndim and values.shape[-1] != robot.nu:
             raise ActuationError(
-                f"{name} has shape {numbers.shape}; its last axis must have one value for each of the {robot.nu} "
+                f"{name} has shape {values.shape}; its last axis must have one value for each of the {robot.nu} "
                 "actuators.",
                 code="wrong-shape",
             )
-        if positive and numpy.any(numbers <= 0.0):
+        if positive and numpy.any(values <= 0.0):
             raise ActuationError(
-                f"{name} is {numpy.min(numbers):g}; weights of actuators must be positive.", code="out-of-range"
+                f"{name} is {numpy.min(values):g}; weights of actuators must be positive.", code="out-of-range"
             )
-        return numbers if numbers.ndim else numpy.full(robot.nu, numbers)
+        return values if values.ndim else numpy.full(robot.nu, values)
 
     return Input("(nu)", read=read)
 

@@ -28,22 +28,22 @@ class LinearizationError(BadArgument):
     """The dynamics cannot be linearized at this state."""
 
 
-def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[str, Any]) -> None:
+def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, inputs: dict[str, Any]) -> None:
     """Raise an error for states that violate the constraints."""
     if not mechanism.m or not q.size:
         return
     rigid = compliance_of(mechanism) == 0.0  # compliant rows may have any error
-    apart, fast, meeting = (x * rigid for x in constraint_errors(mechanism, q, v, **given))
-    if np.max(np.abs(apart) / row_sizes(mechanism)) > CLOSED:
+    position_error, velocity_error, velocity_scale = (x * rigid for x in constraint_errors(mechanism, q, v, **inputs))
+    if np.max(np.abs(position_error) / row_sizes(mechanism)) > CLOSED:
         raise LinearizationError(
-            f"a configuration violates the constraints by {np.max(np.abs(apart)):.3g} m or rad; dl.assemble "
+            f"a configuration violates the constraints by {np.max(np.abs(position_error)):.3g} m or rad; dl.assemble "
             "closes them.",
             code="constraints-violated",
         )
-    if np.any(np.abs(fast) > CLOSED * np.max(meeting, -1, keepdims=True)):
+    if np.any(np.abs(velocity_error) > CLOSED * np.max(velocity_scale, -1, keepdims=True)):
         raise LinearizationError(
-            f"a velocity violates the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project computes one "
-            "that satisfies them.",
+            f"a velocity violates the constraints by {np.max(np.abs(velocity_error)):.3g} m/s or rad/s; dl.project "
+            "computes one that satisfies them.",
             code="constraints-violated",
         )
 
@@ -64,5 +64,5 @@ def constraint_rates(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) 
         displaced = q + coordinate_rates(mechanism.model, q, step)
         return constraint_jacobian(mechanism, displaced, time=time)
 
-    still = dnp.zeros(mechanism.nv)
-    return jacobian(lambda step: rows(step) @ v)(still), jvp(rows, (still,), (v,))[1]
+    zero = dnp.zeros(mechanism.nv)
+    return jacobian(lambda step: rows(step) @ v)(zero), jvp(rows, (zero,), (v,))[1]

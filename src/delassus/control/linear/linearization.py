@@ -92,10 +92,10 @@ class Linearization:
         projector = self.basis * self.metric[..., None]
         if current() is None:
             q, v = _check_size("q", q, self.robot.nq), _check_size("v", v, self.robot.nv)
-        way, faster = difference(self.robot.mechanism.plain.model, self.q, q), dnp.asarray(v) - self.v
+        displacement, velocity_change = difference(self.robot.mechanism.plain.model, self.q, q), dnp.asarray(v) - self.v
         if projector.ndim == 2:
-            return dnp.concatenate([way @ projector, faster @ projector], -1)
-        return np.concatenate([np.matvec(projector.mT, way), np.matvec(projector.mT, faster)], -1)
+            return dnp.concatenate([displacement @ projector, velocity_change @ projector], -1)
+        return np.concatenate([np.matvec(projector.mT, displacement), np.matvec(projector.mT, velocity_change)], -1)
 
     def state(self, x: ArrayLike) -> tuple[Floats, Floats]:
         """q (…, nq) and v (…, nv) of coordinates (…, 2p); they satisfy the constraints to first order."""
@@ -157,8 +157,8 @@ def linearize(
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     tau, time, parameters = options.tau, options.time, options.parameters
     robot = actuated(mechanism, actuation)
-    model, held = robot.mechanism.plain.model, robot.mechanism
-    for constraint in held.constraints:
+    model, plain_mechanism = robot.mechanism.plain.model, robot.mechanism
+    for constraint in plain_mechanism.constraints:
         if not constraint.holds_positions:
             raise LinearizationError(
                 f"the constraint {constraint.label!r} constrains only velocities, so positions and velocities have "
@@ -177,25 +177,27 @@ def linearize(
     }
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
         raise LinearizationError("the state or its torques are not finite numbers.", code="not-finite")
-    others = (np.shape(inputs.get("time", 0.0)), np.shape(inputs.get("parameters", 0.0))[:-1])
+    input_shapes = (np.shape(inputs.get("time", 0.0)), np.shape(inputs.get("parameters", 0.0))[:-1])
     try:
-        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *others)
+        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *input_shapes)
     except ValueError:
         raise LinearizationError(
             "the batch axes of q, v, torques, time and parameters do not broadcast.", code="batch-mismatch"
         ) from None
     q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
-    check_constraints(held, q, v, inputs)
+    check_constraints(plain_mechanism, q, v, inputs)
     total, (by_q, by_v) = total + passive_forces(model, q, v), passive_derivatives(model, q, v)
-    a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **inputs)
+    a_q, a_v, a_tau, *_ = constrained_derivatives(plain_mechanism, q, v, total, converged=True, iterations=10, **inputs)
     a_q, a_v = a_q + a_tau @ by_q, a_v + a_tau @ by_v
-    a = constrained_dynamics(held, q, v, total, **inputs).acceleration
+    a = constrained_dynamics(plain_mechanism, q, v, total, **inputs).acceleration
     D = np.diagonal(crba(model, q), axis1=-2, axis2=-1)
-    rigid = np.flatnonzero(compliance_of(held) == 0.0)
-    Z, back = _basis(held, rigid, q, D, inputs)
-    turned, rate = constraint_rates(held, q, v, **inputs) if len(rigid) and np.any(v) else (None, None)
-    S = np.zeros_like(Z) if turned is None else -back @ turned[..., rigid, :] @ Z
-    Z_rate = np.zeros_like(Z) if rate is None else -back @ rate[..., rigid, :] @ Z
+    rigid = np.flatnonzero(compliance_of(plain_mechanism) == 0.0)
+    Z, pseudo_inverse = _basis(plain_mechanism, rigid, q, D, inputs)
+    jacobian_rate, rate = (
+        constraint_rates(plain_mechanism, q, v, **inputs) if len(rigid) and np.any(v) else (None, None)
+    )
+    S = np.zeros_like(Z) if jacobian_rate is None else -pseudo_inverse @ jacobian_rate[..., rigid, :] @ Z
+    Z_rate = np.zeros_like(Z) if rate is None else -pseudo_inverse @ rate[..., rigid, :] @ Z
     projector = (Z * D[..., None]).mT
     p = Z.shape[-1]
     A = np.zeros((*batch, 2 * p, 2 * p))
@@ -232,8 +234,8 @@ def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, inputs: dict[
         )
     r = int(ranks[0]) if len(ranks) else 0
     Z = Vt[..., r:, :].mT / root[..., None]
-    back = (Vt[..., :r, :].mT / s[..., None, :r]) @ U[..., :r].mT * weight / root[..., None]
-    return Z, back
+    pseudo_inverse = (Vt[..., :r, :].mT / s[..., None, :r]) @ U[..., :r].mT * weight / root[..., None]
+    return Z, pseudo_inverse
 
 
 def _turning(model: Model, v: Floats) -> Floats:
@@ -242,13 +244,13 @@ def _turning(model: Model, v: Floats) -> Floats:
     for motion, _, start in parts(model):
         if motion.is_euclidean:
             continue
-        chosen = list(motion.directions)
+        directions = list(motion.directions)
         twist = np.zeros((*v.shape[:-1], 6))
-        twist[..., chosen] = v[..., start : start + len(chosen)]
-        for k, direction in enumerate(chosen):
+        twist[..., directions] = v[..., start : start + len(directions)]
+        for k, direction in enumerate(directions):
             unit = np.eye(6)[direction]
             for index in np.ndindex(v.shape[:-1]):
-                matrix[(*index, slice(start, start + len(chosen)), start + k)] = motion_cross(twist[index], unit)[
-                    chosen
+                matrix[(*index, slice(start, start + len(directions)), start + k)] = motion_cross(twist[index], unit)[
+                    directions
                 ]
     return matrix

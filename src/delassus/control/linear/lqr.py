@@ -100,11 +100,11 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
         raise LinearizationError(
             "state_cost is negative along some direction: it must be positive semidefinite.", code="not-semidefinite"
         )
-    lost = _describe_unreachable_modes(linear)
-    if lost:
+    unreachable = _describe_unreachable_modes(linear)
+    if unreachable:
         raise LinearizationError(
             "no feedback is stabilizing: the actuators do not control "
-            f"{' and '.join(lost[:4])}{f' and {len(lost) - 4} more' if len(lost) > 4 else ''}.",
+            f"{' and '.join(unreachable[:4])}{f' and {len(unreachable) - 4} more' if len(unreachable) > 4 else ''}.",
             code="not-stabilizable",
         )
     # # Scaling all costs does not change the feedback.
@@ -151,7 +151,7 @@ def _describe_unreachable_modes(linear: Linearization) -> list[str]:
     lasting = np.abs(modes) >= 1.0 - _LASTING if discrete else modes.real >= -_LASTING * size
     model = linear.robot.mechanism.plain.model
     names = [joint.name for joint in model.independent for _ in range(joint.kind.nv)]
-    lost = []
+    descriptions = []
     for mode, vector in zip(modes[lasting], vectors.T[lasting], strict=True):
         if mode.imag < 0.0:  # one of a pair
             continue
@@ -160,8 +160,10 @@ def _describe_unreachable_modes(linear: Linearization) -> list[str]:
             motion = np.abs(linear.basis @ (vector[: linear.freedoms] + vector[linear.freedoms :]))
             real, imaginary = (x if abs(x) > _LASTING * size else 0.0 for x in (mode.real, mode.imag))
             number = f"{real:.3g} ± {imaginary:.3g}i" if imaginary else f"{real:.3g}"
-            lost.append(f"the mode with the eigenvalue {number}, which moves {names[int(np.argmax(motion))]!r} most")
-    return list(dict.fromkeys(lost))
+            descriptions.append(
+                f"the mode with the eigenvalue {number}, which moves {names[int(np.argmax(motion))]!r} most"
+            )
+    return list(dict.fromkeys(descriptions))
 
 
 def _matrix(name: str, value: Any, n: int) -> Floats:

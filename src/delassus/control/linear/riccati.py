@@ -51,11 +51,11 @@ def _doubling_step(A: Floats, G: Floats, H: Floats) -> Floats:
                 W = np.linalg.inv(one + G @ H)
             except np.linalg.LinAlgError:
                 return np.full_like(A, np.nan)
-            more = A.T @ H @ W @ A
-            G, H, A = _even(G + A @ W @ G @ A.T), _even(H + more), A @ W @ A
+            increment = A.T @ H @ W @ A
+            G, H, A = _even(G + A @ W @ G @ A.T), _even(H + increment), A @ W @ A
             if not np.all(np.isfinite(H)):
                 return np.full_like(A, np.nan)
-            if np.max(np.abs(more)) <= _SETTLED * np.max(np.abs(H)):
+            if np.max(np.abs(increment)) <= _SETTLED * np.max(np.abs(H)):
                 break
     return H
 

@@ -122,38 +122,38 @@ def differential_inverse_kinematics(
     n, model = tasks.nv, tasks.model
     J, weight = task_jacobian(tasks, q), tasks.weights / tasks.sizes
     D = np.diagonal(mass_matrix(model, q))
-    scaled, targets = J * weight[:, None], rates * weight
+    weighted_jacobian, targets = J * weight[:, None], rates * weight
     least, most = velocity_bounds(model, q, step)
     least = least if lower is None else lower
     most = most if upper is None else upper
     crossed = np.any(least > most)
     most = np.maximum(most, least)
-    curvature = np.sum(scaled * scaled, 0)
+    curvature = np.sum(weighted_jacobian * weighted_jacobian, 0)
     share = np.max(curvature / D)
-    H = scaled.T @ scaled + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
-    f = scaled.T @ targets
+    H = weighted_jacobian.T @ weighted_jacobian + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
+    f = weighted_jacobian.T @ targets
     constraints, w = _constraint_rows(tasks, q, time, np.diagonal(H))
 
     def solve(at: Any) -> tuple[Any, Any]:
         """v (nv,), with the joints where `at` (nv,) is nonzero fixed at a bound, and the forces of bounds (nv,)."""
-        fixed = np.where(at == 0.0, 0.0, 1.0)
-        value = np.where(at > 0.0, most, np.where(at < 0.0, least, 0.0)) * fixed
-        value = np.where(fixed > 0.0, value, 0.0)
-        free = 1.0 - fixed
-        inner = ldl(H * free[:, None] * free[None, :] + np.diag(fixed))
+        free_mask = np.where(at == 0.0, 0.0, 1.0)
+        value = np.where(at > 0.0, most, np.where(at < 0.0, least, 0.0)) * free_mask
+        value = np.where(free_mask > 0.0, value, 0.0)
+        free = 1.0 - free_mask
+        inner = ldl(H * free[:, None] * free[None, :] + np.diag(free_mask))
         right = (f - H @ value) * free + value
         nu = np.zeros(len(w))
         v = inner.solve(right)
         if len(w):
             rows = constraints * free[None, :]
-            back = inner.solve(rows.T)
-            G = rows @ back
+            response = inner.solve(rows.T)
+            G = rows @ response
             epsilon = _PROXIMAL * np.maximum(np.max(np.diagonal(G)), 1e-30)
             outer = ldl(G + epsilon * np.eye(len(w)))
             for _ in range(_REPEATS):
                 step = outer.solve(constraints @ v - w)
-                nu, v = nu + step, v - back @ step
-        return v, (f - H @ v - constraints.T @ nu) * fixed
+                nu, v = nu + step, v - response @ step
+        return v, (f - H @ v - constraints.T @ nu) * free_mask
 
     def iterate(carry: Any) -> Any:
         at, _, _, best, tries = carry
@@ -162,11 +162,11 @@ def differential_inverse_kinematics(
         up = np.where(at > 0.0, force > 0.0, (at == 0.0) & (v > most))
         down = np.where(at < 0.0, force < 0.0, (at == 0.0) & (v < least))
         new = np.where(up, 1.0, np.where(down, -1.0, 0.0))
-        wrong = np.where(new == at, 0.0, 1.0)
-        count = np.sum(wrong)
+        changed_mask = np.where(new == at, 0.0, 1.0)
+        count = np.sum(changed_mask)
         fewer = count < best
         # # Change all at once as long as the number of violations decreases; otherwise one by one, which terminates.
-        last = np.max(wrong * number)
+        last = np.max(changed_mask * number)
         single = np.where(number == last, new, at)
         new = np.where(fewer | (tries > 0.5), new, single)
         return new, count, v, np.minimum(best, count), np.where(fewer, _TRIES, np.maximum(tries - 1.0, 0.0))
@@ -177,11 +177,11 @@ def differential_inverse_kinematics(
     v = np.minimum(np.maximum(v, least), most)
     residual = J @ v - rates
     size = np.abs(J) @ np.abs(v) + np.abs(rates)
-    off = crossed | np.any(np.abs(residual) > _MET * np.max(size * weight) / weight)
+    is_off = crossed | np.any(np.abs(residual) > _MET * np.max(size * weight) / weight)
     if len(w):
-        lost = np.abs(constraints @ v - w)
-        off = off | np.any(lost > _MET * np.max(np.abs(constraints) @ np.abs(v) + np.abs(w)))
-    status = np.where(off, float(ControlStatus.NEAREST), float(ControlStatus.REALISED))
+        constraint_error = np.abs(constraints @ v - w)
+        is_off = is_off | np.any(constraint_error > _MET * np.max(np.abs(constraints) @ np.abs(v) + np.abs(w)))
+    status = np.where(is_off, float(ControlStatus.NEAREST), float(ControlStatus.REALISED))
     status = np.where(changed > 0.5, float(ControlStatus.ITERATIONS), status)
     finite = np.isfinite(np.sum(v) + np.sum(residual) + np.sum(q))
     status = np.where(finite, status, float(ControlStatus.NOT_FINITE))

@@ -121,12 +121,12 @@ def task_inverse_dynamics(
     robot, n = tasks.robot, tasks.nv
     M, c = mass_matrix(tasks.model, q), bias_torques(tasks.model, q, v) - passive_forces(tasks.model, q, v)
     c = c if setting.tau is None else c - setting.tau
-    rows, ends = _possible(tasks, q, v, M, c, setting.mask, setting.time)
+    rows, right = _possible(tasks, q, v, M, c, setting.mask, setting.time)
     J, targets = task_jacobian(tasks, q), demands - task_bias(tasks, q, v)
     space = in_energy(tasks.model, q, np.concatenate([rows, J]) if len(rows) else J)
     start = np.zeros(n) if acceleration is None else space.of_velocities(acceleration)
     x, covered = start, np.zeros((0, n))
-    levels = [(space.rows[: len(rows)], ends)] if len(rows) else []
+    levels = [(space.rows[: len(rows)], right)] if len(rows) else []
     task_rows, weights = space.rows[len(rows) :], tasks.weights
     for level in map(list, tasks.levels):
         levels.append((task_rows[level] * weights[level][:, None], targets[level] * weights[level]))
@@ -155,7 +155,7 @@ def task_inverse_dynamics(
 def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any) -> tuple[Any, Any]:
     """Rows (·, nv) and right-hand sides (·,) of feasible accelerations: rows @ a = ends."""
     robot, N = tasks.robot, tasks.robot.passive
-    rows, ends = [], []
+    rows, right = [], []
     Y = None
     if robot.m:
         problem = Problem.of(robot.mechanism, q, v, np.zeros(tasks.nv), mask, time)
@@ -164,10 +164,10 @@ def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any
         weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
         rigid = numpy.where(compliance > 0.0, 0.0, weight)
         rigid_rows = J * rigid[:, None]
-        rows, ends, Y = [rigid_rows], [-gamma * rigid], rigid_rows.T
+        rows, right, Y = [rigid_rows], [-gamma * rigid], rigid_rows.T
         if len(soft):  # their force -(J a + γ) / C acts like inertia
-            push = (J[soft] / compliance[soft][:, None]).T
-            M, c = M + push @ J[soft], c + push @ gamma[soft]
+            stiff_rows = (J[soft] / compliance[soft][:, None]).T
+            M, c = M + stiff_rows @ J[soft], c + stiff_rows @ gamma[soft]
     if N.shape[1]:
         S = passive_inertia(robot, M)
         whitened = S.whiten(np.concatenate([N.T @ M, (N.T @ c)[:, None]], 1))
@@ -175,5 +175,5 @@ def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any
             stage = first_stage(S.whiten(N.T @ Y), np.zeros(N.shape[1]), RANK, pushes=True)
             whitened = whitened - (stage.left * stage.met[:, None]).T @ (stage.left @ whitened)
         rows.append(whitened[:, :-1])
-        ends.append(-whitened[:, -1])
-    return (np.concatenate(rows), np.concatenate(ends)) if rows else (np.zeros((0, tasks.nv)), np.zeros(0))
+        right.append(-whitened[:, -1])
+    return (np.concatenate(rows), np.concatenate(right)) if rows else (np.zeros((0, tasks.nv)), np.zeros(0))

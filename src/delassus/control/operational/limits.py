@@ -34,16 +34,16 @@ def velocity_bounds(model: Model, q: Any, step: Any) -> tuple[Any, Any]:
 
 def within(model: Model, q: Any) -> Any:
     """A configuration (nq,) clipped to the joint limits."""
-    cut = np.array(q)
+    clipped = np.array(q)
     for i, _ in limited_coordinates(model):
-        cut[i] = np.clip(cut[i], model.lower[i], model.upper[i])
-    return cut
+        clipped[i] = np.clip(clipped[i], model.lower[i], model.upper[i])
+    return clipped
 
 
-def movable_velocities(model: Model, q: Any, way: Any) -> Any:
+def movable_velocities(model: Model, q: Any, direction: Any) -> Any:
     """1 for velocities (nv,) that may follow a direction (nv,), 0 for those that would violate a limit."""
     free = np.ones(model.nv)
     for i, v in limited_coordinates(model):
-        out = ((q[i] <= model.lower[i]) & (way[v] < 0.0)) | ((q[i] >= model.upper[i]) & (way[v] > 0.0))
+        out = ((q[i] <= model.lower[i]) & (direction[v] < 0.0)) | ((q[i] >= model.upper[i]) & (direction[v] > 0.0))
         free[v] = np.where(out, 0.0, 1.0)
     return free

@@ -106,8 +106,8 @@ def operational_space(
     A = space.rows[len(constraints) :]
     if len(rigid):
         A = first_stage(rigid, np.zeros(len(rigid)), RANK).open_part(A)
-    turned = orthogonalize(np.concatenate([A, np.eye(tasks.t)], 1), n)
-    C, V = turned[:, :n], turned[:, n:]
+    orthogonal = orthogonalize(np.concatenate([A, np.eye(tasks.t)], 1), n)
+    C, V = orthogonal[:, :n], orthogonal[:, n:]
     squares = np.sum(C * C, 1)
     is_independent = squares > RANK * np.maximum(np.max(squares), scale)
     inverse = np.where(is_independent, 1.0 / np.where(is_independent, squares, 1.0), 0.0)
@@ -150,8 +150,8 @@ def _add_compliance(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
     scaled = 1.0 / numpy.array(row_mobilities(tasks.mechanism))[soft] * tasks.robot.mechanism_compliance[soft]
     A, n = space.rows[soft], tasks.nv
     K = ldl(np.eye(n) + A.T @ (A / scaled[:, None]))  # L D^½ is a square root
-    back = K.solve((np.tril(K.L, -1) + np.eye(n)) / np.sqrt(K.inverse))
-    return EnergySpace(space.tree, space.root, space.rows @ back, back)
+    inverse_root = K.solve((np.tril(K.L, -1) + np.eye(n)) / np.sqrt(K.inverse))
+    return EnergySpace(space.tree, space.root, space.rows @ inverse_root, inverse_root)
 
 
 def constraint_rows(tasks: Tasks, q: Any, v: Any, mask: Any, time: Any) -> Any:

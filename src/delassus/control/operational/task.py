@@ -162,11 +162,11 @@ class FrameTask(_RowTask):
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:
         """p - p*, and the rotation vector from the target to the frame, in the world's axes."""
         R, p = frame_in_world(model, q, self.frame)
-        off = p - target[:3]
+        position_error = p - target[:3]
         if any(self.turns(model)):
             quaternion = target[3:] / np.sqrt(target[3:] @ target[3:])
-            off = np.concatenate([off, rotation_log(R @ quaternion_to_rotation(quaternion).T)])
-        return off[self.places]
+            position_error = np.concatenate([position_error, rotation_log(R @ quaternion_to_rotation(quaternion).T)])
+        return position_error[self.places]
 
 
 @dataclass(frozen=True)
@@ -243,8 +243,8 @@ class PostureTask(Task):
             return [joint for joint in independent if joint.kind.nv < 6]
         joints: list[Joint] = []
         for pattern in self.joints:
-            chosen = find_by_pattern("joint", pattern, independent, code="unknown-joint")
-            joints += [joint for joint in chosen if joint not in joints]
+            matches = find_by_pattern("joint", pattern, independent, code="unknown-joint")
+            joints += [joint for joint in matches if joint not in joints]
         return joints
 
     chosen = OldName("selected_joints")

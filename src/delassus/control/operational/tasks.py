@@ -53,14 +53,14 @@ class Tasks(HasModel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "robot", actuated(self.robot))
-        several = elements(self.tasks)
-        for task in several:
+        task_list = elements(self.tasks)
+        for task in task_list:
             if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
                 raise TaskError(f"{task!r} is not a task; pass one such as FrameTask('tool').", code="wrong-type")
-        if not several:
+        if not task_list:
             raise TaskError("there are no tasks: pass at least one, such as PostureTask().", code="nothing-to-do")
-        object.__setattr__(self, "tasks", several)
-        for task in several:  # raises errors for unknown names
+        object.__setattr__(self, "tasks", task_list)
+        for task in task_list:  # raises errors for unknown names
             task.jacobian(self.model, self.model.neutral())
 
     @property
@@ -191,5 +191,5 @@ def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
 
 
 def _ranges(counts: list[int]) -> list[slice]:
-    ends = numpy.cumsum([0, *counts]).tolist()
-    return [slice(start, stop) for start, stop in pairwise(ends)]
+    offsets = numpy.cumsum([0, *counts]).tolist()
+    return [slice(start, stop) for start, stop in pairwise(offsets)]

@@ -42,7 +42,7 @@ def solve_by(
         return _in_lanes(qp, start, tolerance, iterations)
     one_of("method", method, ("proximal", *PACKAGES), code="unknown-method")
     batch = qp.batch
-    answers = [
+    solutions = [
         _solve_one(qp.item(*index), method, start.item(*index) if start else None, tolerance, iterations)
         for index in np.ndindex(batch)
     ]
@@ -52,20 +52,25 @@ def solve_by(
 
     shape = qp.shape
     return QPSolution(
-        multipliers=stacked([a[1] for a in answers], shape.multipliers),
-        primal=stacked([a[4] for a in answers]),
-        dual=stacked([a[5] for a in answers]),
-        iterations=stacked([a[2] for a in answers]),
-        status=stacked([int(a[3]) for a in answers]),
+        multipliers=stacked([a[1] for a in solutions], shape.multipliers),
+        primal=stacked([a[4] for a in solutions]),
+        dual=stacked([a[5] for a in solutions]),
+        iterations=stacked([a[2] for a in solutions]),
+        status=stacked([int(a[3]) for a in solutions]),
         qp=qp,
-        x=stacked([a[0] for a in answers], shape.n),
+        x=stacked([a[0] for a in solutions], shape.n),
     )
 
 
 def _check_start(qp: QPData, start: Any) -> None:
     expect("start", start, QPSolution, "another program's answer")
-    ours, theirs = qp.shape, start.qp.shape
-    if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
+    shape, start_shape = qp.shape, start.qp.shape
+    if (shape.n, shape.equalities, shape.rows, shape.cones) != (
+        start_shape.n,
+        start_shape.equalities,
+        start_shape.rows,
+        start_shape.cones,
+    ):
         raise QPError(f"start is the solution of {start.qp!r}; it must be one of {qp!r}.", code="other-system")
 
 
@@ -75,8 +80,8 @@ def _in_lanes(qp: QPData, start: QPSolution | None, tolerance: float, iterations
         start_inputs.pop("push", None)
     result = solve_qp(qp.shape, *qp.arrays, tolerance=tolerance, iterations=float(iterations), **start_inputs)
     x, multipliers, primal, dual, count, status = result
-    ended = np.asarray(count).astype(int), np.asarray(status).astype(int)
-    return QPSolution(multipliers, primal, dual, *ended, qp, x)
+    statuses = np.asarray(count).astype(int), np.asarray(status).astype(int)
+    return QPSolution(multipliers, primal, dual, *statuses, qp, x)
 
 
 def _solve_one(
@@ -90,8 +95,8 @@ def _solve_one(
     if not finite:
         return np.zeros(shape.n), np.zeros(shape.multipliers), 0, QPStatus.NOT_FINITE, np.inf, np.inf
     x, multipliers, count, status = PACKAGES[method](qp, start, tolerance, iterations)
-    far = status is not QPStatus.SOLVED and np.abs(x).max() > UNBOUNDED
-    if (far or status is QPStatus.NOT_FINITE) and falls_without_end(qp, x):
+    is_distant = status is not QPStatus.SOLVED and np.abs(x).max() > UNBOUNDED
+    if (is_distant or status is QPStatus.NOT_FINITE) and falls_without_end(qp, x):
         return np.zeros(shape.n), np.zeros(shape.multipliers), count, QPStatus.NOT_FINITE, np.inf, np.inf
     status = QPStatus.ITERATIONS if status is QPStatus.NOT_FINITE else status
     if not (np.isfinite(x).all() and np.isfinite(multipliers).all()):
@@ -110,7 +115,7 @@ def by_proxsuite(qp: QPData, start: QPSolution | None, tolerance: float, iterati
         )
     shape = qp.shape
     lower, upper = (np.clip(x, -1e20, 1e20) for x in (qp.lower, qp.upper))
-    near = () if start is None else (start.x, *np.split(start.multipliers, [shape.equalities]))
+    initial = () if start is None else (start.x, *np.split(start.multipliers, [shape.equalities]))
     result = solve_by_proxsuite(
         qp.H,
         qp.g,
@@ -118,7 +123,7 @@ def by_proxsuite(qp: QPData, start: QPSolution | None, tolerance: float, iterati
         (qp.C, lower, upper),
         tolerance,
         max(iterations, 1) * 50,
-        near,
+        initial,
     )
     outcome = package("proxsuite").proxqp.QPSolverOutput
     status = {
@@ -152,13 +157,13 @@ def by_clarabel(qp: QPData, start: QPSolution | None, tolerance: float, iteratio
         max_iter=iterations,
     )
     dual = np.array(result.z)
-    y, above, below, rest = np.split(dual, np.cumsum([shape.equalities, int(high.sum()), int(low.sum())]))
+    y, above, below, cone_part = np.split(dual, np.cumsum([shape.equalities, int(high.sum()), int(low.sum())]))
     z = np.zeros(shape.rows)
     z[high] += above
     z[low] -= below
     w = np.zeros(shape.cone_rows)
     for span in shape.spans:
-        w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -rest[span]
+        w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -cone_part[span]
     outcome = package("clarabel").SolverStatus
     infeasible = result.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
     status = QPStatus.SOLVED if result.status == outcome.Solved else QPStatus.ITERATIONS

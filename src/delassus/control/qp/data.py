@@ -88,12 +88,12 @@ class QPData:
             object.__setattr__(self, name, read_only(value))
         object.__setattr__(self, "cones", cones)
         equalities, rows = arrays["A"].shape[-2], arrays["C"].shape[-2]
-        usual = [f"equality {i}" for i in range(equalities)] + [f"row {i}" for i in range(rows)]
-        usual += [f"cone {i}" for i in range(len(cones))]
-        names = tuple(self.names) or tuple(usual)
-        if len(names) != len(usual) or len(set(names)) != len(names):
+        default_names = [f"equality {i}" for i in range(equalities)] + [f"row {i}" for i in range(rows)]
+        default_names += [f"cone {i}" for i in range(len(cones))]
+        names = tuple(self.names) or tuple(default_names)
+        if len(names) != len(default_names) or len(set(names)) != len(names):
             raise QPError(
-                f"there are {len(names)} names, {len(set(names))} of them different, for {len(usual)}.",
+                f"there are {len(names)} names, {len(set(names))} of them different, for {len(default_names)}.",
                 code="wrong-shape",
             )
         object.__setattr__(self, "names", names)
@@ -140,7 +140,7 @@ class QPData:
 
     def item(self, *index: Any) -> Self:
         """One program of a batch."""
-        batch, chosen = self.batch, {}
+        batch, arrays = self.batch, {}
         for name in (*_MATRICES, *_VECTORS):
             value = getattr(self, name)
             core = 2 if name in _MATRICES else 1
@@ -150,16 +150,16 @@ class QPData:
                 raise QPError(
                     f"there is no program {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
                 ) from None
-            chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-core:]))[index]
-        return replace(self, **chosen)
+            arrays[name] = np.broadcast_to(value, (*batch, *value.shape[-core:]))[index]
+        return replace(self, **arrays)
 
     def row_violation(self, x: Any) -> Array:
         """(…, multipliers) violation of each row by x, in its units; rows of one cone share its distance."""
         x = self._unknowns(x)
         equal = np.abs(_times(self.A, x) - self.b)
         rows = _times(self.C, x)
-        over = np.maximum(np.maximum(rows - self.upper, self.lower - rows), 0.0)
-        parts = [equal, over]
+        excess = np.maximum(np.maximum(rows - self.upper, self.lower - rows), 0.0)
+        parts = [equal, excess]
         parts += [np.maximum(-slack, 0.0)[..., None] * np.ones(size) for slack, size in self._cones_left(x)]
         batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)

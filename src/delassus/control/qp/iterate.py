@@ -109,8 +109,8 @@ class Iterate(NamedTuple):
 
     def contradiction(self, p: Scaled) -> Any:
         """Whether the rows are infeasible: their residual is minimal, since x̄ has converged or no step reduces it."""
-        off, over = self.Ax - p.b, p.excess(self.Rx)
-        violation, slope = largest(off, over), product(p.A.T, off) + product(p.R.T, over)
+        equality_error, excess = self.Ax - p.b, p.excess(self.Rx)
+        violation, slope = largest(equality_error, excess), product(p.A.T, equality_error) + product(p.R.T, excess)
         rests, flat = self.resting > RESTED - 0.5, largest(slope) < FLAT * violation
         return (rests & (violation > BROKEN[0] * self.wide)) | (flat & (violation > BROKEN[1] * self.wide))
 
@@ -121,10 +121,10 @@ class Iterate(NamedTuple):
         that the minimum along d would be a million times farther than x.
         """
         size, m = largest(self.x), p.shape.rows
-        along = self.Rx[:m] - p.offset[:m]
-        over = np.where(p.upper < FAR_SCALED, np.maximum(along, 0.0), 0.0)
-        under = np.where(p.lower > -FAR_SCALED, np.maximum(-along, 0.0), 0.0)
-        violation = largest(self.Ax, over, under, p.off_cones(self.Rx[m:] - p.offset[m:]))
+        direction = self.Rx[:m] - p.offset[:m]
+        upper_excess = np.where(p.upper < FAR_SCALED, np.maximum(direction, 0.0), 0.0)
+        lower_excess = np.where(p.lower > -FAR_SCALED, np.maximum(-direction, 0.0), 0.0)
+        violation = largest(self.Ax, upper_excess, lower_excess, p.off_cones(self.Rx[m:] - p.offset[m:]))
         slope, curvature = p.g @ self.x, self.x @ self.Hx
         falls = (slope < 0.0) & (curvature <= ALONG * np.abs(slope))
         return (size > UNBOUNDED) & (violation <= ALONG * size) & falls
@@ -138,19 +138,19 @@ class Iterate(NamedTuple):
 def update_errors(p: Scaled, now: Iterate) -> Iterate:
     """Compute gradient and errors for the current x, multipliers and ε."""
     y, z = now.multipliers(p)
-    back, push = product(p.A.T, y), product(p.R.T, z)
-    steepest = now.Hx + p.g + back + push
+    equality_gradient, row_gradient = product(p.A.T, y), product(p.R.T, z)
+    steepest = now.Hx + p.g + equality_gradient + row_gradient
     # # R x - P(R x + z) is zero where rows are feasible and multipliers push inward, only at bounds
-    off, apart = now.Ax - p.b, p.excess(now.Rx + z) - z
+    equality_error, row_error = now.Ax - p.b, p.excess(now.Rx + z) - z
     gradient = steepest + rho_of(p) * (now.x - now.center)
     return now._replace(
         gradient=gradient,
-        primal=largest(off * p.equal, apart * p.row),
+        primal=largest(equality_error * p.equal, row_error * p.row),
         dual=largest(steepest * p.slope),
-        apart=largest(off, apart),
-        wide=np.maximum(largest(now.Ax, p.b, now.Rx, now.Rx - apart), 1.0),
+        apart=largest(equality_error, row_error),
+        wide=np.maximum(largest(now.Ax, p.b, now.Rx, now.Rx - row_error), 1.0),
         steep=largest(steepest),
-        high=np.maximum(largest(now.Hx, p.g, back, push), 1.0),
+        high=np.maximum(largest(now.Hx, p.g, equality_gradient, row_gradient), 1.0),
     )
 
 

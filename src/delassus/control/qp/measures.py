@@ -52,10 +52,10 @@ def falls_without_end(qp: QPData, x: Array) -> bool:
     slope, curvature = float(qp.g @ x), float(x @ qp.H @ x)
     if not slope < 0.0 or curvature > _ALONG * abs(slope):
         return False
-    along = qp.C @ x
+    row_direction = qp.C @ x
     parts = [(qp.A @ x, qp.A)]
-    parts += [(np.where(np.isfinite(qp.upper), np.maximum(along, 0.0), 0.0), qp.C)]
-    parts += [(np.where(np.isfinite(qp.lower), np.maximum(-along, 0.0), 0.0), qp.C)]
+    parts += [(np.where(np.isfinite(qp.upper), np.maximum(row_direction, 0.0), 0.0), qp.C)]
+    parts += [(np.where(np.isfinite(qp.lower), np.maximum(-row_direction, 0.0), 0.0), qp.C)]
     cone = qp.K @ x
     for span in qp.shape.spans:
         size = np.abs(qp.K[span]).max(initial=0.0)
@@ -67,8 +67,8 @@ def falls_without_end(qp: QPData, x: Array) -> bool:
 def nearest_in_cone(s: Array) -> Array:
     """Project s (…, size) onto the cone ‖all but the last‖ ≤ the last."""
     t, a = np.linalg.norm(s[..., :-1], axis=-1), s[..., -1]
-    along = 0.5 * (t + a)
+    axis_part = 0.5 * (t + a)
     direction = s[..., :-1] / np.where(t > 0.0, t, 1.0)[..., None]
-    edge = np.concatenate([along[..., None] * direction, along[..., None]], -1)
+    edge = np.concatenate([axis_part[..., None] * direction, axis_part[..., None]], -1)
     inside, apex = (t <= a)[..., None], (t <= -a)[..., None]
     return np.where(inside, s, np.where(apex, 0.0, edge))

@@ -61,11 +61,11 @@ def solve_scaled(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: 
     """Solve from an initial guess (scaled), until errors are below the tolerance or the iterate is constant."""
     n = p.shape.n
     fixed = gram(p.A, p.A) if p.shape.equalities else np.zeros((n, n))
-    zero, far, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
+    zero, infinite, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
     Hx, Ax, Rx = product(p.H, x), product(p.A, x), product(p.R, x) + p.offset
     pushes = Pushes.of(p, Ax, Rx, y, z, epsilon)
-    unknown = (np.zeros(n), far, far, far, zero, far, zero)
-    first = update_errors(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, *unknown))
+    unknown = (np.zeros(n), infinite, infinite, infinite, zero, infinite, zero)
+    first = update_errors(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, infinite, zero, zero, *unknown))
 
     def goes_on(now: Iterate) -> Any:
         return ~now.is_within(tolerance) & (now.count < iterations) & (now.resting < RESTED - 0.5)
@@ -95,7 +95,7 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
 def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
     """Update multipliers, x̄ and ε where φ is nearly minimal; change nothing elsewhere."""
     least = largest(now.gradient) <= np.maximum(INNER * now.apart, 0.3 * tolerance * now.high)
-    still = largest(now.x - now.center) <= RESTS * (largest(now.x) + now.wide)
+    has_converged = largest(now.x - now.center) <= RESTS * (largest(now.x) + now.wide)
     slower = now.apart > SHRINKS * now.last
     epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
     y, z = now.multipliers(p)
@@ -110,7 +110,7 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
         pushes=Pushes(*(np.where(least, new, old) for new, old in zip(penalties, now.pushes, strict=True))),
         epsilon=np.where(least, epsilon, now.epsilon),
         last=np.where(least, now.apart, now.last),
-        resting=np.where(least, np.where(still, now.resting + 1.0, 0.0), now.resting),
+        resting=np.where(least, np.where(has_converged, now.resting + 1.0, 0.0), now.resting),
     )
     return update_errors(p, after)
 
@@ -122,8 +122,8 @@ def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
     if m:
         at_bound = np.where((pushes.high > 0.0) | (pushes.low < 0.0), 1.0, 0.0)
         filled = [_count_nonzeros(p.R[r]) for r in range(m)]
-        many = sum(k * k for k in filled) > n**3 // 3
-        long = [r for r in range(m) if many and filled[r] > n // 3]
+        is_dense = sum(k * k for k in filled) > n**3 // 3
+        long = [r for r in range(m) if is_dense and filled[r] > n // 3]
         short = [r for r in range(m) if r not in long]
         if short:
             K = K + gram(at_bound[short][:, None] * p.R[short], p.R[short])
@@ -171,7 +171,7 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
         rows = pushes.along(p, nothing, t * Rd).rows(p)
         return straight + t * curvature + now.epsilon * (Rd @ rows)
 
-    first, whole = slope(0.0), slope(1.0)
+    first, full_step = slope(0.0), slope(1.0)
     target = 0.1 * np.abs(first)
 
     # # φ' is negative at `low` and positive at `high`, or `high` has not been evaluated.
@@ -190,7 +190,7 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
 
     one, zero = np.array(1.0), np.array(0.0)
     return while_loop(
-        goes_on, shrink_bracket, _Bracket(one, whole, zero, first, one, whole, np.array(False), zero), MOST_CUTS
+        goes_on, shrink_bracket, _Bracket(one, full_step, zero, first, one, full_step, np.array(False), zero), MOST_CUTS
     ).t
 
 

@@ -75,8 +75,8 @@ class Scaled(NamedTuple):
         offset = np.concatenate([np.zeros(m), row[m:] * data.k])
         lower, upper = lower * row[:m], upper * row[:m]
         # # Estimate of the magnitude of x: from the minimum of the cost, and the distance of the rows from zero.
-        alone = np.where(curved > 0.0, largest(steep) / _or_one(curved), 0.0)
-        size = _or_one(np.maximum(alone, largest(b, np.clip(np.zeros(m), lower, upper), offset)))
+        cauchy_length = np.where(curved > 0.0, largest(steep) / _or_one(curved), 0.0)
+        size = _or_one(np.maximum(cauchy_length, largest(b, np.clip(np.zeros(m), lower, upper), offset)))
         cost = 1.0 / np.where(curved > 0.0, curved, _or_one(largest(steep) / size))
         units = (
             column * size,
@@ -97,15 +97,15 @@ class Scaled(NamedTuple):
     def off_cones(self, s: Any) -> Any:
         """s (cone rows,) minus its projections onto the cones."""
         parts = [np.zeros(0)]
-        for part, (turned, _) in self._rotate_cones(s):
-            parts.append(part - np.concatenate([turned.share * part[:-1], turned.h[None]]))
+        for part, (projection, _) in self._rotate_cones(s):
+            parts.append(part - np.concatenate([projection.share * part[:-1], projection.h[None]]))
         return np.concatenate(parts)
 
     def cone_slopes(self, s: Any) -> Iterator[tuple[Any, Any]]:
         """The rows of R and the Jacobian of `off_cones`, cone by cone."""
-        for span, (part, (turned, direction)) in zip(self.shape.spans, self._rotate_cones(s), strict=True):
+        for span, (part, (projection, direction)) in zip(self.shape.spans, self._rotate_cones(s), strict=True):
             m = self.shape.rows
-            yield self.R[m + span.start : m + span.stop], np.eye(len(part)) - slopes(turned, direction)
+            yield self.R[m + span.start : m + span.stop], np.eye(len(part)) - slopes(projection, direction)
 
     def _rotate_cones(self, s: Any) -> Iterator[tuple[Any, tuple[RadialProjection, Any]]]:
         for span in self.shape.spans:
@@ -125,8 +125,12 @@ def factors(shape: QPShape, H: Any, A: Any, R: Any) -> tuple[Any, Any, Any, Any]
     for _ in range(PASSES):
         curved = column * product(H, column)
         lengths = curved / _or_one(largest(curved)) + column * (product(A.T, equal) + product(R.T, row))
-        own = [_tame(equal * product(A, column)), _shared(shape, _tame(row * product(R, column)))]
-        column, equal, row = column / np.sqrt(_tame(lengths)), equal / np.sqrt(own[0]), row / np.sqrt(own[1])
+        row_norms = [_tame(equal * product(A, column)), _shared(shape, _tame(row * product(R, column)))]
+        column, equal, row = (
+            column / np.sqrt(_tame(lengths)),
+            equal / np.sqrt(row_norms[0]),
+            row / np.sqrt(row_norms[1]),
+        )
     curved = largest(column * product(H, column))
     return np.sqrt(column), np.sqrt(equal), np.sqrt(row), np.sqrt(curved)
 

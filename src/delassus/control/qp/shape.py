@@ -48,8 +48,8 @@ class QPShape:
     @property
     def spans(self) -> tuple[slice, ...]:
         """The slice of each cone in K."""
-        ends = numpy.cumsum((0, *self.cones))
-        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+        offsets = numpy.cumsum((0, *self.cones))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(offsets))
 
     def without_zeros(self, *matrices: Any) -> list[Any]:
         """H, A, C and K with exact zeros outside of the pattern."""
@@ -59,8 +59,8 @@ class QPShape:
 def pattern_of(matrix: Any) -> str:
     """The nonzero pattern of a matrix, or the union of those of a batch (…, rows, n)."""
     matrix = numpy.asarray(matrix)
-    used = (matrix != 0.0).any(axis=tuple(range(matrix.ndim - 2))) if matrix.ndim > 2 else matrix != 0.0
-    return "".join("1" if x else "0" for x in used.ravel())
+    nonzero = (matrix != 0.0).any(axis=tuple(range(matrix.ndim - 2))) if matrix.ndim > 2 else matrix != 0.0
+    return "".join("1" if x else "0" for x in nonzero.ravel())
 
 
 def _mask(matrix: Any, zeros: str) -> Any:

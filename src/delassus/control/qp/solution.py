@@ -105,12 +105,12 @@ class QPSolution(QPOutcome):
         if np.ndim(self.status):
             return describe_worst(self.status, "QPs")
         worst = self.statuses
-        broken = {} if worst is QPStatus.NOT_FINITE else self.violated_rows()
-        if worst is QPStatus.SOLVED or not broken:
+        violations = {} if worst is QPStatus.NOT_FINITE else self.violated_rows()
+        if worst is QPStatus.SOLVED or not violations:
             return f"{worst.sentence} The largest error is {float(self.residual):.3g}."
-        rows = [f"{name} by {amount:.3g}" for name, amount in broken.items()]
-        more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
-        return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
+        rows = [f"{name} by {amount:.3g}" for name, amount in violations.items()]
+        suffix = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+        return f"{worst.sentence} Broken: {', '.join(rows[:4])}{suffix}."
 
     def _single(self, values: Array, label: str) -> Array:
         if values.ndim > 1:

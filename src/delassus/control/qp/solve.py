@@ -121,14 +121,14 @@ def crossing(lower: Any, upper: Any) -> Any:
 def _pack_result(p: Scaled, iterate: Iterate, good: Any, tolerance: Any, crossed: Any) -> QPResult:
     y, z = iterate.multipliers(p)
     good = good & np.isfinite(np.sum(iterate.x) + np.sum(z) + np.sum(y))
-    met = iterate.is_within(tolerance)
-    good = good & (met | ~iterate.is_unbounded(p))
-    status = np.where(met, 0.0, np.where(iterate.contradiction(p), 1.0, 2.0))
+    is_met = iterate.is_within(tolerance)
+    good = good & (is_met | ~iterate.is_unbounded(p))
+    status = np.where(is_met, 0.0, np.where(iterate.contradiction(p), 1.0, 2.0))
     status = np.where(crossed > 0.0, 1.0, status)
-    push = np.concatenate([p.equal_push * y, p.row_push * z])
+    multipliers = np.concatenate([p.equal_push * y, p.row_push * z])
     return QPResult(
         np.where(good, p.unknown * iterate.x, 0.0),
-        np.where(good, push, 0.0),
+        np.where(good, multipliers, 0.0),
         np.where(good, np.maximum(iterate.primal, crossed), numpy.inf),
         np.where(good, iterate.dual, numpy.inf),
         iterate.count,

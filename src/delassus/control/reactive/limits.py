@@ -44,9 +44,9 @@ def _supports(control: SupportedRobot) -> Rows:
     rows, lower, upper = [], [], []
     for support in control.supports:
         at = control.force_slices[support.frame]
-        for _, numbers, low, high in support.bounds(control.cone):
+        for _, coefficients, low, high in support.bounds(control.cone):
             row = [0.0] * control.n
-            row[control.nv + at.start : control.nv + at.stop] = numbers
+            row[control.nv + at.start : control.nv + at.stop] = coefficients
             rows.append(row)
             lower.append(low)
             upper.append(high)
@@ -61,8 +61,8 @@ def _ranges(s: Situation) -> Rows:
         row[j] = 1.0
         rows.append(row)
         model = control.plain
-        ahead, most = s.q[i] + T * s.v[j], model.velocity_limit[j]
-        low, high = 2.0 * (model.lower[i] - ahead) / T**2, 2.0 * (model.upper[i] - ahead) / T**2
+        predicted, most = s.q[i] + T * s.v[j], model.velocity_limit[j]
+        low, high = 2.0 * (model.lower[i] - predicted) / T**2, 2.0 * (model.upper[i] - predicted) / T**2
         # # A joint at or beyond its limit returns no faster than its velocity limit.
         slowest, fastest = (-most - s.v[j]) / T, (most - s.v[j]) / T
         lower.append(np.clip(low, slowest, fastest))
@@ -75,8 +75,8 @@ def cones_of(control: SupportedRobot) -> Any:
     rows = []
     for support in control.supports if control.cone == "second order" else ():
         at = control.force_slices[support.frame]
-        for numbers in support.cone():
+        for coefficients in support.cone():
             row = [0.0] * control.n
-            row[control.nv + at.start : control.nv + at.stop] = numbers
+            row[control.nv + at.start : control.nv + at.stop] = coefficients
             rows.append(row)
     return np.array(numpy.array(rows).reshape(-1, control.n))

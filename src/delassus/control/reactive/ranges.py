@@ -31,9 +31,9 @@ def torque_limits(actuated: ActuatedMechanism) -> tuple[numpy.ndarray[Any, Any],
 
 def _forces(actuator: Actuator) -> list[tuple[float, float]]:
     """The ranges of an actuator's force."""
-    gain, *rest = actuator.gain
+    gain, *bias = actuator.gain
     ranges = [actuator.force_range] if actuator.force_range else []
-    if actuator.control_range and not any((*rest, *actuator.bias)):
+    if actuator.control_range and not any((*bias, *actuator.bias)):
         ranges.append(tuple(gain * u for u in actuator.control_range))
     return [(min(ends), max(ends)) for ends in ranges]
 

@@ -42,9 +42,11 @@ def compute_reaction(control: ControlData, q: Any, v: Any, reference: Any, solve
     good = (result.status < 2.5) & np.isfinite(np.sum(torque) + np.sum(q) + np.sum(v) + np.sum(reference))
     torque = np.clip(np.where(good, torque, 0.0), lower, upper)
     status = np.where(good, result.status, float(QPStatus.NOT_FINITE))
-    x, push = np.where(good, result.x, 0.0), np.where(good, result.multipliers, 0.0)
+    x, multipliers = np.where(good, result.x, 0.0), np.where(good, result.multipliers, 0.0)
     primal, dual = (np.where(good, error, numpy.inf) for error in (result.primal, result.dual))
-    return ReactionArrays(torque, x[control.nv :], x[: control.nv], push, primal, dual, result.iterations, status)
+    return ReactionArrays(
+        torque, x[control.nv :], x[: control.nv], multipliers, primal, dual, result.iterations, status
+    )
 
 
 @kernel(

@@ -147,31 +147,32 @@ def policy_of(control: ControlData, reference: Any) -> Kernel[..., Any]:
             code="not-supported",
         )
     if callable(reference):
-        several = len(inspect.signature(reference).parameters) == 3
-        function = reference if several else lambda time, q, v: reference(time)
+        takes_state = len(inspect.signature(reference).parameters) == 3
+        function = reference if takes_state else lambda time, q, v: reference(time)
     else:
-        fixed = real_array("reference", reference)
-        if fixed.shape != (control.references,):
+        constant = real_array("reference", reference)
+        if constant.shape != (control.references,):
             raise ReactiveError(
-                f"the reference has shape {fixed.shape}; it must have {control.references} values.", code="wrong-shape"
+                f"the reference has shape {constant.shape}; it must have {control.references} values.",
+                code="wrong-shape",
             )
-        if not np.isfinite(fixed).all():
+        if not np.isfinite(constant).all():
             raise ReactiveError("the reference has values that are not finite; they must be finite.", code="not-finite")
 
         def function(time: Any, q: Any, v: Any) -> Any:
-            return fixed
+            return constant
 
     @kernel(f"(),(nq),(nv)->({control.nu})")
     def policy(model: Any, time: Any, q: Any, v: Any) -> Any:
         """Torques (nu,) [N·m, N]."""
-        asked = dnp.array(function(time, q, v))
-        if asked.shape != (control.references,):
+        values = dnp.array(function(time, q, v))
+        if values.shape != (control.references,):
             raise ReactiveError(
-                f"the reference has shape {asked.shape}; it must have {control.references} values.", code="wrong-shape"
+                f"the reference has shape {values.shape}; it must have {control.references} values.", code="wrong-shape"
             )
         if control.moves:
-            asked[control.places["time"]] = time
-        return compute_reaction(control, q, v, asked).torque
+            values[control.places["time"]] = time
+        return compute_reaction(control, q, v, values).torque
 
     return policy
 

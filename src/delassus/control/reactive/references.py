@@ -40,12 +40,14 @@ def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, chang
         raise ReactiveError(
             f"q has shape {q.shape}; a configuration of {control.model.name!r} is ({control.nq},).", code="wrong-shape"
         )
-    rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in rest_of(control, tasks, q).items()}
+    defaults = {
+        name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in rest_of(control, tasks, q).items()
+    }
     if trace_of(tuple(changed.values())) is not None:
-        traced = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
+        traced = [np.zeros(len(value)) + changed.get(name, value) for name, value in defaults.items()]
         return np.concatenate(traced) if traced else np.zeros(0)
     values = {}
-    for name, value in rest.items():
+    for name, value in defaults.items():
         part = numpy.asarray(changed.get(name, value), float)
         part = part[..., None] if part.ndim == 0 else part
         if part.shape[-1] not in (1, len(value)):
@@ -54,5 +56,5 @@ def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, chang
             )
         values[name] = part
     batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
-    whole = [numpy.broadcast_to(x, (*batch, len(rest[name]))) for name, x in values.items()]
-    return numpy.concatenate(whole, -1) if whole else numpy.zeros(0)
+    parts_list = [numpy.broadcast_to(x, (*batch, len(defaults[name]))) for name, x in values.items()]
+    return numpy.concatenate(parts_list, -1) if parts_list else numpy.zeros(0)

@@ -49,17 +49,17 @@ class Situation(NamedTuple):
         c = rnea(model, q, v, np.zeros(model.nv)) - passive_forces(model, q, v)
         J, targets = [np.zeros((0, model.nv))], [np.zeros(0)]
         for support in control.supports:
-            rows, still = support.motion(model, q, v)
+            rows, support_target = support.motion(model, q, v)
             active = np.where(reference[places[f"{support.frame}.active"]][0] > 0.5, 1.0, 0.0)
             J.append(active * rows)
-            targets.append(active * still)
+            targets.append(active * support_target)
         if mechanism.m:
             time = reference[places["time"]][0] if control.moves else None
             J.append(constraint_jacobian(mechanism, q, time=time))
             targets.append(-constraint_bias(mechanism, q, v, time=time))
-        gives = numpy.concatenate([numpy.zeros(control.nf - mechanism.m), compliance_of(mechanism)])
+        compliance = numpy.concatenate([numpy.zeros(control.nf - mechanism.m), compliance_of(mechanism)])
         return cls(
-            control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(targets), gives, reference, places
+            control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(targets), compliance, reference, places
         )
 
     def reference_part(self, name: str) -> Any:

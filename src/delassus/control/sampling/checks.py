@@ -50,9 +50,9 @@ def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
     if limits is None:
         return lower, upper
     pair = limits if isinstance(limits, tuple) and len(limits) == 2 else None
-    ends = [real_array("limits", x) for x in (pair if pair is not None else (limits,))]
+    bounds = [real_array("limits", x) for x in (pair if pair is not None else (limits,))]
     try:
-        low, high = ends if pair is not None else (-ends[0], ends[0])
+        low, high = bounds if pair is not None else (-bounds[0], bounds[0])
         low, high = np.broadcast_to(low, (sim.nu,)), np.broadcast_to(high, (sim.nu,))
     except ValueError:
         raise SamplingError(
@@ -63,13 +63,13 @@ def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
         raise SamplingError(
             f"limits is {limits!r}; the upper limits must not be below the lower ones.", code="empty-interval"
         )
-    found = np.maximum(low, lower), np.minimum(high, upper)
-    if not np.all(found[0] <= found[1]):
+    overlap = np.maximum(low, lower), np.minimum(high, upper)
+    if not np.all(overlap[0] <= overlap[1]):
         raise SamplingError(
             f"limits is {limits!r}, but those of the actuators are {lower} to {upper}; both must overlap.",
             code="empty-interval",
         )
-    return found
+    return overlap
 
 
 def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
@@ -97,11 +97,11 @@ def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
     return deviations
 
 
-def traced_cost(sim: Simulation, label: str, given: Any, forms: str) -> Callable[..., Any] | None:
+def traced_cost(sim: Simulation, label: str, cost_function: Any, forms: str) -> Callable[..., Any] | None:
     """A cost that is compiled into the rollouts, as a function of one state; None if it is not a kernel."""
-    if not isinstance(given, Kernel):
+    if not isinstance(cost_function, Kernel):
         return None
-    cost: Kernel[..., Any] = given
+    cost: Kernel[..., Any] = cost_function
 
     def call_checked(*state: Any) -> Any:
         try:
@@ -120,10 +120,10 @@ def traced_cost(sim: Simulation, label: str, given: Any, forms: str) -> Callable
     return call_checked
 
 
-def call_cost(label: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
+def call_cost(label: str, cost_function: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
     """Call a cost function for all states, and check the shape of its result."""
     try:
-        return np.broadcast_to(real_array(f"what the {label} gave", given(*states)), shape)
+        return np.broadcast_to(real_array(f"what the {label} gave", cost_function(*states)), shape)
     except NotANumber as error:
         raise SamplingError(str(error), code=error.code) from None
     except Exception as error:

@@ -24,12 +24,12 @@ class SamplingDistribution(NamedTuple):
     noise: Array
 
 
-def best(samples: Array, costs: Array, drawn: SamplingDistribution) -> SamplingDistribution:
+def best(samples: Array, costs: Array, distribution: SamplingDistribution) -> SamplingDistribution:
     """The sample (samples, knots, nu) of lowest cost (samples,): predictive sampling in its simplest form."""
-    return drawn._replace(mean=samples[np.argmin(np.where(np.isfinite(costs), costs, np.inf))])
+    return distribution._replace(mean=samples[np.argmin(np.where(np.isfinite(costs), costs, np.inf))])
 
 
-def mppi(samples: Array, costs: Array, drawn: SamplingDistribution, temperature: float) -> SamplingDistribution:
+def mppi(samples: Array, costs: Array, distribution: SamplingDistribution, temperature: float) -> SamplingDistribution:
     """Weighted mean with weights exp(-(J - J_min) / (temperature · spread)): model predictive path integral control.
 
     The spread is the median of the costs minus the lowest, which is robust against a few failed rollouts.
@@ -40,15 +40,15 @@ def mppi(samples: Array, costs: Array, drawn: SamplingDistribution, temperature:
     scale = temperature * float(np.median(above[finite]))
     weights = np.exp(-above / scale) if scale > 0.0 else np.where(above == 0.0, 1.0, 0.0)
     mean = np.einsum("n,nku->ku", weights / weights.sum(), samples)
-    return drawn._replace(mean=mean)
+    return distribution._replace(mean=mean)
 
 
 def cross_entropy(
-    samples: Array, costs: Array, drawn: SamplingDistribution, elites: float, widest: Array
+    samples: Array, costs: Array, distribution: SamplingDistribution, elites: float, widest: Array
 ) -> SamplingDistribution:
     """Mean and standard deviation of the best fraction of the samples, from which the next are drawn."""
     finite = int(np.isfinite(costs).sum())
     count = min(max(math.ceil(elites * finite), 2), finite)
     order = np.argsort(np.where(np.isfinite(costs), costs, np.inf), kind="stable")[:count]
-    chosen = samples[order]
-    return SamplingDistribution(chosen.mean(0), np.clip(chosen.std(0), LEAST * widest, widest))
+    elite = samples[order]
+    return SamplingDistribution(elite.mean(0), np.clip(elite.std(0), LEAST * widest, widest))

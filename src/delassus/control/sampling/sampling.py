@@ -102,7 +102,7 @@ class Sampling(Frozen):
             **shortcuts: temperature, elites (method); knots, spline (plan); samples, noise, narrowest, iterations
                 (search).
         """
-        way, spline, search = _SHORTCUTS.fill(shortcuts, method=method, plan=plan, search=search)
+        update, spline, search = _SHORTCUTS.fill(shortcuts, method=method, plan=plan, search=search)
         expect("sim", sim, Simulation, 'Simulation(load("cart_pole"))')
         if sim.ground.batch:
             raise SamplingError(
@@ -119,13 +119,13 @@ class Sampling(Frozen):
         self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
         self.knots = min(KNOTS, self.horizon) if spline.knots is None else int(spline.knots)
-        self.narrowest, self.way = float(search.narrowest), way
+        self.narrowest, self.way = float(search.narrowest), update
         if self.knots > self.horizon:
             raise SamplingError(
                 f"there are {self.knots} knots for {self.horizon} control periods; pass fewer knots.",
                 code="out-of-range",
             )
-        self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, way.name, spline.spline
+        self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, update.name, spline.spline
         self.lower, self.upper = map(read_only, limits_of(sim, limits))
         self.noise = read_only(noise_of(sim, search.noise, self.lower, self.upper))
         self._stage = traced_cost(sim, "cost", cost, "(model, time, q, v, u)")
@@ -167,18 +167,18 @@ class Sampling(Frozen):
         before = shift_matrix(self.spline, self.knots, self.horizon, later) @ plan.knots if later else plan.knots
         best, least, first, failed = before, np.nan, np.nan, 0
         widest = np.broadcast_to(self.noise, before.shape)
-        drawn = SamplingDistribution(before, widest)
+        distribution = SamplingDistribution(before, widest)
         for k in range(self.iterations):
-            samples = self._samples(drawn, (plan.seed, plan.count, k))
+            samples = self._samples(distribution, (plan.seed, plan.count, k))
             costs = self.costs(state, self.controls(samples))
             first = costs[0] if k == 0 else first
             failed += int(np.sum(~np.isfinite(costs)))
             best, least = _cheaper(best, least, samples[0], costs[0])
             if not np.any(np.isfinite(costs)):
                 break
-            drawn = self._update_distribution(samples, costs, drawn, widest)
+            distribution = self._update_distribution(samples, costs, distribution, widest)
         else:  # the mean is not a sample: its cost is unknown
-            best, least = _cheaper(best, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
+            best, least = _cheaper(best, least, distribution.mean, self.costs(state, self.controls(distribution.mean)))
         status = PlanStatus.IMPROVED if not least >= first else PlanStatus.KEPT
         status = PlanStatus.NO_COST if not np.isfinite(least) else status
         return Plan(best, self.controls(best), float(least), status, state.time, failed, plan.count + 1, plan.seed)
@@ -189,22 +189,22 @@ class Sampling(Frozen):
         controls: Array = np.clip(self._matrix @ x, self.lower, self.upper)
         return controls
 
-    def _samples(self, drawn: SamplingDistribution, seed: tuple[int, ...]) -> Array:
+    def _samples(self, distribution: SamplingDistribution, seed: tuple[int, ...]) -> Array:
         """(samples, knots, nu), the first of which is the mean."""
-        noise = np.random.default_rng(seed).standard_normal((self.samples, *drawn.mean.shape))
+        noise = np.random.default_rng(seed).standard_normal((self.samples, *distribution.mean.shape))
         noise *= (self.narrowest ** np.linspace(0.0, 1.0, self.samples))[:, None, None]
         noise[0] = 0.0
-        samples: Array = np.clip(drawn.mean + drawn.noise * noise, self.lower, self.upper)
+        samples: Array = np.clip(distribution.mean + distribution.noise * noise, self.lower, self.upper)
         return samples
 
     def _update_distribution(
-        self, samples: Array, costs: Array, drawn: SamplingDistribution, widest: Array
+        self, samples: Array, costs: Array, distribution: SamplingDistribution, widest: Array
     ) -> SamplingDistribution:
         if isinstance(self.way, BestSample):
-            return best(samples, costs, drawn)
+            return best(samples, costs, distribution)
         if isinstance(self.way, PathIntegral):
-            return mppi(samples, costs, drawn, self.way.temperature)
-        return cross_entropy(samples, costs, drawn, self.way.elites, widest)
+            return mppi(samples, costs, distribution, self.way.temperature)
+        return cross_entropy(samples, costs, distribution, self.way.elites, widest)
 
     # --- rollouts -------------------------------------------------------------------------------------------------
 
@@ -240,13 +240,15 @@ class Sampling(Frozen):
 
     def _join(self, old: Results, new: Results) -> Results:
         """Rollouts of two calls: the end of the second, and its path from the period where the first stopped."""
-        ahead = np.arange(self.horizon)[:, None] >= old[6][..., None, None]
-        return (*new[:8], *(np.where(ahead, b, a) for a, b in zip(old[8:], new[8:], strict=True)))
+        remaining = np.arange(self.horizon)[:, None] >= old[6][..., None, None]
+        return (*new[:8], *(np.where(remaining, b, a) for a, b in zip(old[8:], new[8:], strict=True)))
 
-    def _call_kernel(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
+    def _call_kernel(self, horizon_scene: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
         sim = self.sim
         inputs = structures(sim.ground.inputs)
-        results: tuple[Any, ...] = self._kernel(ahead, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance)
+        results: tuple[Any, ...] = self._kernel(
+            horizon_scene, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance
+        )
         return results
 
     def _check_plan(self, plan: Any) -> None:

@@ -31,16 +31,16 @@ class Band:
         number = np.full(pattern.nodes, -1, np.int64)
         number[self.free] = np.arange(len(self.free))
         row, column = number[pattern.rows], number[pattern.indices]
-        kept = np.flatnonzero((row >= 0) & (column >= 0))
-        row, column = row[kept], column[kept]
+        entries = np.flatnonzero((row >= 0) & (column >= 0))
+        row, column = row[entries], column[entries]
         graph = sparse.csr_matrix((np.ones(len(row), np.int8), (row, column)), shape=(len(self.free),) * 2)
         none = np.zeros(0, np.int64)
         order = np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), np.int64) if len(self.free) else none
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        row, column = place[row], place[column]
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
+        row, column = position[row], position[column]
         lower = row >= column
-        row, column, self.source = row[lower], column[lower], kept[lower]
+        row, column, self.source = row[lower], column[lower], entries[lower]
         self.nodes = int((row - column).max(initial=0))
         self.width = 3 * self.nodes + 2
         self.unknowns = (3 * self.free[order][:, None] + np.arange(3)).reshape(-1)

@@ -71,17 +71,17 @@ class Fronts:
         number = np.full(pattern.nodes, -1, np.int64)
         number[self.free] = np.arange(len(self.free))
         row, column = number[pattern.rows], number[pattern.indices]
-        kept = np.flatnonzero((row >= 0) & (column >= 0))
-        tree = dissect(points[self.free], row[kept], column[kept], leaf)
+        entries = np.flatnonzero((row >= 0) & (column >= 0))
+        tree = dissect(points[self.free], row[entries], column[entries], leaf)
         position = np.empty(len(self.free), np.int64)
         position[tree.order] = np.arange(len(self.free))
         # # Of each pair of symmetric blocks, the one whose column is eliminated first.
-        row, column = position[row[kept]], position[column[kept]]
+        row, column = position[row[entries]], position[column[entries]]
         lower = row >= column
-        row, column, kept = row[lower], column[lower], kept[lower]
+        row, column, entries = row[lower], column[lower], entries[lower]
         part = np.searchsorted(tree.starts, column, side="right") - 1
         by_part = np.lexsort((row, column, part))
-        row, column, self.source = row[by_part], column[by_part], kept[by_part]
+        row, column, self.source = row[by_part], column[by_part], entries[by_part]
         cuts = np.searchsorted(part[by_part], np.arange(len(tree.parent) + 1))
         self.unknowns = (3 * self.free[tree.order][:, None] + np.arange(3)).reshape(-1)
         self.fronts: list[_Front] = []
@@ -92,19 +92,21 @@ class Fronts:
         self.most_left = 0
         for s, parent in enumerate(tree.parent.tolist()):
             begin, end = int(tree.starts[s]), int(tree.starts[s + 1])
-            here = slice(int(cuts[s]), int(cuts[s + 1]))
-            rows = np.concatenate([row[here], *(boundaries[c] for c in children[s])])
+            block = slice(int(cuts[s]), int(cuts[s + 1]))
+            rows = np.concatenate([row[block], *(boundaries[c] for c in children[s])])
             boundary = np.unique(rows[rows >= end])
             boundaries.append(boundary)
             own, rest = end - begin, len(boundary)
-            self._fill(here, row[here] - begin, column[here] - begin, own, np.searchsorted(boundary, row[here]), rest)
-            self.place[here] += size
+            self._fill(
+                block, row[block] - begin, column[block] - begin, own, np.searchsorted(boundary, row[block]), rest
+            )
+            self.place[block] += size
             runs = tuple(_runs(boundaries[c], begin, end, boundary) for c in children[s])
             self.fronts.append(
                 _Front(
                     slice(3 * begin, 3 * end),
                     _expand_nodes(boundary),
-                    here,
+                    block,
                     tuple(children[s]),
                     runs,
                     size,
@@ -120,13 +122,13 @@ class Fronts:
         self.place = self.place.reshape(-1)
         self.size, self.work = size, work
 
-    def _fill(self, here: slice, row: Ints, column: Ints, own: int, beyond: Ints, rest: int) -> None:
+    def _fill(self, block: slice, row: Ints, column: Ints, own: int, boundary: Ints, rest: int) -> None:
         """Positions of the entries of blocks in a front's F₁₁ and F₂₁, both column by column."""
         inside = row < own
-        r = np.where(inside, row, beyond)[:, None, None] * 3 + np.arange(3)[:, None]
+        r = np.where(inside, row, boundary)[:, None, None] * 3 + np.arange(3)[:, None]
         c = column[:, None, None] * 3 + np.arange(3)
         tall, offset = np.where(inside, 3 * own, 3 * rest)[:, None, None], np.where(inside, 0, 9 * own * own)
-        self.place[here] = (offset[:, None, None] + c * tall + r).reshape(-1, 9)
+        self.place[block] = (offset[:, None, None] + c * tall + r).reshape(-1, 9)
 
     @property
     def memory(self) -> int:
@@ -206,13 +208,17 @@ def _expand_nodes(nodes: Ints) -> Ints:
 def _runs(child: Ints, begin: int, end: int, boundary: Ints) -> Any:
     """The runs of a child's boundary in its parent's own rows, and in those of the parent's boundary."""
     own = child < end
-    places = (child[own] - begin, np.searchsorted(boundary, child[~own]))
-    found = []
-    for offset, place in zip((0, int(own.sum())), places, strict=True):
-        cuts = np.concatenate([[0], np.flatnonzero(np.diff(place) != 1) + 1, [len(place)]]) if len(place) else [0]
+    positions = (child[own] - begin, np.searchsorted(boundary, child[~own]))
+    runs = []
+    for offset, positions_part in zip((0, int(own.sum())), positions, strict=True):
+        cuts = (
+            np.concatenate([[0], np.flatnonzero(np.diff(positions_part) != 1) + 1, [len(positions_part)]])
+            if len(positions_part)
+            else [0]
+        )
         pairs = pairwise(np.asarray(cuts).tolist())
-        found.append(tuple(_Run(3 * int(offset + a), 3 * int(offset + b), 3 * int(place[a])) for a, b in pairs))
-    return tuple(found)
+        runs.append(tuple(_Run(3 * int(offset + a), 3 * int(offset + b), 3 * int(positions_part[a])) for a, b in pairs))
+    return tuple(runs)
 
 
 def _extend(own: Array, rest: Array, U: Array, child: Array, columns: tuple[_Run, ...], rows: tuple[_Run, ...]) -> None:

@@ -48,11 +48,11 @@ def dissect(points: NDArray[np.float64], first: Ints, second: Ints, leaf: int = 
         side[active[size > leaf]] = half[size > leaf]
         inside = (domain[a] == domain[b]) & (side[a] >= 0) & (side[b] >= 0)
         a, b = a[inside], b[inside]
-        cut = side[a] != side[b]
-        separator = _separator(n, a[cut], b[cut], side, domain)
+        is_cut = side[a] != side[b]
+        separator = _separator(n, a[is_cut], b[is_cut], side, domain)
         owner[separator] = domain[separator]
-        rest = (side >= 0) & ~separator
-        active = np.flatnonzero(rest)
+        remaining = (side >= 0) & ~separator
+        active = np.flatnonzero(remaining)
         domain[active] = 2 * domain[active] + side[active]
         side[separator] = -1
     return _tree(points, owner)
@@ -65,8 +65,8 @@ def _halves(points: NDArray[np.float64], active: Ints, domain: Ints) -> tuple[In
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
     x = points[active]
     extent = np.maximum.reduceat(x[order], starts) - np.minimum.reduceat(x[order], starts)
-    along = np.take_along_axis(x, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
-    order = np.lexsort((along, group))
+    coordinate = np.take_along_axis(x, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
+    order = np.lexsort((coordinate, group))
     rank = np.empty(len(active), np.int64)
     rank[order] = np.arange(len(active)) - starts[group[order]]
     return size[group], (2 * rank >= size[group]).astype(np.int8)
@@ -80,36 +80,36 @@ def _separator(n: int, a: Ints, b: Ints, side: NDArray[np.int8], domain: Ints) -
     if not len(nodes):
         return touching
     names, group = np.unique(domain[nodes], return_inverse=True)
-    left = np.bincount(group, side[nodes] == 0, len(names))
+    left_count = np.bincount(group, side[nodes] == 0, len(names))
     right = np.bincount(group, side[nodes] == 1, len(names))
-    chosen = np.where(left <= right, 0, 1)[group]
-    touching[nodes[side[nodes] != chosen]] = False
+    smaller_side = np.where(left_count <= right, 0, 1)[group]
+    touching[nodes[side[nodes] != smaller_side]] = False
     return touching
 
 
 def _tree(points: NDArray[np.float64], owner: Ints) -> Dissection:
     """Parts in post-order, the nodes of a part along its longest extent."""
     names, group, size = np.unique(owner, return_inverse=True, return_counts=True)
-    known = {int(name): k for k, name in enumerate(names)}
+    index_of = {int(name): k for k, name in enumerate(names)}
     above = np.full(len(names), -1, np.int64)
     for k, name in enumerate(names.tolist()):
         up = name >> 1
-        while up and up not in known:
+        while up and up not in index_of:
             up >>= 1
-        above[k] = known.get(up, -1)
+        above[k] = index_of.get(up, -1)
     # # The key of a part is its path of halves from the root, padded to the same depth, so that sorting gives
     # post-order.
     depth = max(int(name).bit_length() for name in names.tolist())
     paths = [((int(name) + 1) << (depth - int(name).bit_length()), -int(name).bit_length()) for name in names.tolist()]
     ranked = sorted(range(len(names)), key=lambda k: paths[k])
-    place = np.empty(len(names), np.int64)
-    place[ranked] = np.arange(len(names))
+    position = np.empty(len(names), np.int64)
+    position[ranked] = np.arange(len(names))
     by_group = np.argsort(group, kind="stable")
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
     extent = np.maximum.reduceat(points[by_group], starts) - np.minimum.reduceat(points[by_group], starts)
-    along = np.take_along_axis(points, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
-    order = np.lexsort((along, place[group]))
+    coordinate = np.take_along_axis(points, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
+    order = np.lexsort((coordinate, position[group]))
     parent = np.full(len(names), -1, np.int64)
     has = above >= 0
-    parent[place[has]] = place[above[has]]
+    parent[position[has]] = position[above[has]]
     return Dissection(order, np.concatenate([[0], np.cumsum(size[ranked])]), parent)

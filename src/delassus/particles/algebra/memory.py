@@ -43,11 +43,11 @@ def check_memory(particles: Particles) -> None:
     check_bytes(f"a step of {particles!r}", required_memory(particles))
 
 
-def check_bytes(label: str, needed: float, remedy: str = "the method 'cg', which needs no factor") -> None:
+def check_bytes(label: str, required: float, remedy: str = "the method 'cg', which needs no factor") -> None:
     """Raise an error if this number of bytes is not available."""
     available = free_memory()
-    if needed > _SHARE * available:
-        raise MemoryWillNotSuffice(label, needed, available, remedy)
+    if required > _SHARE * available:
+        raise MemoryWillNotSuffice(label, required, available, remedy)
 
 
 def _format_size(size: float) -> str:

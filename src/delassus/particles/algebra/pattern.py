@@ -76,8 +76,8 @@ def _pairs(group: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
     return (group[:, :, None] * nodes + group[:, None, :]).reshape(-1)
 
 
-def _sum(place: NDArray[np.int64], blocks: int) -> Any:
-    count = len(place)
-    order = np.argsort(place, kind="stable")
-    indptr = np.searchsorted(place[order], np.arange(blocks + 1))
+def _sum(position: NDArray[np.int64], blocks: int) -> Any:
+    count = len(position)
+    order = np.argsort(position, kind="stable")
+    indptr = np.searchsorted(position[order], np.arange(blocks + 1))
     return sparse.csr_matrix((np.ones(count), order, indptr), shape=(blocks, count))

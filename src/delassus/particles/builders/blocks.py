@@ -49,8 +49,8 @@ def block(
     """
     sides, middle = finite("size", size, (3,), least=0.0, above=True), finite("center", center, (3,))
     positive(density=density)
-    each: Any = (cells,) * 3 if np.ndim(cells) == 0 else cells
-    counts = [check_integer("cells", k) for k in each]
+    counts_by_axis: Any = (cells,) * 3 if np.ndim(cells) == 0 else cells
+    counts = [check_integer("cells", k) for k in counts_by_axis]
     if len(counts) != 3:
         raise ParticlesError(
             f"cells is {cells!r}; it must be three integers, the numbers of cells in each direction.",
@@ -66,11 +66,11 @@ def block(
             f"pinned is {pinned!r}; it must be one of {', '.join(names)}, or indices of particles.",
             code="unknown-option",
         )
-    held = names[pinned] if isinstance(pinned, str) else check_indices("pinned", pinned, len(x))
+    pinned_particles = names[pinned] if isinstance(pinned, str) else check_indices("pinned", pinned, len(x))
     share = density * float(np.prod(sides)) / (24.0 * float(np.prod(counts)))  # a quarter of a tetrahedron's
     masses = share * np.bincount(tetrahedra.reshape(-1), minlength=len(x)).astype(float)
     options: dict[str, Any] = {"faces": _outside(tetrahedra), "name": "block"} | others
-    return Particles(x, masses, [solids(x, tetrahedra, young, poisson)], held, **options)
+    return Particles(x, masses, [solids(x, tetrahedra, young, poisson)], pinned_particles, **options)
 
 
 def solids(positions: ArrayLike, tetrahedra: ArrayLike, young: float, poisson: float) -> Elements:
@@ -102,7 +102,7 @@ def solids(positions: ArrayLike, tetrahedra: ArrayLike, young: float, poisson: f
 
 def _split_cells(number: Ints) -> Ints:
     """(6 cells, 4) tetrahedra: one for each path along the edges of a cell between opposite corners."""
-    found = []
+    tetrahedra = []
     for order in permutations(range(3)):
         at, corners = np.zeros(3, int), []
         for axis in (None, *order):
@@ -110,8 +110,8 @@ def _split_cells(number: Ints) -> Ints:
                 at[axis] = 1
             inside = tuple(slice(a, a + k - 1) for a, k in zip(at, number.shape, strict=True))
             corners.append(number[inside].reshape(-1))
-        found.append(np.stack(corners, 1))
-    return np.concatenate(found)
+        tetrahedra.append(np.stack(corners, 1))
+    return np.concatenate(tetrahedra)
 
 
 def _outside(tetrahedra: Ints) -> Ints:

@@ -37,10 +37,10 @@ def line(start: Any, end: Any, segments: int, length: float | None = None) -> Ar
 
 def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
     """Points at fractions `share` of the length of a catenary from a to b."""
-    across = np.array([b[0] - a[0], b[1] - a[1], 0.0])
-    wide, rise = float(np.linalg.norm(across)), float(b[2] - a[2])
-    direction = across / wide if wide > 0.0 else np.array([1.0, 0.0, 0.0])
-    apart, wide = wide, max(wide, 1e-3 * length)  # avoids strands that nearly coincide
+    horizontal = np.array([b[0] - a[0], b[1] - a[1], 0.0])
+    wide, rise = float(np.linalg.norm(horizontal)), float(b[2] - a[2])
+    direction = horizontal / wide if wide > 0.0 else np.array([1.0, 0.0, 0.0])
+    span, wide = wide, max(wide, 1e-3 * length)  # avoids strands that nearly coincide
     target = np.sqrt(length**2 - rise**2) / wide
     low, high = 1e-9, 60.0
     for _ in range(200):
@@ -51,7 +51,7 @@ def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
     s0 = scale * np.sinh(-shift / scale)
     x = shift + scale * np.arcsinh((s0 + share * length) / scale)
     z = scale * (np.cosh((x - shift) / scale) - np.cosh(-shift / scale))
-    x -= share * (wide - apart)
+    x -= share * (wide - span)
     return np.asarray(a + x[:, None] * direction + z[:, None] * np.array([0.0, 0.0, 1.0]))
 
 
@@ -107,17 +107,17 @@ def rope(
     x = line(start, end, segments, length)
     edges = np.stack([np.arange(segments), np.arange(1, segments + 1)], 1)
     lengths = np.linalg.norm(np.diff(x, axis=0), axis=1)
-    rest = np.full(segments, (lengths.sum() if length is None else length) / segments)
-    positive(density=density, length=float(rest[0]), stiffness=1.0 if stiffness is None else stiffness)
+    rest_lengths = np.full(segments, (lengths.sum() if length is None else length) / segments)
+    positive(density=density, length=float(rest_lengths[0]), stiffness=1.0 if stiffness is None else stiffness)
     finite("bending", bending, (), least=0.0)
-    held = pinned_on_line(pinned, len(x))
-    edges, rest_of = _alive(edges, held, len(x), stiffness is None), rest[0]
+    pinned_particles = pinned_on_line(pinned, len(x))
+    edges, rest_of = _alive(edges, pinned_particles, len(x), stiffness is None), rest_lengths[0]
     C = None if stiffness is None else rest_of / stiffness
     elements = [Elements(stretch, edges, np.full((len(edges), 1), rest_of), C)]
     if bending > 0.0:
         elements.append(bends(np.arange(len(x)), rest_of, bending))
     options: dict[str, Any] = {"radius": 0.0, "name": "rope"} | others
-    return Particles(x, _masses(rest, density), elements, held, **options)
+    return Particles(x, _masses(rest_lengths, density), elements, pinned_particles, **options)
 
 
 def chain(
@@ -135,8 +135,8 @@ def chain(
     >>> dl.particles.chain(links=4).n
     5
     """
-    named = {"name": "chain"} | others
-    return rope(start, end, links, length=length, density=density, stiffness=None, pinned=pinned, **named)
+    arguments = {"name": "chain"} | others
+    return rope(start, end, links, length=length, density=density, stiffness=None, pinned=pinned, **arguments)
 
 
 def ribbon(
@@ -168,32 +168,32 @@ def ribbon(
     positive(width=width, density=density)
     finite("bending", bending, (), least=0.0)
     middle = line(start, end, segments)
-    along = middle[-1] - middle[0]
-    across = np.cross([0.0, 0.0, 1.0], along)
-    if not np.linalg.norm(along) > 0.0:
+    axis = middle[-1] - middle[0]
+    width_direction = np.cross([0.0, 0.0, 1.0], axis)
+    if not np.linalg.norm(axis) > 0.0:
         raise ParticlesError(
             f"a ribbon begins and ends at {start!r}; its length must not be zero.", code="degenerate-element"
         )
-    if not np.linalg.norm(across) > 1e-12 * np.linalg.norm(along):
-        across = np.array([0.0, 1.0, 0.0])
-    across = 0.5 * width * across / np.linalg.norm(across)
+    if not np.linalg.norm(width_direction) > 1e-12 * np.linalg.norm(axis):
+        width_direction = np.array([0.0, 1.0, 0.0])
+    width_direction = 0.5 * width * width_direction / np.linalg.norm(width_direction)
     k = len(middle)
-    x = np.concatenate([middle - across, middle + across])
+    x = np.concatenate([middle - width_direction, middle + width_direction])
     left, right = np.arange(k), np.arange(k, 2 * k)
     held_sections = pinned_on_line(pinned, k)
-    held = np.concatenate([left[held_sections], right[held_sections]])
+    pinned_particles = np.concatenate([left[held_sections], right[held_sections]])
     pairs = [(left[:-1], left[1:]), (right[:-1], right[1:]), (left, right), (left[:-1], right[1:])]
-    edges = _alive(np.concatenate([np.stack(pair, 1) for pair in pairs]), held, 2 * k, True)
-    rest = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
-    step = float(np.linalg.norm(along)) / segments
-    elements = [Elements(stretch, edges, rest[:, None])]
+    edges = _alive(np.concatenate([np.stack(pair, 1) for pair in pairs]), pinned_particles, 2 * k, True)
+    rest_lengths = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
+    step = float(np.linalg.norm(axis)) / segments
+    elements = [Elements(stretch, edges, rest_lengths[:, None])]
     if bending > 0.0:
         elements += [bends(side, step, 0.5 * bending) for side in (left, right)]
     m = 0.5 * _masses(np.full(segments, step), density)
     quads = np.stack([left[:-1], left[1:], right[1:], right[:-1]], 1)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
     options: dict[str, Any] = {"faces": faces, "name": "ribbon"} | others
-    return Particles(x, np.concatenate([m, m]), elements, held, **options)
+    return Particles(x, np.concatenate([m, m]), elements, pinned_particles, **options)
 
 
 def bends(points: ArrayLike, step: float, stiffness: float) -> Elements:
@@ -204,14 +204,14 @@ def bends(points: ArrayLike, step: float, stiffness: float) -> Elements:
     4
     """
     positive(step=step, stiffness=stiffness)
-    along = np.asarray(points, int)
-    threes = np.stack([along[:-2], along[1:-1], along[2:]], 1)
-    numbers = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
-    return Elements(bend, threes, numbers, np.full(len(threes), step / stiffness))
+    line_points = np.asarray(points, int)
+    threes = np.stack([line_points[:-2], line_points[1:-1], line_points[2:]], 1)
+    parameters = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
+    return Elements(bend, threes, parameters, np.full(len(threes), step / stiffness))
 
 
-def _alive(edges: NDArray[np.int64], held: NDArray[np.int64], n: int, rigid: bool) -> NDArray[np.int64]:
+def _alive(edges: NDArray[np.int64], pinned: NDArray[np.int64], n: int, rigid: bool) -> NDArray[np.int64]:
     """Edges with a free particle; the others have no effect."""
-    fixed = np.zeros(n, bool)
-    fixed[held] = True
-    return edges[~fixed[edges].all(1)] if rigid else edges
+    is_fixed = np.zeros(n, bool)
+    is_fixed[pinned] = True
+    return edges[~is_fixed[edges].all(1)] if rigid else edges

@@ -36,16 +36,16 @@ def pinned_on_grid(pinned: Any, number: Ints) -> Ints:
     edges = {"left": number[:, 0], "right": number[:, -1], "front": number[0], "back": number[-1]}
     corners = number[[0, 0, -1, -1], [0, -1, 0, -1]]
     names = edges | {"corners": corners, "edges": np.concatenate(list(edges.values())), "none": number[:0, 0]}
-    chosen = [pinned] if isinstance(pinned, str) else pinned
-    if not np.size(chosen) or not any(isinstance(name, str) for name in chosen):
-        return check_indices("pinned", chosen, number.size)
-    for name in chosen:
+    names_given = [pinned] if isinstance(pinned, str) else pinned
+    if not np.size(names_given) or not any(isinstance(name, str) for name in names_given):
+        return check_indices("pinned", names_given, number.size)
+    for name in names_given:
         if name not in names:
             raise ParticlesError(
                 f"pinned has {name!r}; it must be one of {', '.join(names)}, or indices of particles.",
                 code="unknown-option",
             )
-    return np.unique(np.concatenate([names[name] for name in chosen]))
+    return np.unique(np.concatenate([names[name] for name in names_given]))
 
 
 def net(
@@ -74,13 +74,13 @@ def net(
     """
     points, number = grid(size, cells, center)
     positive(density=density, stiffness=1.0 if stiffness is None else stiffness)
-    held = pinned_on_grid(pinned, number)
+    pinned_particles = pinned_on_grid(pinned, number)
     edges = np.concatenate([_pairs(number[:, :-1], number[:, 1:]), _pairs(number[:-1], number[1:])])
-    edges = _alive(edges, held, len(points), stiffness is None)
-    rest = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
-    C = None if stiffness is None else rest / stiffness
-    cords = Elements(stretch, edges, rest[:, None], C)
-    return Particles(points, _masses(number, size, density), [cords], held, **({"name": "net"} | others))
+    edges = _alive(edges, pinned_particles, len(points), stiffness is None)
+    rest_lengths = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
+    C = None if stiffness is None else rest_lengths / stiffness
+    cords = Elements(stretch, edges, rest_lengths[:, None], C)
+    return Particles(points, _masses(number, size, density), [cords], pinned_particles, **({"name": "net"} | others))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +130,8 @@ def cloth(
     >>> dl.particles.cloth(cells=(3, 3)).n
     16
     """
-    own = {name: others.pop(name) for name in _FABRIC.names & others.keys()}
-    (fabric,) = _FABRIC.fill(own, fabric=fabric)
+    fabric_fields = {name: others.pop(name) for name in _FABRIC.names & others.keys()}
+    (fabric,) = _FABRIC.fill(fabric_fields, fabric=fabric)
     density, stretching, shearing = fabric.density, fabric.stretching, fabric.shearing
     bending, damping = fabric.bending, fabric.damping
     points, number = grid(size, cells, center)
@@ -139,28 +139,28 @@ def cloth(
     finite("bending", bending, (), least=0.0)
     (wide, deep), (rows, columns) = np.broadcast_to(size, 2), np.array(number.shape) - 1
     dx, dy = wide / columns, deep / rows
-    along = [(_pairs(number[:, :-1], number[:, 1:]), dy / dx), (_pairs(number[:-1], number[1:]), dx / dy)]
-    across = [_pairs(number[:-1, :-1], number[1:, 1:]), _pairs(number[:-1, 1:], number[1:, :-1])]
+    straight = [(_pairs(number[:, :-1], number[:, 1:]), dy / dx), (_pairs(number[:-1], number[1:]), dx / dy)]
+    diagonal = [_pairs(number[:-1, :-1], number[1:, 1:]), _pairs(number[:-1, 1:], number[1:, :-1])]
     elements = []
-    edges = np.concatenate([pairs for pairs, _ in along] + across)
+    edges = np.concatenate([pairs for pairs, _ in straight] + diagonal)
     k = np.concatenate(
-        [np.full(len(p), stretching * share) for p, share in along] + [np.full(len(p), shearing) for p in across]
+        [np.full(len(p), stretching * share) for p, share in straight] + [np.full(len(p), shearing) for p in diagonal]
     )
-    rest = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
+    rest_lengths = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
     B = None if damping == 0.0 else damping * k
-    elements.append(Elements(stretch, edges, rest[:, None], 1.0 / k, B))
+    elements.append(Elements(stretch, edges, rest_lengths[:, None], 1.0 / k, B))
     if bending > 0.0:
         lines = [(number, dx, dy), (number.T, dy, dx)]
-        for lattice, step, apart in lines:
+        for lattice, step, spacing in lines:
             threes = np.stack([lattice[:, :-2], lattice[:, 1:-1], lattice[:, 2:]], -1).reshape(-1, 3)
             if len(threes):
-                numbers = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
-                elements.append(Elements(bend, threes, numbers, np.full(len(threes), step / (bending * apart))))
+                parameters = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
+                elements.append(Elements(bend, threes, parameters, np.full(len(threes), step / (bending * spacing))))
     quads = np.stack([number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]], -1).reshape(-1, 4)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    held = pinned_on_grid(pinned, number)
+    pinned_particles = pinned_on_grid(pinned, number)
     options: dict[str, Any] = {"faces": faces, "name": "cloth"} | others
-    return Particles(points, _masses(number, size, density), elements, held, **options)
+    return Particles(points, _masses(number, size, density), elements, pinned_particles, **options)
 
 
 def _pairs(a: Ints, b: Ints) -> Ints:

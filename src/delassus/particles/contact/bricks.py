@@ -35,9 +35,9 @@ class Touches(NamedTuple):
     key: Ints
     points: Array
 
-    def at(self, chosen: Ints) -> Touches:
+    def at(self, indices: Ints) -> Touches:
         """Select contacts by index."""
-        return Touches(*[x[chosen] for x in self])  # type: ignore[arg-type]
+        return Touches(*[x[indices] for x in self])  # type: ignore[arg-type]
 
 
 def bricks_on(
@@ -47,13 +47,17 @@ def bricks_on(
     b, centers = len(bricks), x[n:]
     R = np.asarray(rotations(None, orientations))
     if hasattr(obstacle, "as_box"):
-        place, turn, half = obstacle.as_box()
+        center, turn, half = obstacle.as_box()
         reach = _reach(bricks, v[n:], h, fall)
-        near = np.flatnonzero(np.linalg.norm(centers - place, axis=1) < bricks.reach + np.linalg.norm(half) + reach)
-        pairs = np.stack([near, np.full(len(near), b)], 1)
-        places, turns, halves = (np.concatenate(x) for x in ((centers, [place]), (R, [turn]), (bricks.half, [half])))
-        which, points, normal, gap, corner = box_contacts(places, turns, halves, pairs, reach)
-        body = pairs[which, 0]
+        candidates = np.flatnonzero(
+            np.linalg.norm(centers - center, axis=1) < bricks.reach + np.linalg.norm(half) + reach
+        )
+        pairs = np.stack([candidates, np.full(len(candidates), b)], 1)
+        all_centers, turns, halves = (
+            np.concatenate(x) for x in ((centers, [center]), (R, [turn]), (bricks.half, [half]))
+        )
+        pair, points, normal, gap, corner = box_contacts(all_centers, turns, halves, pairs, reach)
+        body = pairs[pair, 0]
     elif hasattr(obstacle, "as_ball"):
         body, corner = np.arange(b), np.zeros(b, np.int64)
         middle, radius = obstacle.as_ball()
@@ -65,11 +69,13 @@ def bricks_on(
         gap, normal = obstacle.gap_and_normal(points)
     arm = points - centers[body]
     towards = -np.einsum("ij,ij->i", normal, v[n + body] + np.cross(v[n + b + body], arm))
-    near = np.flatnonzero(gap < 2.0 * (h * np.maximum(towards, 0.0) + fall))
-    body, arm, normal = body[near], arm[near], normal[near]
+    candidates = np.flatnonzero(gap < 2.0 * (h * np.maximum(towards, 0.0) + fall))
+    body, arm, normal = body[candidates], arm[candidates], normal[candidates]
     nodes = np.stack([n + body, n + b + body], 1)
-    key = 64 * body + corner[near] + (k + 1) * np.int64(1 << 40)
-    return Touches(nodes, _arm_rows(np.asarray(contact_axes(normal)), arm, 1.0), gap[near], key, points[near])
+    key = 64 * body + corner[candidates] + (k + 1) * np.int64(1 << 40)
+    return Touches(
+        nodes, _arm_rows(np.asarray(contact_axes(normal)), arm, 1.0), gap[candidates], key, points[candidates]
+    )
 
 
 def bricks_on_bricks(bricks: Bricks, n: int, x: Array, v: Array, orientations: Array, h: float, fall: float) -> Touches:
@@ -78,8 +84,8 @@ def bricks_on_bricks(bricks: Bricks, n: int, x: Array, v: Array, orientations: A
     reach = _reach(bricks, v[n:], h, fall)
     pairs = _near_pairs(centers, bricks.reach, reach)
     R = np.asarray(rotations(None, orientations))
-    which, points, normal, gap, corner = box_contacts(centers, R, bricks.half, pairs, reach)
-    i, j = pairs[which].T
+    pair, points, normal, gap, corner = box_contacts(centers, R, bricks.half, pairs, reach)
+    i, j = pairs[pair].T
     frame = np.asarray(contact_axes(normal))
     rows = np.concatenate([_arm_rows(frame, points - centers[i], 1.0), _arm_rows(frame, points - centers[j], -1.0)], 2)
     nodes = np.stack([n + i, n + b + i, n + j, n + b + j], 1)
@@ -102,8 +108,8 @@ def box_contacts(
     """
     i, j = pairs.T
     gap, point, normal = box_pairs(None, R[i], centers[i], 2.0 * half[i], R[j], centers[j], 2.0 * half[j])
-    which, place = np.nonzero(gap < reach)
-    return which, point[which, place], normal[which], gap[which, place], place
+    pair_index, point_index = np.nonzero(gap < reach)
+    return pair_index, point[pair_index, point_index], normal[pair_index], gap[pair_index, point_index], point_index
 
 
 def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:
@@ -120,6 +126,6 @@ def _near_pairs(centers: Array, radius: Array, reach: float) -> NDArray[np.int64
     if not len(pairs):
         return np.zeros((0, 2), np.int64)
     i, j = pairs.T
-    apart = np.linalg.norm(centers[i] - centers[j], axis=1)
-    near = pairs[apart < radius[i] + radius[j] + reach]
-    return np.asarray(near[np.lexsort((near[:, 1], near[:, 0]))], np.int64)
+    distance = np.linalg.norm(centers[i] - centers[j], axis=1)
+    close_pairs = pairs[distance < radius[i] + radius[j] + reach]
+    return np.asarray(close_pairs[np.lexsort((close_pairs[:, 1], close_pairs[:, 0]))], np.int64)

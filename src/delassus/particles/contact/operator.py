@@ -39,9 +39,9 @@ def contact_rows(groups: list[Touches], nodes: int) -> Any:
 class ContactOperator:
     """G = J_c A⁻¹ J_cᵀ of contacts, by sparse factors."""
 
-    def __init__(self, system: System, factor: Any, groups: list[Touches], known: dict[str, Any]) -> None:
+    def __init__(self, system: System, factor: Any, groups: list[Touches], cache: dict[str, Any]) -> None:
         """Create for a system with factored A; `known` caches patterns between steps."""
-        self.system, self.factor, self.groups, self.known = system, factor, groups, known
+        self.system, self.factor, self.groups, self.known = system, factor, groups, cache
         self.J = contact_rows(groups, system.structure.particles.nodes)
         self.JT = self.J.T.tocsr()
         self._damping: Array | None = None
@@ -73,8 +73,8 @@ class ContactOperator:
             start = stop
         blocks += pattern.sum_blocks(parts)
         self._damping = None  # the cached factor is overwritten
-        asked = offset - (N @ g.reshape(-1, 3, 1)).reshape(-1)
-        sigma = self.J @ self.system.complete_factor(factor.factor(blocks)).solve(self.JT @ asked) + g
+        right_side = offset - (N @ g.reshape(-1, 3, 1)).reshape(-1)
+        sigma = self.J @ self.system.complete_factor(factor.factor(blocks)).solve(self.JT @ right_side) + g
         return offset - (N @ sigma.reshape(-1, 3, 1)).reshape(-1), np.asarray(sigma)
 
     def diagonal(self) -> Array:
@@ -83,8 +83,8 @@ class ContactOperator:
         As the scale of ADMM's penalties, it needs a third of the iterations of smaller estimates.
         """
         inverse = np.linalg.inv(self.system.diagonal)
-        found = [np.einsum("craj,cajk,crak->cr", t.rows, inverse[t.nodes], t.rows).reshape(-1) for t in self.groups]
-        return np.concatenate(found)
+        diagonals = [np.einsum("craj,cajk,crak->cr", t.rows, inverse[t.nodes], t.rows).reshape(-1) for t in self.groups]
+        return np.concatenate(diagonals)
 
     def _damped(self, damping: Array) -> Any:
         """The factor of A + J_cᵀ D⁻¹ J_c, cached while D is constant."""

@@ -53,13 +53,13 @@ class Bricks:
             raise BodiesError(f"positions of the bricks has shape {shape}; it needs (b, 3).", code="wrong-shape")
         count = shape[0]
         shapes = {"positions": (count, 3), "half": (count, 3), "masses": (count,), "orientations": (count, 4)}
-        for name, needed in shapes.items():
+        for name, required in shapes.items():
             try:
-                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), needed))
+                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), required))
             except (TypeError, ValueError):
                 found = np.shape(getattr(self, name))
                 raise BodiesError(
-                    f"{name} of the bricks has shape {found}; it needs {needed}.", code="wrong-shape"
+                    f"{name} of the bricks has shape {found}; it needs {required}.", code="wrong-shape"
                 ) from None
             if not np.isfinite(value).all():
                 raise BodiesError(
@@ -122,17 +122,17 @@ def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: floa
     by Newton's method. Conserved momentum bounds the energy; if the method fails, no energy is added.
     """
     before = inertias(bricks, orientations)
-    kept = (before @ spin[..., None])[..., 0]
+    conserved = (before @ spin[..., None])[..., 0]
     after = spin
     for _ in range(_TURNS):
         I, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
         slope = I + h * beta * (I @ _skew(after) - _skew(momentum))
-        after = after - np.linalg.solve(slope, (momentum - kept)[..., None])[..., 0]
+        after = after - np.linalg.solve(slope, (momentum - conserved)[..., None])[..., 0]
     _, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
-    lost = np.linalg.norm(momentum - kept, axis=1) > 1e-9 * np.linalg.norm(kept, axis=1)
-    had, has = np.sum(spin * kept, 1), np.sum(after * momentum, 1)
+    failed = np.linalg.norm(momentum - conserved, axis=1) > 1e-9 * np.linalg.norm(conserved, axis=1)
+    had, has = np.sum(spin * conserved, 1), np.sum(after * momentum, 1)
     share = np.sqrt(np.minimum(1.0, had / np.where(has > 0.0, has, 1.0)))
-    return np.asarray(after * np.where(lost, share, 1.0)[:, None])
+    return np.asarray(after * np.where(failed, share, 1.0)[:, None])
 
 
 def _rotate_inertia(

@@ -50,7 +50,7 @@ class Elements:
                 code="wrong-shape",
             )
         count = len(points)
-        numbers = self._broadcast("numbers", self.numbers, (count, kind.p))
+        parameters = self._broadcast("numbers", self.numbers, (count, kind.p))
         for name in ("compliance", "damping"):
             value = getattr(self, name)
             if value is not None and not kind.rows:
@@ -80,13 +80,13 @@ class Elements:
                 f"damping of {kind.name} is given without compliance; rigid elements have no damping.",
                 code="conflicting-arguments",
             )
-        if not np.isfinite(numbers).all():
-            bad = int(np.argmin(np.isfinite(numbers).all(1)))
+        if not np.isfinite(parameters).all():
+            bad = int(np.argmin(np.isfinite(parameters).all(1)))
             raise ElementError(
-                f"{kind.name} {bad} has the parameters {numbers[bad]}; they must be finite.", code="not-finite"
+                f"{kind.name} {bad} has the parameters {parameters[bad]}; they must be finite.", code="not-finite"
             )
         object.__setattr__(self, "points", np.ascontiguousarray(points, np.int64))
-        object.__setattr__(self, "numbers", numbers)
+        object.__setattr__(self, "numbers", parameters)
         for array in (self.points, self.numbers, self.compliance, self.damping):
             if array is not None:
                 array.flags.writeable = False

@@ -88,8 +88,8 @@ class ElementKind:
     def dependency_pattern(self) -> NDArray[np.bool_]:
         """(rows, points, 3) the coordinates on which the rows of a deformation depend."""
         program = self._slopes
-        found = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
-        return np.array(found).reshape(self.rows, self.points, 3)
+        nonzero = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
+        return np.array(nonzero).reshape(self.rows, self.points, 3)
 
 
 def energy(*, points: int, numbers: Sequence[str] = ()) -> Callable[[Callable[..., Any]], ElementKind]:

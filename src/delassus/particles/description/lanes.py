@@ -45,8 +45,8 @@ class DeformationParts(NamedTuple):
 def energy_parts(kind: ElementKind, x: Any, p: Any) -> EnergyParts:
     """An energy with its first and second derivatives; negative semidefinite stiffness is dropped."""
     value, gradient, K = _second(kind, lambda y: kind.function(y, p)[0], x)
-    kept, mixed = _definite(K)
-    return EnergyParts(value, gradient, _blocks(kind, kept), mixed)
+    definite, mixed = _definite(K)
+    return EnergyParts(value, gradient, _blocks(kind, definite), mixed)
 
 
 @kernel("(points,3),(p)->(m),(m,points,3)", result=DeformationParts)
@@ -67,8 +67,8 @@ def turning_stiffness(kind: ElementKind, x: Any, p: Any, force: Any) -> tuple[An
     """K̃ = Σ f ∇²g of forces f = ∂V/∂g (m,) [N], and whether it is indefinite; negative semidefinite ones are
     dropped.
     """
-    kept, mixed = _definite(_second(kind, lambda y: force @ kind.function(y, p)[0], x)[2])
-    return _blocks(kind, kept), mixed
+    definite, mixed = _definite(_second(kind, lambda y: force @ kind.function(y, p)[0], x)[2])
+    return _blocks(kind, definite), mixed
 
 
 @kernel("(points,3),(p)->(m)")
@@ -97,10 +97,10 @@ def clamp_eigenvalues(kind: ElementKind, K: NDArray[numpy.float64]) -> NDArray[n
     """
     finite = numpy.isfinite(K).all((1, 2))
     values, vectors = numpy.linalg.eigh(0.5 * (K + K.mT)[finite])
-    kept = numpy.full_like(K, numpy.nan)
-    kept[finite] = (vectors * numpy.maximum(values, 0.0)[:, None, :]) @ vectors.mT
+    clamped = numpy.full_like(K, numpy.nan)
+    clamped[finite] = (vectors * numpy.maximum(values, 0.0)[:, None, :]) @ vectors.mT
     k = kind.points
-    return numpy.ascontiguousarray(kept.reshape(-1, k, 3, k, 3).transpose(0, 1, 3, 2, 4))
+    return numpy.ascontiguousarray(clamped.reshape(-1, k, 3, k, 3).transpose(0, 1, 3, 2, 4))
 
 
 def _second(kind: ElementKind, function: Any, x: Any) -> tuple[Any, Any, Any]:

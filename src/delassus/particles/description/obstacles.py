@@ -42,14 +42,14 @@ class _OldObstacle:
         return gap, normal
 
 
-def as_obstacle(given: Any) -> Any:
+def as_obstacle(obstacle: Any) -> Any:
     """Return an obstacle unchanged; one with a method `touched` instead of `gap_and_normal` is adapted, with a
     warning.
     """
-    if hasattr(given, "gap_and_normal") or not callable(getattr(given, "touched", None)):
-        return given
-    warn(f"{type(given).__name__}.touched was renamed: call the method gap_and_normal.", DeprecationWarning)
-    return _OldObstacle(given)
+    if hasattr(obstacle, "gap_and_normal") or not callable(getattr(obstacle, "touched", None)):
+        return obstacle
+    warn(f"{type(obstacle).__name__}.touched was renamed: call the method gap_and_normal.", DeprecationWarning)
+    return _OldObstacle(obstacle)
 
 
 @dataclass(frozen=True)

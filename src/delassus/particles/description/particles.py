@@ -151,7 +151,7 @@ class Particles:
                 raise ParticlesError(f"motions has {motion!r}; it must hold `Motion` objects.", code="wrong-type")
         if not (self.bricks is None or isinstance(self.bricks, Bricks)):
             raise ParticlesError(f"bricks is {self.bricks!r}; it must be `Bricks` or None.", code="wrong-type")
-        changed: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "positions": positions,
             "masses": broadcast_to_shape("masses", self.masses, (n,)),
             "radius": finite("radius", self.radius, (n,), least=0.0),
@@ -168,7 +168,7 @@ class Particles:
             "pins": np.unique(check_indices("pins", self.pins, n)),
             "faces": check_indices("faces", self.faces, n, (-1, 3)),
         }
-        for name, value in changed.items():
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
         if not n and not self.b:
             raise ParticlesError(
@@ -185,7 +185,7 @@ class Particles:
         check_held_once(n, [self.pins, *(motion.points for motion in self.motions)])
         check_masses(self.masses, self.is_prescribed)
         check_degenerate(positions, self.elements, self.is_prescribed)
-        for value in (*changed.values(),):
+        for value in (*fields.values(),):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
@@ -217,11 +217,11 @@ class Particles:
     @cached_property
     def is_prescribed(self) -> NDArray[np.bool_]:
         """(n,) whether particles are pinned or have a prescribed motion."""
-        found = np.zeros(self.n, bool)
-        found[self.pins] = True
+        mask = np.zeros(self.n, bool)
+        mask[self.pins] = True
         for motion in self.motions:
-            found[motion.points] = True
-        return found
+            mask[motion.points] = True
+        return mask
 
     held = OldName("is_prescribed")
 
@@ -239,19 +239,19 @@ class Particles:
 def _positions(value: Any) -> Array:
     """(n, 3), finite."""
     try:
-        found = np.array(value, float)
+        values = np.array(value, float)
     except (TypeError, ValueError):
         raise ParticlesError(
             f"positions is {short(repr(value))}; it must be an array (n, 3) [m].", code="not-a-number"
         ) from None
-    if not found.size:
+    if not values.size:
         return np.zeros((0, 3))
-    if found.ndim != 2 or found.shape[1] != 3:
+    if values.ndim != 2 or values.shape[1] != 3:
         raise ParticlesError(
-            f"positions has shape {found.shape}; it needs (n, 3), three numbers for each particle [m].",
+            f"positions has shape {values.shape}; it needs (n, 3), three numbers for each particle [m].",
             code="wrong-shape",
         )
-    wrong = ~np.isfinite(found).all(1)
-    if wrong.any():
-        raise ParticlesError(f"the position of particle {int(np.argmax(wrong))} is not finite.", code="not-finite")
-    return found
+    invalid = ~np.isfinite(values).all(1)
+    if invalid.any():
+        raise ParticlesError(f"the position of particle {int(np.argmax(invalid))} is not finite.", code="not-finite")
+    return values

@@ -100,31 +100,32 @@ def coupled_step(
     >>> dl.particles.coupled_step(arm, zero, zero, zero, stepper, dl.particles.initial_state(rope), [grip]).q
     array([0.])
     """
-    own = robot if isinstance(robot, Mechanism) else Mechanism(robot)
-    model, blend = own.model, stepper.blend
+    mechanism = robot if isinstance(robot, Mechanism) else Mechanism(robot)
+    model, blend = mechanism.model, stepper.blend
     _check(grips, stepper)
     points = [Point(grip.frame, axes="world", name=f"{_GRIP}{k}") for k, grip in enumerate(grips)]
-    both = Mechanism(model, [*own.constraints, *points])
-    named: dict[str, Any] = {"time_step": blend.h, "alpha": blend.alpha, "beta": blend.beta} | options
-    system = compliant_system(both, q, v, tau, **named)
-    if np.shape(system.J) != (both.m, model.nv):
+    extended = Mechanism(model, [*mechanism.constraints, *points])
+    arguments: dict[str, Any] = {"time_step": blend.h, "alpha": blend.alpha, "beta": blend.beta} | options
+    system = compliant_system(extended, q, v, tau, **arguments)
+    if np.shape(system.J) != (extended.m, model.nv):
         raise ParticlesError(
             f"the robot's rows have shape {np.shape(system.J)}, and those of its constraints and grips "
-            f"{(both.m, model.nv)}: pass one state instead of a batch, without contacts, limits and joint friction.",
+            f"{(extended.m, model.nv)}: pass one state instead of a batch, without contacts, limits and joint "
+            "friction.",
             code="wrong-shape",
         )
-    shared = np.concatenate([np.arange(both.m)[both.slices[point.name]] for point in points])
+    shared = np.concatenate([np.arange(extended.m)[extended.slices[point.name]] for point in points])
     J = np.asarray(system.J)[shared]
-    free, towards = _robot_response(system, np.setdiff1d(np.arange(both.m), shared), J)
-    places = np.array([frame_placement(model, q, frame=grip.frame)[1] for grip in grips])
-    held = np.array([grip.particle for grip in grips])
+    free, towards = _robot_response(system, np.setdiff1d(np.arange(extended.m), shared), J)
+    grip_points = np.array([frame_placement(model, q, frame=grip.frame)[1] for grip in grips])
+    particles_held = np.array([grip.particle for grip in grips])
     rates, freed = (J @ np.asarray(v, float)).reshape(-1, 3), (J @ free).reshape(-1, 3)
-    made = stepper.step(state, tie=Tie(held, places, rates, freed, J @ towards))
-    after = free + towards @ (blend.h * made.tied.reshape(-1))
-    way = blend.h * blend.velocity(np.asarray(v, float), after)
-    q_new, v_new, _ = integrate_velocity(model, (), np.asarray(q, float), after, blend.h, way)
-    apart = float(np.abs(places - state.x[held]).max())
-    return CoupledStep(np.asarray(q_new), np.asarray(v_new), made, made.tied, apart)
+    step = stepper.step(state, tie=Tie(particles_held, grip_points, rates, freed, J @ towards))
+    after = free + towards @ (blend.h * step.tied.reshape(-1))
+    displacement = blend.h * blend.velocity(np.asarray(v, float), after)
+    q_new, v_new, _ = integrate_velocity(model, (), np.asarray(q, float), after, blend.h, displacement)
+    distance = float(np.abs(grip_points - state.x[particles_held]).max())
+    return CoupledStep(np.asarray(q_new), np.asarray(v_new), step, step.tied, distance)
 
 
 def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
@@ -147,13 +148,13 @@ def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
             )
 
 
-def _robot_response(system: Any, own: NDArray[np.int64], J: Array) -> tuple[Array, Array]:
+def _robot_response(system: Any, row_indices: NDArray[np.int64], J: Array) -> tuple[Array, Array]:
     """The robot's velocities (nv,) under its own rows, and their response to rows J (k, nv), as (nv, k)."""
     W, c = np.asarray(system.W), np.asarray(system.c)
-    rows, R, b = (np.asarray(x)[own] for x in (system.J, system.R, system.b))
-    m = len(own)
-    coupling = 0.0 if system.coupling is None else np.asarray(system.coupling)[np.ix_(own, own)]
-    whole = np.block([[W, -rows.T], [rows, np.diag(R + 1e-12) + coupling]])
+    rows, R, b = (np.asarray(x)[row_indices] for x in (system.J, system.R, system.b))
+    m = len(row_indices)
+    coupling = 0.0 if system.coupling is None else np.asarray(system.coupling)[np.ix_(row_indices, row_indices)]
+    matrix = np.block([[W, -rows.T], [rows, np.diag(R + 1e-12) + coupling]])
     right = np.concatenate([np.column_stack([c, J.T]), np.column_stack([-b, np.zeros((m, len(J)))])])
-    found = np.linalg.solve(whole, right)[: len(c)]
-    return found[:, 0], found[:, 1:]
+    solution = np.linalg.solve(matrix, right)[: len(c)]
+    return solution[:, 0], solution[:, 1:]

@@ -68,9 +68,9 @@ def draw_state(
         corners = (_FACES * particles.bricks.half[:, None, None, :]).reshape(-1, 24, 3)
         faces = (x[n:, None, :] + corners @ R.mT).reshape(-1, 4, 3)
         ax.add_collection3d(Poly3DCollection(faces, facecolors=_ORANGE, edgecolors="#7a4526", linewidths=0.3, **shaded))
-    held = np.flatnonzero(particles.is_prescribed)
-    if len(held):
-        ax.scatter(*x[held].T, s=6, color="#303030", depthshade=False)
+    prescribed = np.flatnonzero(particles.is_prescribed)
+    if len(prescribed):
+        ax.scatter(*x[prescribed].T, s=6, color="#303030", depthshade=False)
     low, high = x.min(0), x.max(0)
     for obstacle in particles.obstacles:
         low, high = _draw_obstacle(ax, obstacle, low, high)

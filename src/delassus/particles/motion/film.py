@@ -44,15 +44,15 @@ def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str,
     times = np.unique(np.clip(np.searchsorted(time, even - 1e-12), 0, len(time) - 1))
     times = times[np.isfinite(motion.x[times]).all((1, 2))]
     x = motion.x[times]
-    edges, loose = (found[:: max(1, -(-len(found) // MOST_LINES))] for found in lines_of(p))
+    edges, loose = (items[:: max(1, -(-len(items) // MOST_LINES))] for items in lines_of(p))
     size = float(np.ptp(x.reshape(-1, 3), axis=0).max()) or 1.0
     shapes: list[dict[str, Any]] = []
     poses = []
     if len(edges):
-        along = x[:, edges[:, 1]] - x[:, edges[:, 0]]
-        long = np.linalg.norm(along, axis=-1)
+        direction = x[:, edges[:, 1]] - x[:, edges[:, 0]]
+        long = np.linalg.norm(direction, axis=-1)
         thick = 0.12 * float(np.median(long))
-        R = np.asarray(contact_axes(np.where(long[..., None] > 0.0, along, [0.0, 0.0, 1.0])))
+        R = np.asarray(contact_axes(np.where(long[..., None] > 0.0, direction, [0.0, 0.0, 1.0])))
         middle = 0.5 * (x[:, edges[:, 1]] + x[:, edges[:, 0]])
         poses.append(_pose(middle, R))
         shapes += [_shape("cylinder", (thick, float(size), 0.0)) for size in long[0]]
@@ -75,7 +75,7 @@ def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str,
     for number, shape in enumerate(shapes):
         shape["body"] = number
     plane = planes[0] if planes else Plane(height=float(motion.x[..., 2].min()) - 0.1)
-    places = np.concatenate(poses, 1)[:, None]
+    poses_by_time = np.concatenate(poses, 1)[:, None]
     return {
         "name": p.name,
         "time": time[times].tolist(),
@@ -87,7 +87,7 @@ def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str,
         "size": 0.2 * size,
         "shapes": shapes,
         "ground": {"axes": np.asarray(contact_axes(plane.normal)).reshape(-1).tolist(), "height": float(plane.height)},
-        "poses": packed(places),
+        "poses": packed(poses_by_time),
         "forces": packed(np.zeros((len(times), 1, 0, 6))),
         "weight": 1.0,
     }

@@ -79,23 +79,23 @@ def at_rest(
     # # Long steps have large velocities, relative to which displacements are small even if they are not.
     finest: dict[str, Any] = {"method": "cholesky", "tolerance": 1e-15, "iterations": 8} | options
     stepper = Stepper(particles, time_step, geometric_stiffness=True, **finest)
-    h, best, least, made, before = time_step, state, np.inf, 0, np.inf
-    for made in range(1, steps + 1):
+    h, best, least, count, before = time_step, state, np.inf, 0, np.inf
+    for count in range(1, steps + 1):
         stepper.h, stepper.blend = h, Blend(h)
         after = stepper.step(state.at(v=np.zeros_like(state.v)))
-        moved = float(np.abs(after.state.x - state.x).max())
-        if not np.isfinite(moved):
+        displacement = float(np.abs(after.state.x - state.x).max())
+        if not np.isfinite(displacement):
             h, state, before = 0.1 * h, best, np.inf
             continue
-        if moved <= least:
-            best, least = after.state, moved
-        if moved <= tolerance * size and h >= min(longest, 1e2 * time_step):
-            return Rest(after.state.at(v=np.zeros_like(state.v)), moved, made, Status.CONVERGED)
+        if displacement <= least:
+            best, least = after.state, displacement
+        if displacement <= tolerance * size and h >= min(longest, 1e2 * time_step):
+            return Rest(after.state.at(v=np.zeros_like(state.v)), displacement, count, Status.CONVERGED)
         # # Steps grow as the motion slows down, and shrink after a step that moved too far.
-        speed = max(moved / h, 1e-300)
-        faster = 3.0 if moved <= tolerance * size else float(np.clip(before / speed, 0.2, 3.0))
+        speed = max(displacement / h, 1e-300)
+        faster = 3.0 if displacement <= tolerance * size else float(np.clip(before / speed, 0.2, 3.0))
         grown = float(np.clip(h * faster, 1e-3 * time_step, longest))
         # # Impulses of constant forces grow with the step.
         state = after.state.at(v=np.zeros_like(state.v), impulse=after.state.impulse * (grown / h))
         h, before = grown, speed
-    return Rest(best.at(v=np.zeros_like(state.v)), least, made, Status.ITERATIONS)
+    return Rest(best.at(v=np.zeros_like(state.v)), least, count, Status.ITERATIONS)

@@ -64,8 +64,8 @@ class Clock:
 
 
 def solution(
-    ways: Ways, system: System, v: Array, impulse: Array, groups: list[Touches], wanted: Array, friction: float,
-    start: Array, known: dict[str, Any], clock: Clock,
+    ways: Ways, system: System, v: Array, impulse: Array, groups: list[Touches], target: Array, friction: float,
+    start: Array, cache: dict[str, Any], clock: Clock,
 ) -> StepSolution:  # fmt: skip
     """Solve a system with contacts, from velocities v (nodes, 3) and impulses (m,).
 
@@ -78,18 +78,24 @@ def solution(
             RowSolution(flat, impulse, np.inf, 0, Status.NOT_FINITE), start, np.inf, 0, Status.NOT_FINITE
         )
     if not groups and not tied and ways.method != "cholesky":
-        found = solve_system(system, ways.method, flat, impulse, ways.tolerance, ways.iterations)
+        element_solution = solve_system(system, ways.method, flat, impulse, ways.tolerance, ways.iterations)
         clock("solve")
-        return _without_contacts(found)
-    asked = np.zeros((len(wanted), 3))
-    asked[:, 2] = wanted
+        return _without_contacts(element_solution)
+    targets = np.zeros((len(target), 3))
+    targets[:, 2] = target
     if groups and not tied and ways.method in ("pgs", "sequential_impulses"):
-        found, pushed = sweep_elements_and_contacts(
-            system, groups, asked.reshape(-1), friction, start.reshape(-1), flat, impulse, ways.tolerance,
+        element_solution, contact_impulse = sweep_elements_and_contacts(
+            system, groups, targets.reshape(-1), friction, start.reshape(-1), flat, impulse, ways.tolerance,
             ways.iterations,
         )  # fmt: skip
         clock("contact")
-        return StepSolution(found, pushed.reshape(-1, 3), found.error, found.iterations, found.status)
+        return StepSolution(
+            element_solution,
+            contact_impulse.reshape(-1, 3),
+            element_solution.error,
+            element_solution.iterations,
+            element_solution.status,
+        )
     lower = system.lower
     clock("assembly")
     factor = system.complete_factor(system.structure.factor.take(lower))
@@ -97,16 +103,16 @@ def solution(
     clock("solve")
     if not groups:
         return _without_contacts(free)
-    made = solve_touches(
-        system, factor, free, groups, asked.reshape(-1), friction, start.reshape(-1), ways.contact_method,
-        ways.contact_tolerance, ways.contact_iterations, known,
+    contact_solution = solve_touches(
+        system, factor, free, groups, targets.reshape(-1), friction, start.reshape(-1), ways.contact_method,
+        ways.contact_tolerance, ways.contact_iterations, cache,
     )  # fmt: skip
     clock("contact")
-    return StepSolution(*made)
+    return StepSolution(*contact_solution)
 
 
-def _without_contacts(found: RowSolution) -> StepSolution:
-    return StepSolution(found, np.zeros((0, 3)), 0.0, 0, Status.CONVERGED)
+def _without_contacts(solved: RowSolution) -> StepSolution:
+    return StepSolution(solved, np.zeros((0, 3)), 0.0, 0, Status.CONVERGED)
 
 
 def gaps(groups: list[Touches]) -> Array:
@@ -130,10 +136,10 @@ def closing(blend: Blend, groups: list[Touches], v: Array) -> Array:
 def impulses_before(state: ParticleState, groups: list[Touches]) -> Array:
     """Impulses (c, 3) of the previous step, for contacts that persist."""
     names = keys(groups)
-    found = np.zeros((len(names), 3))
+    impulses = np.zeros((len(names), 3))
     if len(state.touched):
         order = np.argsort(state.touched)
         at = np.clip(np.searchsorted(state.touched[order], names), 0, len(order) - 1)
-        same = state.touched[order][at] == names
-        found[same] = state.contact[order][at[same]]
-    return found
+        persists = state.touched[order][at] == names
+        impulses[persists] = state.contact[order][at[persists]]
+    return impulses

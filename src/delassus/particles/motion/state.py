@@ -57,8 +57,8 @@ def initial_state(
     (4, 3)
     """
     n, b = particles.n, particles.b
-    built = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])
-    x = np.concatenate(built) if x is None else broadcast_to_shape("x", x, (n + b, 3))
+    position_parts = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])
+    x = np.concatenate(position_parts) if x is None else broadcast_to_shape("x", x, (n + b, 3))
     v = np.zeros((particles.nodes, 3)) if v is None else broadcast_to_shape("v", v, (particles.nodes, 3))
     for name, value in (("x", x), ("v", v)):
         if not np.isfinite(value).all():
@@ -75,10 +75,11 @@ def check_state(particles: Particles, state: ParticleState) -> None:
     n, b, c = particles.n, particles.b, len(state.touched)
     shapes = {"x": (n + b, 3), "v": (particles.nodes, 3), "orientations": (b, 4), "impulse": (particles.rows,)}
     for name, shape in (shapes | {"contact": (c, 3)}).items():
-        found = np.shape(getattr(state, name))
-        if found != shape:
+        shape_found = np.shape(getattr(state, name))
+        if shape_found != shape:
             raise ParticlesError(
-                f"the state belongs to another system: its {name} has shape {found}, and {particles!r} needs {shape}.",
+                f"the state belongs to another system: its {name} has shape {shape_found}, and {particles!r} needs "
+                f"{shape}.",
                 code="other-system",
             )
 

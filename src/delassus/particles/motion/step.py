@@ -101,8 +101,8 @@ class Stepper:
         self.geometric = scheme.geometric_stiffness
         if self.geometric is None and method in BY_BLOCKS:
             self.geometric = False
-        usual = 60 if method in ("cholesky", "multigrid", "superlu") else 2000
-        iterations = usual if by.iterations is None else int(by.iterations)
+        default_iterations = 60 if method in ("cholesky", "multigrid", "superlu") else 2000
+        iterations = default_iterations if by.iterations is None else int(by.iterations)
         tolerances = float(by.tolerance), float(touching.tolerance)
         self.ways = Ways(method, contact_method, *tolerances, iterations, int(touching.iterations))
         self.known: dict[str, Any] = {}
@@ -132,21 +132,21 @@ class Stepper:
             forces = forces + _gyroscopic(p, state, M, v, self.blend)
         system = self._system(state, v, M, forces, tie)
         clock("elements")
-        found, groups, mean = self._solve(system, state, v, clock)
-        impulse, tied = found.solved.impulse, np.zeros((0, 3))
+        outcome, groups, mean = self._solve(system, state, v, clock)
+        impulse, tie_impulse = outcome.solved.impulse, np.zeros((0, 3))
         if isinstance(system, CoupledSystem):
-            impulse, tied = system.split(impulse)
+            impulse, tie_impulse = system.split(impulse)
         after = replace(
-            state, time=state.time + h, x=state.x + h * mean[: p.n + p.b], v=found.solved.v.reshape(-1, 3),
+            state, time=state.time + h, x=state.x + h * mean[: p.n + p.b], v=outcome.solved.v.reshape(-1, 3),
             orientations=_rotate_bodies(p, state.orientations, h * mean), impulse=impulse, touched=keys(groups),
-            contact=found.contact,
+            contact=outcome.contact,
         )  # fmt: skip
         if self.stabilization == "post":
             after, corrected = self.correct_positions(after, clock)
         finite = np.isfinite(after.x).all() and np.isfinite(after.v).all()
         return ParticleStep(
-            after, h, found.solved.error, found.error, found.solved.iterations, found.iterations,
-            found.worst(corrected) if finite else Status.NOT_FINITE, dict(clock.seconds), tied / h,
+            after, h, outcome.solved.error, outcome.error, outcome.solved.iterations, outcome.iterations,
+            outcome.worst(corrected) if finite else Status.NOT_FINITE, dict(clock.seconds), tie_impulse / h,
         )  # fmt: skip
 
     def _system(self, state: ParticleState, v: Array, M: Array, forces: Array, tie: Tie | None) -> System:
@@ -165,9 +165,9 @@ class Stepper:
         groups = find_touches(p, x, v, turned_by, self.h)
         clock("contact")
         for _ in range(_PASSES):
-            wanted, start = closing(self.blend, groups, v), impulses_before(state, groups)
-            found = solution(self.ways, system, v, impulse, groups, wanted, p.friction, start, self.known, clock)
-            after = found.solved.v.reshape(-1, 3)
+            target, start = closing(self.blend, groups, v), impulses_before(state, groups)
+            outcome = solution(self.ways, system, v, impulse, groups, target, p.friction, start, self.known, clock)
+            after = outcome.solved.v.reshape(-1, 3)
             mean = self.blend.velocity(state.v, after)
             if mean is not after:
                 mean[: p.n][p.is_prescribed] = after[: p.n][p.is_prescribed]
@@ -175,7 +175,7 @@ class Stepper:
             if not missed:
                 break
             groups = groups + missed
-        return found, groups, mean
+        return outcome, groups, mean
 
     def _turns(self, impulse: Array) -> bool:
         """Whether the rotation of element forces is implicit in a step."""
@@ -186,24 +186,24 @@ class Stepper:
     def correct_positions(self, state: ParticleState, clock: Clock) -> tuple[ParticleState, Status]:
         """Correct errors of rigid rows and penetrations by a displacement that does not change velocities."""
         p, h = self.particles, self.h
-        rest = np.zeros((p.nodes, 3))
+        zero_velocity = np.zeros((p.nodes, 3))
         M = self.assembly.masses(state.orientations)
-        system = self.assembly.system(state.x[: p.n], rest, M, Blend(h), None, rest, True)
+        system = self.assembly.system(state.x[: p.n], zero_velocity, M, Blend(h), None, zero_velocity, True)
         system.c = np.zeros_like(system.c)
         system.b = np.where(self.assembly.rows.rigid, system.g / h, 0.0)
-        near = find_touches(p, state.x, rest, state.orientations, h)
-        groups = [t for t in (t.at(np.flatnonzero(t.gap < 0.0)) for t in near) if len(t.gap)]
+        groups_near = find_touches(p, state.x, zero_velocity, state.orientations, h)
+        groups = [t for t in (t.at(np.flatnonzero(t.gap < 0.0)) for t in groups_near) if len(t.gap)]
         clock("elements")
         if not np.any(system.b) and not groups:
             return state, Status.CONVERGED
-        wanted, none = gaps(groups) / h, np.zeros(self.assembly.rows.m)
-        start = np.zeros((len(wanted), 3))
-        found = solution(self.ways, system, rest, none, groups, wanted, 0.0, start, self.known, clock)
-        u = found.solved.v.reshape(-1, 3)
-        moved = replace(
+        target, none = gaps(groups) / h, np.zeros(self.assembly.rows.m)
+        start = np.zeros((len(target), 3))
+        outcome = solution(self.ways, system, zero_velocity, none, groups, target, 0.0, start, self.known, clock)
+        u = outcome.solved.v.reshape(-1, 3)
+        corrected = replace(
             state, x=state.x + h * u[: p.n + p.b], orientations=_rotate_bodies(p, state.orientations, h * u)
         )
-        return (moved if np.isfinite(moved.x).all() else state), found.worst()
+        return (corrected if np.isfinite(corrected.x).all() else state), outcome.worst()
 
 
 def particle_step(particles: Particles, state: ParticleState, *, time_step: float, **options: Any) -> ParticleStep:

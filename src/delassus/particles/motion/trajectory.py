@@ -136,8 +136,8 @@ def _check_shapes(path: Any, arrays: dict[str, NDArray[Any]], particles: Particl
     shapes = {name: (*times, *sizes.get(name, ())) for name in _ARRAYS}
     shapes |= {"impulse": (particles.rows,), "touched": touched, "contact": (*touched, 3)}
     for name, shape in shapes.items():
-        array, whole = arrays[name], name in ("status", "contacts", "touched")
-        if array.shape != shape or array.dtype.kind not in ("iu" if whole else "f") or not all(times):
+        array, is_integer = arrays[name], name in ("status", "contacts", "touched")
+        if array.shape != shape or array.dtype.kind not in ("iu" if is_integer else "f") or not all(times):
             raise TrajectoryFileError(
                 f"{path} is a file of another system, or damaged: {name} is an array of {array.dtype} of shape "
                 f"{array.shape}, and {particles!r} needs {shape}.",
@@ -182,33 +182,35 @@ def simulate_particles(
             f"until is {short(repr(until))}; it must be a function of a state, such as lambda s: s.time > 1.",
             code="wrong-type",
         )
-    each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))
-    check_bytes(f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * each, "a larger `every`")
-    kept: list[Any] = [(state, 0, 0.0)]
-    status, residual, ends = 0, 0.0, False
+    bytes_per_state = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))
+    check_bytes(
+        f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * bytes_per_state, "a larger `every`"
+    )
+    records: list[Any] = [(state, 0, 0.0)]
+    status, residual, has_ended = 0, 0.0, False
     for k in range(1, steps + 1):
         try:
-            made = stepper.step(state)
-            state = made.state
-            status = int(worst_of(Status, np.array([status, int(made.status)])))
-            residual = max(residual, made.residual)
-            ends = made.status is Status.NOT_FINITE or (until is not None and until(state))
+            result = stepper.step(state)
+            state = result.state
+            status = int(worst_of(Status, np.array([status, int(result.status)])))
+            residual = max(residual, result.residual)
+            has_ended = result.status is Status.NOT_FINITE or (until is not None and until(state))
         except KeyboardInterrupt:
-            ends = True
-        if (k % every == 0 or k == steps or ends) and state is not kept[-1][0]:
-            kept.append((state, status, residual))
+            has_ended = True
+        if (k % every == 0 or k == steps or has_ended) and state is not records[-1][0]:
+            records.append((state, status, residual))
             status, residual = 0, 0.0
-        if ends:
+        if has_ended:
             break
-    states = [entry[0] for entry in kept]
+    states = [entry[0] for entry in records]
     return ParticleTrajectory(
         particles,
         np.array([s.time for s in states]),
         np.stack([s.x for s in states]),
         np.stack([s.v for s in states]),
         np.stack([s.orientations for s in states]),
-        np.array([entry[1] for entry in kept]),
-        np.array([entry[2] for entry in kept]),
+        np.array([entry[1] for entry in records]),
+        np.array([entry[2] for entry in records]),
         np.array([len(s.touched) for s in states]),
         state,
     )

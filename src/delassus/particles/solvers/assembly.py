@@ -42,9 +42,9 @@ class Assembly(Structure):
             blocks.append((number, K))
             total += float(parts.value.sum())
         for number, group, rows in self.rows.groups if force is not None else ():
-            at, own = x[group.points], np.asarray(force)[rows].reshape(-1, group.kind.rows)
-            K, mixed = turning_stiffness(group.kind, at, group.numbers, own)
-            blocks.append((number, _remove_negative_eigenvalues(group, at, K, mixed, own)))
+            at, row_forces = x[group.points], np.asarray(force)[rows].reshape(-1, group.kind.rows)
+            K, mixed = turning_stiffness(group.kind, at, group.numbers, row_forces)
+            blocks.append((number, _remove_negative_eigenvalues(group, at, K, mixed, row_forces)))
         return f, blocks, total
 
     def masses(self, orientations: Array) -> Array:
@@ -66,14 +66,14 @@ class Assembly(Structure):
         """
         h, alpha, beta = blend
         p = self.particles
-        _, R, gained, shifted, E = self.rows.compliances(blend)
+        _, R, factors, shifted, E = self.rows.compliances(blend)
         g, J = self.rows.at(x)
         flat = v.reshape(-1)
-        b = gained * g
+        b = factors * g
         if self.rows.rigid.any() or shifted.any():
             rate = J @ flat
-            asked = 0.0 if stabilized else kinematic(blend, g, rate, 0.0)
-            b = np.where(self.rows.rigid, asked, b + shifted * rate)
+            target = 0.0 if stabilized else kinematic(blend, g, rate, 0.0)
+            b = np.where(self.rows.rigid, target, b + shifted * rate)
         f, stiff, _ = self.stiffness(x, force)
         f += applied
         diagonal = M
@@ -110,6 +110,6 @@ def _remove_negative_eigenvalues(group: Any, x: Array, K: Array, mixed: Array, f
     at = np.flatnonzero(mixed)
     if len(at):
         kind = group.kind
-        own = np.zeros((len(at), kind.m)) if force is None else force[at]
-        K[at] = clamp_eigenvalues(kind, np.asarray(curvature(kind, x[at], group.numbers[at], own)))
+        row_forces = np.zeros((len(at), kind.m)) if force is None else force[at]
+        K[at] = clamp_eigenvalues(kind, np.asarray(curvature(kind, x[at], group.numbers[at], row_forces)))
     return K

@@ -45,5 +45,5 @@ def solve_system(
     system: System, method: str, v: NDArray[np.float64], impulse: NDArray[np.float64], tolerance: float, iterations: int
 ) -> RowSolution:
     """Solve by a method, from velocities (3 nodes,), including prescribed ones, and impulses (m,)."""
-    way = by_cholesky if method == "multigrid" and not system.structure.free.any() else _WAYS[method]
-    return way(system, v, impulse, tolerance, iterations)
+    solver = by_cholesky if method == "multigrid" and not system.structure.free.any() else _WAYS[method]
+    return solver(system, v, impulse, tolerance, iterations)

@@ -54,8 +54,8 @@ class CoupledSystem(System):
         k, width = len(R), system.J.shape[1]
         columns = (3 * tie.points[:, None] + np.arange(3)).reshape(-1)
         J = sparse.csr_matrix((-self.axes.T.reshape(-1), np.tile(columns, k), k * np.arange(k + 1)), shape=(k, width))
-        apart, rate = (tie.places - x[tie.points]).reshape(-1), (tie.rates - v[tie.points]).reshape(-1)
-        b = self.axes.T @ (tie.free.reshape(-1) + kinematic(blend, apart, rate, 0.0))
+        gap, rate = (tie.places - x[tie.points]).reshape(-1), (tie.rates - v[tie.points]).reshape(-1)
+        b = self.axes.T @ (tie.free.reshape(-1) + kinematic(blend, gap, rate, 0.0))
         R = np.maximum(R, 0.0)
         lightest = float(np.min(system.masses[columns]))
         E = np.maximum(R, yields / lightest)
@@ -88,5 +88,5 @@ class CoupledFactor:
 
     def solve(self, b: Array) -> Array:
         """A'⁻¹ b (3 nodes,) for the free nodes, 0 for the others."""
-        found = self.factor.solve(b)
-        return np.asarray(found - self.towards @ linalg.cho_solve(self.inner, self.J @ found))
+        x = self.factor.solve(b)
+        return np.asarray(x - self.towards @ linalg.cho_solve(self.inner, self.J @ x))

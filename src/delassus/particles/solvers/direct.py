@@ -32,29 +32,29 @@ def refine(
     impulse: Array,
     tolerance: float,
     iterations: int,
-    push: Array | None = None,
+    contact_impulse: Array | None = None,
 ) -> RowSolution:
     """Proximal iterations with a factor; `push` (3 nodes,) are impulses of contacts [N·s]."""
-    best, least, made = (v, impulse), np.inf, 0
-    pushed = 0.0 if push is None else system.free_part(push)
-    for made in range(iterations + 1):
+    best, least, iteration = (v, impulse), np.inf, 0
+    contact_part = 0.0 if contact_impulse is None else system.free_part(contact_impulse)
+    for iteration in range(iterations + 1):
         s = system.left(v, impulse)
         error = system.unmet(s)
         if (
-            made == 0 < iterations and tolerance < error < np.inf
+            iteration == 0 < iterations and tolerance < error < np.inf
         ):  # rows not converged, so the momentum error need not be computed
-            asked, least = system.imbalance(v, impulse + s / system.E) + pushed, error
+            right, least = system.imbalance(v, impulse + s / system.E) + contact_part, error
         else:
-            r = system.imbalance(v, impulse) + pushed
+            r = system.imbalance(v, impulse) + contact_part
             error = max(error, system.momentum_error(r))
-            if made == 1 and error >= least:  # then the momentum error of the first iterate is needed, too
-                least = max(least, system.momentum_error(system.imbalance(*best) + pushed))
+            if iteration == 1 and error >= least:  # then the momentum error of the first iterate is needed, too
+                least = max(least, system.momentum_error(system.imbalance(*best) + contact_part))
             if error < least:
                 best, least = (v, impulse), error
-            if error <= tolerance or made == iterations or not np.isfinite(error):
+            if error <= tolerance or iteration == iterations or not np.isfinite(error):
                 break
-            asked = r + system.free_part(system.JT @ (s / system.E))
-        change = factor.solve(asked)  # type: ignore[attr-defined]
+            right = r + system.free_part(system.JT @ (s / system.E))
+        change = factor.solve(right)  # type: ignore[attr-defined]
         impulse = impulse + (s - system.J @ change) / system.E
         v = v + change
-    return RowSolution(*best, float(least), made, solve_status(least, tolerance))
+    return RowSolution(*best, float(least), iteration, solve_status(least, tolerance))

@@ -68,14 +68,14 @@ class GeometricStiffness:
 def _sizes(group: Elements, positions: Array) -> Array:
     """(elements, rows, points) the largest row sum of |∇²g| at each point [1/m]; 0 where ∇²g is not positive."""
     kind, count = group.kind, len(group)
-    found = np.zeros((count, kind.rows, kind.points))
+    sizes = np.zeros((count, kind.rows, kind.points))
     for start in range(0, count, _CHUNK):
-        here = slice(start, start + _CHUNK)
-        x, numbers = positions[group.points[here]], group.numbers[here]
+        chunk = slice(start, start + _CHUNK)
+        x, parameters = positions[group.points[chunk]], group.numbers[chunk]
         for r in range(kind.rows):
             force = np.broadcast_to(np.eye(kind.rows)[r], (len(x), kind.rows))
-            H = np.asarray(curvature(kind, x, numbers, force))
+            H = np.asarray(curvature(kind, x, parameters, force))
             sums = np.abs(H).sum(2)
             stiffer = np.trace(H, axis1=1, axis2=2) > 0.1 * sums.max(1)
-            found[here, r] = np.where(stiffer[:, None], sums.reshape(-1, kind.points, 3).max(2), 0.0)
-    return found
+            sizes[chunk, r] = np.where(stiffer[:, None], sums.reshape(-1, kind.points, 3).max(2), 0.0)
+    return sizes

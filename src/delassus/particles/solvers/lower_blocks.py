@@ -33,13 +33,13 @@ class Lower:
 
     def blocks(self, diagonal: Array, stiff: Array | None, J: Any, E: Array) -> Array:
         """(source, 9) of a step, from the diagonal blocks of W or all of them, and its rows."""
-        kept, yields = self.kept, E[: self.rows.m]
-        if kept is None or not (np.array_equal(kept.E, yields) and np.array_equal(kept.diagonal, diagonal)):
+        cache, yields = self.kept, E[: self.rows.m]
+        if cache is None or not (np.array_equal(cache.E, yields) and np.array_equal(cache.diagonal, diagonal)):
             total = self._sum(J, E, steady=True)
             total[self.diagonal] += diagonal[self.free].reshape(-1, 9)
-            self.kept = kept = _ConstantPart(yields, diagonal, total)
+            self.kept = cache = _ConstantPart(yields, diagonal, total)
         result = self._sum(J, E, steady=False)
-        result += kept.total
+        result += cache.total
         if stiff is not None:
             result += stiff.reshape(-1, 9)[self.source]
             result[self.diagonal] -= diagonal[self.free].reshape(-1, 9)

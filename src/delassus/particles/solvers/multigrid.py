@@ -54,9 +54,9 @@ class TwoGrids:
 
     def apply(self, x: Array) -> Array:
         """A x (3 nodes,), 0 for prescribed velocities."""
-        found = self.matrix @ x
-        found[self.system.structure.is_prescribed] = 0.0
-        return np.asarray(found)
+        product = self.matrix @ x
+        product[self.system.structure.is_prescribed] = 0.0
+        return np.asarray(product)
 
     def cycle(self, r: Array) -> Array:
         """An approximation of A⁻¹ r."""
@@ -65,8 +65,8 @@ class TwoGrids:
         x = self.jacobi @ rough
         for _ in range(SMOOTHED - 1):
             x += self.jacobi @ (rough - self.rough @ x)
-        left = (rough - self.rough @ x).astype(float)
-        x += (self.scale * self.grid.correction(left)).astype(np.float32)
+        residual = (rough - self.rough @ x).astype(float)
+        x += (self.scale * self.grid.correction(residual)).astype(np.float32)
         for _ in range(SMOOTHED):
             x += self.jacobi @ (rough - self.rough @ x)
         return np.asarray(x * (size / self.scale), float)

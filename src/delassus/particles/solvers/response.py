@@ -40,13 +40,13 @@ class Response:
 
     def free(self, v: Array) -> Array:
         """Velocities (3 nodes,) without impulses of rows; prescribed ones are unchanged."""
-        given = np.where(self.system.free, 0.0, v)
-        return given + self.solve(self.system.c - self.system.W @ given)
+        prescribed = np.where(self.system.free, 0.0, v)
+        return prescribed + self.solve(self.system.c - self.system.W @ prescribed)
 
     @cached_property
     def diagonal(self) -> Array:
         """(m,) diagonal of the Schur complement, with the blocks of W alone."""
         J = self.system.J
         light = np.where(self.system.free, 1.0 / np.repeat(self.masses, 3), 0.0)
-        found = np.asarray(J.multiply(J) @ light) + self.system.R
-        return np.where(found > 0.0, found, 1.0)
+        values = np.asarray(J.multiply(J) @ light) + self.system.R
+        return np.where(values > 0.0, values, 1.0)

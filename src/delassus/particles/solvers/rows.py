@@ -45,10 +45,10 @@ class Rows:
         self.m = start
         counts, columns = [], []
         for _, group, _ in self.groups:
-            reached = _entries(group.kind)
-            counts.append(np.tile(reached.sum((1, 2)), len(group)))
+            stored = _entries(group.kind)
+            counts.append(np.tile(stored.sum((1, 2)), len(group)))
             wide = 3 * group.points[:, None, :, None] + np.arange(3)
-            columns.append(np.broadcast_to(wide, (len(group), *reached.shape))[:, reached].reshape(-1))
+            columns.append(np.broadcast_to(wide, (len(group), *stored.shape))[:, stored].reshape(-1))
         indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
         # # SciPy would check wider integers at each use, and copy them.
         index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
@@ -60,13 +60,15 @@ class Rows:
         """g (m,) and J (m, 3 nodes) at positions x (n, 3)."""
         g, values = np.empty(self.m), np.empty(len(self._columns))
         for number, group, at in self.groups:
-            kind, own, here = group.kind, g[at].reshape(-1, group.kind.rows), self._entries_of(at, values)
+            kind, row_values, entries = group.kind, g[at].reshape(-1, group.kind.rows), self._entries_of(at, values)
             points = x.take(group.points, 0)
             if number in self._steady:
-                deformation_value(kind, points, group.numbers, out=own)
-                here[:] = self._steady[number][1]
+                deformation_value(kind, points, group.numbers, out=row_values)
+                entries[:] = self._steady[number][1]
             else:
-                deformation_parts(kind, points, group.numbers, out=(own, here.reshape(-1, kind.rows, kind.points, 3)))
+                deformation_parts(
+                    kind, points, group.numbers, out=(row_values, entries.reshape(-1, kind.rows, kind.points, 3))
+                )
         return g, sparse.csr_matrix((values, self._columns, self._indptr), shape=(self.m, 3 * self.particles.nodes))
 
     def squares(self, J: Any, E: Array, steady: tuple[bool, ...] = (True, False)) -> Iterator[tuple[int, Array]]:
@@ -94,12 +96,12 @@ class Rows:
     @cached_property
     def _steady(self) -> dict[int, tuple[Array, Array]]:
         """The rows (elements, rows, points, 3) of groups with constant rows, and their entries of J."""
-        found = {}
+        constant = {}
         for number, group, _ in self.groups:
             if group.kind.steady:
                 rows = deformation_parts(group.kind, self.particles.positions[group.points], group.numbers).rows
-                found[number] = (rows, rows[:, _entries(group.kind)].reshape(-1))
-        return found
+                constant[number] = (rows, rows[:, _entries(group.kind)].reshape(-1))
+        return constant
 
     @cached_property
     def _room(self) -> Array:
@@ -112,12 +114,12 @@ class Rows:
     def response(self) -> Array:
         """(m,) initial response of each row to an impulse, J M⁻¹ Jᵀ [1/kg]: a scale."""
         inverse = np.zeros(self.particles.nodes)
-        held = self.particles.is_prescribed
-        inverse[: self.particles.n][~held] = 1.0 / self.particles.masses[~held]
+        prescribed = self.particles.is_prescribed
+        inverse[: self.particles.n][~prescribed] = 1.0 / self.particles.masses[~prescribed]
         J = self.at(self.particles.positions)[1]
-        found = np.asarray((J.multiply(J)) @ np.repeat(inverse, 3))
-        positive = found > 0.0
-        return np.where(positive, found, found[positive].mean() if positive.any() else 1.0)
+        values = np.asarray((J.multiply(J)) @ np.repeat(inverse, 3))
+        positive = values > 0.0
+        return np.where(positive, values, values[positive].mean() if positive.any() else 1.0)
 
     @cached_property
     def length(self) -> Array:
@@ -133,15 +135,15 @@ class Rows:
         return self._fixed
 
     def _new(self, blend: Blend) -> Compliances:
-        R, gained, shifted = np.zeros(self.m), np.zeros(self.m), np.zeros(self.m)
+        R, factors, shifted = np.zeros(self.m), np.zeros(self.m), np.zeros(self.m)
         for _, group, at in self.groups:
             if group.compliance is not None:
                 C = np.repeat(group.compliance, group.kind.rows)
                 B = None if group.damping is None else np.repeat(group.damping, group.kind.rows)
-                R[at], gained[at] = elastic(blend, 1.0, 0.0, 0.0, C, B)
+                R[at], factors[at] = elastic(blend, 1.0, 0.0, 0.0, C, B)
                 shifted[at] = elastic(blend, 0.0, 1.0, 0.0, C, B)[1]
         E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
-        return Compliances(blend, R, gained, shifted, E)
+        return Compliances(blend, R, factors, shifted, E)
 
 
 class Compliances(NamedTuple):

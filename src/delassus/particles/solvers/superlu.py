@@ -30,8 +30,8 @@ def kkt_matrix(system: System) -> sparse.csc_matrix:
 def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
     """Solve by LU."""
     free = np.flatnonzero(system.free)
-    given = np.where(system.free, 0.0, v)
-    right = np.concatenate([(system.c - system.W @ given)[free], system.b + system.J @ given])
+    prescribed = np.where(system.free, 0.0, v)
+    right = np.concatenate([(system.c - system.W @ prescribed)[free], system.b + system.J @ prescribed])
     try:
         x = splu(kkt_matrix(system)).solve(right)
     except RuntimeError as singular:
@@ -39,7 +39,7 @@ def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, itera
             "SuperLU finds the matrix of the step singular: rigid rows are redundant or infeasible. Use "
             "the method 'cholesky', which needs no full rank."
         ) from singular
-    after = np.array(given)
+    after = np.array(prescribed)
     after[free] = x[: len(free)]
     error = system.error(after, x[len(free) :])
     return RowSolution(after, x[len(free) :], error, 1, solve_status(error, tolerance))

@@ -42,16 +42,16 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
     v = response.free(v) + response.solve(system.JT @ impulse)
     v, impulse = v.reshape(-1, 3), np.array(impulse)
     work = element_work(system, response)
-    best, least, made = (v.reshape(-1).copy(), impulse.copy()), np.inf, 0
-    for made in range(1, iterations + 1):
+    best, least, sweep = (v.reshape(-1).copy(), impulse.copy()), np.inf, 0
+    for sweep in range(1, iterations + 1):
         sweep_elements(work, v, impulse)
-        if made % 5 == 0 or made == iterations:
+        if sweep % 5 == 0 or sweep == iterations:
             error = system.error(v.reshape(-1), impulse)
             if error < least:
                 best, least = (v.reshape(-1).copy(), impulse.copy()), error
             if error <= tolerance or not np.isfinite(error):
                 break
-    return RowSolution(*best, least, made, solve_status(least, tolerance))
+    return RowSolution(*best, least, sweep, solve_status(least, tolerance))
 
 
 def element_work(system: System, response: Response) -> list[Any]:
@@ -68,18 +68,18 @@ def element_work(system: System, response: Response) -> list[Any]:
         D[dead] += np.eye(kind.rows)[np.nonzero(dead)[1]]
         inverse = np.linalg.inv(D)
         b = system.b[at].reshape(-1, kind.rows)
-        for chosen in colors(group.points, system.structure.particles.nodes):
-            where = at.start + kind.rows * chosen[:, None] + np.arange(kind.rows)
-            numbers = (J[chosen], towards[chosen], R[chosen], b[chosen], inverse[chosen])
-            work.append((kind, group.points[chosen], numbers, where))
+        for color in colors(group.points, system.structure.particles.nodes):
+            where = at.start + kind.rows * color[:, None] + np.arange(kind.rows)
+            parameters = (J[color], towards[color], R[color], b[color], inverse[color])
+            work.append((kind, group.points[color], parameters, where))
     return work
 
 
 def sweep_elements(work: list[Any], v: Array, impulse: Array) -> None:
     """One sweep over all elements, of velocities (nodes, 3) and impulses (m,) in place."""
-    for kind, points, numbers, where in work:
+    for kind, points, parameters, where in work:
         before = v[points].reshape(len(points), -1)
-        after, impulse[where] = element_sweep(kind, before, *numbers, impulse[where])
+        after, impulse[where] = element_sweep(kind, before, *parameters, impulse[where])
         v[points] = after.reshape(len(points), -1, 3)
 
 
@@ -93,14 +93,14 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
     g = system.b + system.J @ free
     diagonal = S.diagonal()
     unit = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
-    chosen = _row_colors(system)
-    parts = [(rows, S[rows]) for rows in chosen]
+    row_colors = _row_colors(system)
+    parts = [(rows, S[rows]) for rows in row_colors]
     x = np.array(impulse)
-    best, least, made = x.copy(), np.inf, 0
-    for made in range(1, iterations + 1):
+    best, least, sweep = x.copy(), np.inf, 0
+    for sweep in range(1, iterations + 1):
         for rows, own in parts:
             x[rows] -= unit[rows] * (own @ x + g[rows])
-        if made % 5 == 0 or made == iterations:
+        if sweep % 5 == 0 or sweep == iterations:
             error = system.unmet(S @ x + g)
             if error < least:
                 best, least = x.copy(), error
@@ -108,16 +108,16 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
                 break
     after = free + response.solve(system.JT @ best)
     error = system.error(after, best)
-    return RowSolution(after, best, error, made, solve_status(error, tolerance))
+    return RowSolution(after, best, error, sweep, solve_status(error, tolerance))
 
 
 def _row_colors(system: System) -> list[NDArray[np.int64]]:
     """Rows that do not share a particle, color by color; those of one element have colors of their own."""
-    found = []
+    groups = []
     for _, group, at in system.structure.rows.groups:
-        for chosen in colors(group.points, system.structure.particles.nodes):
-            found += [at.start + group.kind.rows * chosen + k for k in range(group.kind.rows)]
-    return found
+        for color in colors(group.points, system.structure.particles.nodes):
+            groups += [at.start + group.kind.rows * color + k for k in range(group.kind.rows)]
+    return groups
 
 
 def by_blocks(system: System) -> Response:

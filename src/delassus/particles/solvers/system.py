@@ -107,30 +107,30 @@ class System:
 
     def free_part(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
-        kept = np.array(x)
-        kept[self.structure.is_prescribed] = 0.0
-        return kept
+        free_values = np.array(x)
+        free_values[self.structure.is_prescribed] = 0.0
+        return free_values
 
     def imbalance(self, v: Array, impulse: Array) -> Array:
         """c - W v + Jᵀ λ (3 nodes,) of free velocities [N·s]."""
-        found = self.JT @ impulse
-        found += self.c
-        found -= self.apply_inertia(v)
-        found[self.structure.is_prescribed] = 0.0
-        return np.asarray(found)
+        row_force = self.JT @ impulse
+        row_force += self.c
+        row_force -= self.apply_inertia(v)
+        row_force[self.structure.is_prescribed] = 0.0
+        return np.asarray(row_force)
 
     def left(self, v: Array, impulse: Array) -> Array:
         """-(J v + R λ + b) (m,) [m/s]."""
-        found = self.J @ v
-        found += self.R * impulse
-        found += self.b
-        return np.asarray(np.negative(found, out=found))
+        row_velocity = self.J @ v
+        row_velocity += self.R * impulse
+        row_velocity += self.b
+        return np.asarray(np.negative(row_velocity, out=row_velocity))
 
     @cached_property
     def speed(self) -> float:
         """A scale of velocities [m/s]."""
-        moved = _largest(self.c)[self.structure.free] / self.heavy
-        return float(max(np.max(moved, initial=0.0), np.max(self.length * np.abs(self.b), initial=0.0), 1e-300))
+        velocity = _largest(self.c)[self.structure.free] / self.heavy
+        return float(max(np.max(velocity, initial=0.0), np.max(self.length * np.abs(self.b), initial=0.0), 1e-300))
 
     @cached_property
     def length(self) -> Array:
