@@ -18,7 +18,7 @@ _FIXED_COUNTS = {"actuator_force_range": 2, "gravity_compensation": 4}
 
 
 def is_real(x: Any) -> bool:
-    """Whether something is a number that fits into a float; NaN is told elsewhere."""
+    """Whether this is a number that fits into a float; NaN is checked elsewhere."""
     try:
         return isinstance(x, (int, float, np.number)) and isinstance(float(x), float)
     except (TypeError, OverflowError):
@@ -26,7 +26,9 @@ def is_real(x: Any) -> bool:
 
 
 def check_parts(model: Any, **kinds: type) -> None:
-    """Raise unless the parts of a model are tuples of these kinds, on joints that they give by number, of numbers."""
+    """Raise an error unless the parts of a model are tuples of these types, refer to joints by index, and hold
+    numbers.
+    """
     for what, kind in kinds.items():
         parts = getattr(model, what)
         if not isinstance(parts, (tuple, list)) or not all(isinstance(part, kind) for part in parts):
@@ -56,7 +58,7 @@ def check_parts(model: Any, **kinds: type) -> None:
 
 
 def check_numbers(joint: Joint) -> None:
-    """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
+    """Raise an error unless a joint has the right number of limits and coefficients, or none, and a valid inertia."""
     for name in ("nq", "nv"):
         if not hasattr(joint.kind, name):
             raise BadArgument(
@@ -88,13 +90,13 @@ def check_numbers(joint: Joint) -> None:
 
 
 def warn_of_omissions(model: Any) -> None:
-    """Warn of each feature of a model's file that is not carried: which, where, and what to do."""
+    """Warn about each feature of a model's file that is not supported: feature, location and remedy."""
     for sentence in model.omissions:
         warn(f"{model.name!r}: {sentence}")
 
 
 def check_inertia(what: str, inertia: Inertia) -> None:
-    """Raise unless an inertia is finite and its mass not negative."""
+    """Raise an error unless an inertia is finite and its mass nonnegative."""
     expect(f"the inertia of {what}", inertia, Inertia, "Inertia(mass=1.0)")
     if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
         raise BadArgument(f"{what} has an inertia that is not finite: {inertia}.", code="not-finite")
@@ -103,7 +105,9 @@ def check_inertia(what: str, inertia: Inertia) -> None:
 
 
 def check_medium(medium: Medium, joints: int) -> None:
-    """Raise unless a medium is finite, its density and viscosity are not negative, and its shapes are on the joints."""
+    """Raise an error unless a medium is finite, its density and viscosity are nonnegative, and its shapes are on the
+    joints.
+    """
     expect("the medium", medium, Medium, "Medium(density=1000.0, viscosity=1e-3)")
     for what, x in (("density", medium.density), ("viscosity", medium.viscosity)):
         if not (is_real(x) and math.isfinite(x) and x >= 0.0):
@@ -126,7 +130,7 @@ def check_medium(medium: Medium, joints: int) -> None:
 
 
 def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
-    """Raise unless all placements are finite and their matrices rotations, to six digits."""
+    """Raise an error unless all placements are finite and their matrices rotations, to six digits."""
     if not items:
         return
     for item in items:

@@ -22,7 +22,7 @@ from delassus.model.transmission import Tendon, prefix_transmissions, transmissi
 
 
 def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefix: str) -> Model:
-    """`other`, its world fixed to a frame of `model`."""
+    """`other` with its world fixed to a frame of `model`."""
     mount, shift = frame.placement * placement, len(model.joints)
     world = _world_name(other, prefix)
 
@@ -85,7 +85,7 @@ def _prefix_sensor(sensor: FileSensor, prefix: str) -> FileSensor:
 
 
 def _world_name(other: Model, prefix: str) -> str:
-    """What the frame of another model's world is called where that model is attached."""
+    """The name of the frame of another model's world after attaching that model."""
     return f"{prefix or f'{other.name}_'}{WORLD_FRAME.name}"
 
 
@@ -94,25 +94,25 @@ def _check_names(model: Model, other: Model, what: str, ours: Sequence[Joint | F
     for name in theirs:
         if name in taken:
             raise BadArgument(
-                f"{model.name!r} has a {what} {name!r} already: attach {other.name!r} with a prefix that makes its "
+                f"{model.name!r} has a {what} {name!r} already: attach {other.name!r} with a prefix that makes "
                 "names differ.",
                 code="duplicate-name",
             )
 
 
 def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
-    """The model without some joints, which stay where they are in the configuration q."""
+    """The model without some joints, which are fixed at the configuration q."""
     if q.shape != (model.nq,):
         raise BadArgument(f"the configuration has shape {q.shape}, the model needs ({model.nq},).", code="wrong-shape")
     for i, joint in enumerate(model.joints):
         if joint.mimic is not None and i in locked and joint.mimic.source not in locked:
             raise BadArgument(
-                f"joint {joint.name!r} follows {model.joints[joint.mimic.source].name!r}: lock that one, or load "
+                f"joint {joint.name!r} follows {model.joints[joint.mimic.source].name!r}: lock that joint, or load "
                 'the model with mimic="ignore".',
                 code="bad-mimicry",
             )
     locked = locked | {i for i, joint in enumerate(model.joints) if joint.mimic and joint.mimic.source in locked}
-    where: list[tuple[int, Placement]] = []  # the new joint that carries each old joint's body, and the body there
+    where: list[tuple[int, Placement]] = []  # new joint and placement of each old joint's body
     joints: list[Joint] = []
     base = model.base_inertia
     kept = [i for i in range(len(model.joints)) if i not in locked]
@@ -159,7 +159,7 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
 
 
 def _merge_compensation(parent: Joint, joint: Joint, placement: Placement) -> tuple[float, ...]:
-    """The compensated mass of two bodies that are one, and where it is."""
+    """The mass and center of gravity compensation of two merged bodies."""
     shares = [Inertia.of(m[0], m[1:]) for m in (parent.gravity_compensation, joint.gravity_compensation) if m]
     if not joint.gravity_compensation:
         return parent.gravity_compensation
@@ -169,8 +169,7 @@ def _merge_compensation(parent: Joint, joint: Joint, placement: Placement) -> tu
 
 
 def _remaining_constraints(model: Model, locked: set[str], tendons: Sequence[Tendon]) -> tuple[Any, ...]:
-    """The constraints that still make sense: without couplings between joints that are locked both, or
-    of tendons over them."""
+    """The remaining constraints, without couplings whose joints or tendons are all locked."""
     kept = []
     for constraint in model.constraints:
         if isinstance(constraint, JointCoupling):
@@ -198,7 +197,7 @@ def _coordinates(model: Model, i: int, q: NDArray[np.float64]) -> list[float]:
 
 
 def joint_placement(joint: Joint, coordinates: list[float]) -> Placement:
-    """The body's frame in the joint's, for some coordinates."""
+    """The placement of the body in the joint's frame, for given coordinates."""
     result, at = HERE, 0
     for motion, axis, pitch in joint.kind.elements:
         turn = Placement.of(rotation_to_axis(axis))
@@ -208,7 +207,7 @@ def joint_placement(joint: Joint, coordinates: list[float]) -> Placement:
 
 
 def _elementary(motion: JointMotion, pitch: float, x: list[float]) -> Placement:
-    """The frame that an elementary motion has moved, in the one at rest."""
+    """The displacement of an elementary motion."""
     if motion.has_quaternion and not np.linalg.norm(x[-4:]) > 0.0:
         raise BadArgument("a joint cannot be locked at a quaternion of length zero.", code="zero-direction")
     result = HERE

@@ -32,17 +32,16 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint and the body it carries, with everything that is rigidly attached to that body.
+    """A joint and the body that it carries, including everything fixed to that body.
 
     `parent` is the index of the joint whose body carries this one, -1 for the world. `placement` is the joint's frame
     in the parent's; the body's frame is the joint's frame after the motion, and `inertia` is given there. Limits have
-    one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
-    `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
-    `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
-    The generalized forces of all actuators of a joint with one velocity together stay within `actuator_force_range`
+    one value per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
+    `effort_limit`); so do the rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], Coulomb
+    `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] with the rest position `rest`. An empty tuple
+    means none. The sum of the forces of all actuators of a joint with one velocity stays within `actuator_force_range`
     (lower, upper). `angle_limit` [rad] is the largest rotation of a spherical joint from its reference.
-    `gravity_compensation` is a mass [kg] and where it is on the body, x, y, z [m]: a passive force
-    carries the weight of so much.
+    `gravity_compensation` is a mass [kg] and its position on the body, x, y, z [m]: a passive force carries its weight.
 
     >>> dl.load("pendulum").joints[0].kind.nv
     1
@@ -83,7 +82,7 @@ class Frame:
 
 
 WORLD_FRAME = Frame("world", WORLD, HERE, "link")
-"""A frame of every model, whether it lists it or not; no other frame has its name."""
+"""A frame of every model, listed or not; no other frame has its name."""
 
 
 def is_world(joint: int, placement: Placement) -> bool:
@@ -92,7 +91,7 @@ def is_world(joint: int, placement: Placement) -> bool:
 
 
 HEIGHT_FIELD: Final = "height field"
-"""The shape of a `Geometry` with heights."""
+"""The shape of a height field `Geometry`."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +135,8 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Posture:
-    """A configuration q (nq,) that a model's file names; a keyframe may have more: velocities v (nv,), activations of
-    actuators that have a state, controls, and a time [s]. What is empty is zero.
+    """A configuration q (nq,) named in a model's file; a keyframe may also have velocities v (nv,), activations,
+    controls, and a time [s]. Empty fields are zero.
 
     >>> dl.load("quadruped").posture("home").shape
     (19,)
@@ -153,9 +152,9 @@ class Posture:
 
 @dataclass(frozen=True)
 class ContactPair:
-    """Two shapes, by their names, that a file lists as touching.
+    """Two shapes, by name, listed as a contact pair in a file.
 
-    `friction` (3,) and `condim` as in `Geometry`; contacts count from `margin` - `gap` [m] on.
+    `friction` (3,) and `condim` as in `Geometry`; contacts are active below a gap of `margin` - `gap` [m].
     """
 
     first: str
@@ -171,14 +170,14 @@ class ContactPair:
 
 @dataclass(frozen=True)
 class ContactRules:
-    """What a file says of contacts besides its shapes.
+    """Contact rules of a file besides its shapes.
 
     Attributes:
-        enabled: Whether anything touches anything.
-        filter_parents: Whether a body and its parent pass through each other.
-        world_is_parent: Whether that holds for bodies on the world, too: in URDF, whose base is a link as others are.
-        excluded: Pairs of names of shapes that pass through each other.
-        pairs: Pairs that touch whatever the filters say.
+        enabled: Whether there are contacts at all.
+        filter_parents: Whether contacts between a body and its parent are excluded.
+        world_is_parent: Whether this includes bodies on the world: in URDF the base is an ordinary link.
+        excluded: Pairs of names of shapes without contact.
+        pairs: Contact pairs independent of the filters.
     """
 
     enabled: bool = True
@@ -203,12 +202,12 @@ class FileSensor:
     """A sensor of a model's file.
 
     Attributes:
-        name: Its own, or its kind and target if it has none.
-        kind: In MuJoCo's words.
-        target: The frame, joint, tendon, actuator or body that it is on.
-        reference: The frame in whose axes and with respect to which it measures; "" for the world.
+        name: Its name; by default type and target.
+        kind: Type, by MuJoCo's name.
+        target: The frame, joint, tendon, actuator or body that it measures.
+        reference: The frame relative to which, and in whose axes, it measures; "" for the world.
         numbers: Of a magnetometer, the magnetic flux (3,) in the world.
-        cutoff: The largest magnitude of its readings; zero for no end.
+        cutoff: The largest magnitude of its readings; zero for no limit.
     """
 
     name: str
@@ -224,7 +223,7 @@ class FileSensor:
 
 @dataclass(frozen=True)
 class ImmersedShape:
-    """A shape on which a medium acts: a box of the inertia of a body, or an ellipsoid.
+    """A shape with fluid forces: a box with the inertia of a body, or an ellipsoid.
 
     Attributes:
         joint: The joint that carries it.
@@ -261,7 +260,7 @@ class Medium:
 
     @property
     def is_felt(self) -> bool:
-        """Whether it acts on anything."""
+        """Whether it acts on any shape."""
         return bool(self.shapes) and (self.density > 0.0 or self.viscosity > 0.0)
 
 
@@ -274,7 +273,7 @@ NO_MEDIUM: Final = Medium()
 
 @dataclass(frozen=True)
 class Impedance:
-    """The reference and the impedance of a row.
+    """Reference and impedance of a row.
 
     Attributes:
         solref: (time constant [s], damping ratio), or, both negative, -(stiffness, damping).
@@ -293,7 +292,7 @@ NamedImpedances = tuple[tuple[str, Impedance], ...]
 
 @dataclass(frozen=True)
 class Impedances:
-    """Those of all rows but contacts, by the names of joints, tendons and constraints; the default is not listed.
+    """Impedances of all rows except contacts, by the names of joints, tendons and constraints; defaults are not listed.
 
     Attributes:
         joint_limits: Of limits of joints.
@@ -301,7 +300,7 @@ class Impedances:
         tendon_friction: Of dry friction of tendons.
         tendon_limits: Of limits of tendons.
         constraints: Of equality constraints.
-        impratio: By how much friction of contacts is harder than their normals are.
+        impratio: Ratio of the impedances of friction and of normals of contacts.
     """
 
     joint_limits: NamedImpedances = ()

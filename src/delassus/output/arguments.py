@@ -13,7 +13,7 @@ from delassus.output.errors import TrajectoryError
 
 
 def item_number(item: Any, batch: tuple[int, ...]) -> int:
-    """The number among all items of a batch of one that is given by it, or by its numbers along the batch axes."""
+    """The flat index of an environment, given by it or by indices along the batch axes."""
     count = math.prod(batch)
     numbers = item if isinstance(item, tuple) else (item,)
     whole = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in numbers)
@@ -29,18 +29,18 @@ def item_number(item: Any, batch: tuple[int, ...]) -> int:
 
 
 def check_items(chosen: tuple[Any, ...], batch: tuple[int, ...]) -> None:
-    """Raise unless items of a batch can be chosen by these numbers, slices or arrays, one for each axis."""
+    """Raise an error unless these indices, slices or arrays, one for each axis, select environments of a batch."""
     try:
         np.broadcast_to(False, batch)[chosen]
     except (IndexError, TypeError, ValueError, OverflowError):
         raise TrajectoryError(
-            f"items are chosen by {short(repr(chosen))}; those of this trajectory have the axes {batch}.",
+            f"{short(repr(chosen))} does not select environments; the batch of this trajectory is {batch}.",
             code="index-out-of-range",
         ) from None
 
 
 def item_numbers(items: Any, count: int, most: int) -> NDArray[np.int64]:
-    """Several items by their numbers; the first ones, if none are given."""
+    """Indices of several environments; by default the first ones."""
     if items is None:
         return np.arange(min(count, most))
     try:
@@ -50,14 +50,14 @@ def item_numbers(items: Any, count: int, most: int) -> NDArray[np.int64]:
     whole = chosen.dtype.kind in "iu" and chosen.ndim == 1
     if not whole or np.any(chosen < 0) or np.any(chosen >= count):
         raise TrajectoryError(
-            f"items are {short(repr(items))}; there are {count}, numbered from 0. Show one or more.",
+            f"items are {short(repr(items))}; there are {count}, numbered from 0; pass one or more.",
             code="index-out-of-range",
         )
     return chosen.astype(np.int64)
 
 
 def real(label: str, x: Any, least: float, most: float, hint: str) -> float:
-    """One number within bounds."""
+    """A number within bounds."""
     try:
         value = math.nan if isinstance(x, (bool, str, bytes)) else float(x)
     except (TypeError, ValueError, OverflowError):
@@ -68,7 +68,7 @@ def real(label: str, x: Any, least: float, most: float, hint: str) -> float:
 
 
 def moments(label: str, times: Any, first: float, last: float, slack: float = 0.0) -> NDArray[np.float64]:
-    """Times [s] of a trajectory, one or an array of them, that are at most `slack` beyond its own."""
+    """Times [s] of a trajectory, one or an array, at most `slack` outside its range."""
     try:
         wanted = np.asarray(times)
         if wanted.dtype.kind not in "iuf":

@@ -1,4 +1,4 @@
-"""What a trajectory is made of, checked: arrays that have the same times and items, of a mechanism of their sizes."""
+"""Checks of the fields of a trajectory: arrays with the same times and environments, of the sizes of a mechanism."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError
 
 ARRAYS: Final = ("time", "q", "v", "status", "ended", "steps", "rejected", "residual")
-"""What every trajectory has."""
+"""Fields of every trajectory."""
 
 MEASURES: Final = ("energy", "drift", "velocity_drift")
-"""What follows from states and the mechanism."""
+"""Fields that are computed from states and the mechanism."""
 
 _WHOLE: Final = ("status", "steps", "rejected")
 _AT_TIMES: Final = ("status", "residual")
-"""Of simulations, these have a time axis."""
+"""Fields of simulations with a time axis."""
 
 
 def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a trajectory as arrays that cannot be written to; raises unless they fit each other."""
+    """The fields of a trajectory as read-only arrays; raises an error unless they fit together."""
     time, q, v = (_numbers(name, fields[name]) for name in ("time", "q", "v"))
     if time.ndim != 1 or not len(time) or not np.isfinite(time).all() or np.any(np.diff(time) < 0.0):
         raise TrajectoryError(
@@ -39,11 +39,12 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     batch = q.shape[1:-1]
     if q.ndim < 2 or q.shape[0] != len(time):
         raise TrajectoryError(
-            f"q has shape {q.shape}; with {len(time)} times it is ({len(time)}, …, nq).", code="wrong-shape"
+            f"q has shape {q.shape}; with {len(time)} times it must be ({len(time)}, …, nq).", code="wrong-shape"
         )
     if v.shape[:-1] != q.shape[:-1]:
         raise TrajectoryError(
-            f"v has shape {v.shape}, and q {q.shape}: they have the same times and items.", code="wrong-shape"
+            f"v has shape {v.shape}, and q {q.shape}: they must have the same times and environments.",
+            code="wrong-shape",
         )
     parts: dict[str, Any] = {"time": time, "q": q, "v": v}
     usual = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
@@ -67,13 +68,13 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mechanism_of(given: Any, nq: int, nv: int) -> Mechanism | None:
-    """What a motion with these sizes is of: a mechanism, or that of a model."""
+    """The mechanism of a motion with these sizes; a model is converted."""
     found = Mechanism(given) if isinstance(given, (Model, ParametricModel)) else given
     if found is None:
         return None
     if not isinstance(found, Mechanism):
         raise TrajectoryError(
-            f"a trajectory is one of a Mechanism, a Model or a Simulation, not of {type(given).__name__}.",
+            f"a trajectory needs a Mechanism, a Model or a Simulation; got {type(given).__name__}.",
             code="wrong-type",
         )
     if (nq, nv) != (found.nq, found.nv):
@@ -97,7 +98,7 @@ def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[A
     if array.shape not in shapes:
         forms = " or ".join(map(str, shapes))
         raise TrajectoryError(
-            f"{name} of a trajectory has shape {array.shape}; with these q it has {forms}.", code="wrong-shape"
+            f"{name} of a trajectory has shape {array.shape}; with these q it must be {forms}.", code="wrong-shape"
         )
     return array
 
@@ -119,7 +120,8 @@ def _check_parameters(given: Any, batch: tuple[int, ...]) -> None:
         fits = False
     if not fits:
         raise TrajectoryError(
-            f"parameters of a trajectory have shape {shape}, and its items are {batch}.", code="batch-mismatch"
+            f"parameters of a trajectory have shape {shape}, which does not fit its batch {batch}.",
+            code="batch-mismatch",
         )
 
 

@@ -15,7 +15,7 @@ from delassus.output.trajectory import Trajectory
 from delassus.step.flags import Mark, describe_marks
 
 _SHOWN: Final = 20
-"""Control periods before the one in question that are drawn, if they can be made again."""
+"""Maximum number of control periods drawn before the flagged one."""
 
 
 def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
@@ -43,7 +43,7 @@ def explain(log: Trajectory, item: Any, control: Any) -> Explanation:
 
 
 def _first_failure(log: Trajectory, at: tuple[int, ...], status: Any) -> tuple[int | None, Mark]:
-    """The period in which the worst that happened to an item happened first, and its mark; None if nothing did."""
+    """The period in which the worst flag of an environment was first raised, and its mark; None without flags."""
     for row, mark in enumerate(FAILURES):
         if log.replay is not None:
             period = int(log.replay.failures[(row, *at)])
@@ -59,7 +59,7 @@ def _first_failure(log: Trajectory, at: tuple[int, ...], status: Any) -> tuple[i
 
 
 def _explain_period(log: Trajectory, at: tuple[int, ...], period: int, text: str, control: Any) -> Explanation:
-    """What the step was like in which an item was flagged."""
+    """Describe the step in which an environment was flagged."""
     if log.simulation is None or log.run is None:
         raise NotRecorded("The log has no simulation, which is needed to repeat the step.")
     now = log.simulation.replay(log, at, period)

@@ -1,6 +1,6 @@
 """Films of trajectories: self-contained HTML with shapes, ground and contact forces.
 
-The page draws with WebGL by code of its own, in the folder `page`; numbers are in it as base64 of float32.
+The page draws with its own WebGL code, in the folder `page`; arrays are embedded as base64 of float32.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from delassus.output.trajectory import Trajectory
 
 PRIMITIVES: Final = ("box", "sphere", "cylinder", "capsule", "ellipsoid")
-"""Shapes that the page draws by itself; all others are drawn as triangles."""
+"""Shapes that the page draws itself; others are drawn as triangles."""
 
 MOST_ITEMS: Final = 16
 PAGE: Final = Path(__file__).with_name("page")
@@ -39,13 +39,13 @@ SCRIPTS: Final = ("numbers.js", "shapes.js", "scene.js", "play.js")
 
 
 def save_html(log: Trajectory, path: str | os.PathLike[str], items: Any, frames_per_second: float) -> None:
-    """Write the film of some items."""
+    """Write the film of selected environments."""
     rate = real("frames_per_second", frames_per_second, 1e-6, 1e6, "positive, such as 50")
     write_page(film(log, items, rate), path)
 
 
 def write_page(shown: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page that shows what `film` gives, or something like it."""
+    """Write the page for the result of `film`, or similar data."""
     template = (PAGE / "page.html").read_text(encoding="utf-8")
     script = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     parts = {"data": f"const film = {_json_for_script(shown)};", "script": script}
@@ -54,7 +54,7 @@ def write_page(shown: dict[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def _json_for_script(value: Any) -> str:
-    """JSON in ASCII without <, > and &, with which a name could end the script that it is in, or begin another."""
+    """JSON in ASCII without <, > and &, so that no name can end its script or start another one."""
     try:
         text = json.dumps(value, allow_nan=False)
     except ValueError:
@@ -65,7 +65,7 @@ def _json_for_script(value: Any) -> str:
 
 
 def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any]:
-    """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
+    """The data of the page: shapes, ground, and the poses of bodies and contact forces of each frame."""
     if log.mechanism is None:
         raise TrajectoryError(
             "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
@@ -104,7 +104,7 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
 
 
 def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
-    """The times that are shown: the first of each frame of an even film, and the last if half a frame is left."""
+    """The times of the film: the first of each frame of uniform duration, and the last if half a frame remains."""
     frame = (time - time[0] + 1e-12) * rate
     shown = np.diff(np.floor(frame), prepend=-1.0) > 0.0
     shown[-1] |= frame[-1] % 1.0 > 0.5
@@ -112,7 +112,7 @@ def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
 
 
 def visible_shapes(model: Model) -> list[tuple[Geometry, Any]]:
-    """Visual shapes that can be drawn, meshes with the triangles of their hulls; collision shapes of other bodies."""
+    """Visual shapes that can be drawn, meshes as triangles of their hulls; collision shapes for other bodies."""
     drawn: list[tuple[Geometry, Any]] = []
     for role in ("visual", "collision"):
         bodies = {g.joint for g, _ in drawn}
@@ -125,13 +125,13 @@ def visible_shapes(model: Model) -> list[tuple[Geometry, Any]]:
                 try:
                     hull = mesh_hull(g)
                     drawn.append((g, hull.points[hull.triangles]))
-                except MeshError:  # it is not here: what touches is shown
+                except MeshError:  # the mesh is missing: show the collision shape
                     continue
     return drawn
 
 
 def joint_depths(model: Model) -> list[int]:
-    """How many moving joints each body is away from the first, which colors it."""
+    """The number of moving joints between each body and the root, which determines its color."""
     depths: list[int] = []
     for joint in model.joints:
         depths.append(depths[joint.parent] + 1 if joint.parent >= 0 else 0)
@@ -179,5 +179,5 @@ def world_forces(sim: Any, q: Any, contact: Any, force: Any) -> Any:
 
 
 def packed(x: NDArray[np.float64]) -> str:
-    """Numbers as the page reads them: base64 of float32, zero in place of NaN."""
+    """An array for the page: base64 of float32, with zero in place of NaN."""
     return base64.b64encode(np.nan_to_num(x).astype("<f4").tobytes()).decode()

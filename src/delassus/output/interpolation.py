@@ -12,9 +12,9 @@ from delassus.model.model import Model
 
 @kernel("(nq),(nv),(nq),(nv),(),()->(nq),(nv)")
 def interpolate_state(model: Model, q0: Any, v0: Any, q1: Any, v1: Any, share: Any, span: Any) -> tuple[Any, Any]:
-    """The state (nq,), (nv,) a share of the way between two that are `span` [s] apart: Hermite's cubic in a chart.
+    """The state (nq,), (nv,) at a fraction `share` between two that are `span` [s] apart: a Hermite cubic in a chart.
 
-    In the chart θ around q0, where q = q0 ⊕ θ and v = J(θ) θ', the cubic meets both ends with their velocities.
+    In the chart θ around q0, where q = q0 ⊕ θ and v = J(θ) θ', the cubic matches positions and velocities at both ends.
     """
     way, s = difference(model, q0, q1), share
     start, end = span * v0, span * rates_along(model, way, v1)

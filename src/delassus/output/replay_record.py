@@ -12,14 +12,14 @@ from delassus.output.errors import TrajectoryError
 from delassus.step.flags import Mark
 
 FAILURES: Final = (Mark.FROZEN, Mark.UNSOLVED, Mark.TOO_LONG, Mark.MANY_CONTACTS, Mark.ENERGY_LIMITED)
-"""Marks that say that something went wrong with an item, the worst first."""
+"""Flags of failures, the worst first."""
 
 NEVER: Final = -1
-"""The period of what did not happen."""
+"""The period of a failure that did not happen."""
 
 
 class RecordedPush(NamedTuple):
-    """A push of one period: names of frames, wrenches (…, frames, 6) or None, a kick (…, nv) or None."""
+    """A push in one period: names of frames, wrenches (…, frames, 6) or None, a velocity change (…, nv) or None."""
 
     frames: tuple[str, ...]
     wrench: Any
@@ -27,7 +27,7 @@ class RecordedPush(NamedTuple):
 
 
 class RecordedReset(NamedTuple):
-    """Items that started again before a period: their numbers (n,), and their states by the names of `State`."""
+    """Environments that were reset before a period: their indices (n,), and their states by the names of `State`."""
 
     items: NDArray[np.int64]
     parts: dict[str, NDArray[Any]]
@@ -35,14 +35,14 @@ class RecordedReset(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReplayRecord:
-    """Inputs of all control periods of a run, and when items were flagged first.
+    """Inputs of all control periods of a run, and the first flags of environments.
 
     Attributes:
-        control: (periods, …, nu) as given, for all items or each; None if the controls are compiled into the step.
-        failures: (marks, …) periods in which items were first flagged, in the order of `FAILURES`, or `NEVER`.
-        pushes: Those of periods that have one, by their numbers.
-        resets: Those before periods that have one, by their numbers.
-        policy: The kernel that the controls are compiled from; None if they are arrays. Files do not keep it.
+        control: (periods, …, nu) controls, for all environments or each; None if they are compiled into the step.
+        failures: (marks, …) periods in which environments were first flagged, in the order of `FAILURES`, or `NEVER`.
+        pushes: Pushes by period.
+        resets: Resets by the period that follows.
+        policy: The kernel of the controls; None if they are arrays. Files do not contain it.
     """
 
     control: Any
@@ -53,7 +53,7 @@ class ReplayRecord:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it but the policy, as a file keeps it."""
+        """All fields except the policy as arrays, for files."""
         arrays = {"failures": self.failures}
         if self.control is not None:
             arrays["control"] = self.control
@@ -69,7 +69,7 @@ class ReplayRecord:
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, NDArray[Any]], batch: tuple[int, ...]) -> ReplayRecord:
-        """What `arrays` gave, of a run of these items."""
+        """Create from the result of `arrays`, for a run with this batch."""
         failures = arrays.get("failures", np.zeros(0))
         if failures.shape != (len(FAILURES), *batch) or failures.dtype.kind not in "iu":
             raise TrajectoryError(

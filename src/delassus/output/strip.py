@@ -1,7 +1,7 @@
 """Strips of drawings: a robot at several times side by side, with ground and contact forces; with matplotlib.
 
-Shapes are seen from afar, without perspective. All of them are convex, so the outline of one is the hull of its points
-on the paper; boxes and hulls of meshes show their faces. What is nearer is painted later.
+Shapes are drawn in orthographic projection. All of them are convex, so the outline of a shape is the hull of its
+projected points; boxes and hulls of meshes show their faces. Nearer shapes are painted later.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 PALETTE: Final = ("#33598c", "#e08a3c", "#c9ced6", "#5c6675", "#9aa5b3")
-"""Of bodies, by the number of joints to the first one."""
+"""Colors of bodies, by the number of joints to the root."""
 INK: Final = "#2a3340"
 FORCE: Final = "#d62839"
 
 
 class Camera(NamedTuple):
-    """Right, up and towards the eye, (3, 3) by rows, in the world."""
+    """Right, up and towards the viewer, (3, 3) by rows, in the world."""
 
     axes: Array
 
@@ -47,12 +47,12 @@ class Camera(NamedTuple):
         return cls(np.stack([right, np.cross(back, right), back]))
 
     def sees(self, points: Any) -> Array:
-        """(…, 3): places on the paper, and how near they are."""
+        """(…, 3): positions on the drawing, and depth."""
         return np.asarray(points) @ self.axes.T
 
 
 class Patch(NamedTuple):
-    """A polygon (n, 2) on the paper, how near it is, its color, and how bright it is."""
+    """A polygon (n, 2) on the drawing, its depth, color and brightness."""
 
     outline: Array
     near: float
@@ -61,7 +61,7 @@ class Patch(NamedTuple):
 
 
 def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: float, axes: Any) -> Any:
-    """The axes of drawings of one item, side by side; see `Trajectory.draw`."""
+    """Axes with drawings of one environment, side by side; see `Trajectory.draw`."""
     if log.mechanism is None:
         raise TrajectoryError(
             "the file contains no shapes: load it with its simulation or model, Trajectory.load(path, simulation).",
@@ -152,7 +152,7 @@ def _patches(model: Any, R: Array, p: Array, camera: Camera) -> Iterator[Patch]:
 
 
 def outline(points: Array) -> Array:
-    """The convex hull (n, 2) of points (m, 2), against the clock: the lower side from left to right, then the upper."""
+    """The convex hull (n, 2) of points (m, 2), counterclockwise: the lower side from left to right, then the upper."""
     ordered = sorted(map(tuple, points.tolist()))
 
     def side(along: Any) -> list[Any]:
@@ -179,7 +179,7 @@ def _shade(color: Any, shade: float) -> Any:
 
 
 def _ground(ax: Any, ground: Any, camera: Camera, below: Array, wide: float) -> None:
-    """A grid around the place below a robot."""
+    """A grid on the ground below a robot."""
     cell = 0.25 * wide
     first = np.floor(below[:2] / cell) * cell
     steps = np.arange(-4, 6) * cell
@@ -193,7 +193,7 @@ def _ground(ax: Any, ground: Any, camera: Camera, below: Array, wide: float) -> 
 
 
 def _heights(ground: Any, x: Array, y: Array) -> Array:
-    """Of the ground [m] at places (…)."""
+    """Heights of the ground [m] at points (…)."""
     if ground.heights is None:
         (a, b, c), height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
         return (height - a * x - b * y) / (c if abs(c) > 1e-3 else math.inf)

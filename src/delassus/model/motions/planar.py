@@ -35,7 +35,7 @@ class PlanarMotion(JointMotion):
         return np.concatenate([_rotate_plane(q[2], v), v[2:]])
 
     def difference(self, q0: Any, q1: Any) -> Any:
-        """The logarithm of SE(2), the shorter way round."""
+        """The logarithm of SE(2), with the smaller angle."""
         return _log(_rotate_plane(-q0[2], q1[:2] - q0[:2]), _wrap_angle(q1[2] - q0[2]))
 
     def stretch(self, rest: Any, q: Any) -> Any:
@@ -60,18 +60,18 @@ PLANAR = register_motion(PlanarMotion())
 
 
 def _rotate_plane(angle: Any, p: Any) -> Any:
-    """The first two components of p, turned by an angle."""
+    """The first two components of p, rotated by an angle."""
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c * p[0] - s * p[1], s * p[0] + c * p[1]])
 
 
 def _wrap_angle(angle: Any) -> Any:
-    """The angle between -π and π, unchanged if it is there already."""
+    """The angle in [-π, π], unchanged if it is there already."""
     return np.where(abs(angle) <= math.pi, angle, np.arctan2(np.sin(angle), np.cos(angle)))
 
 
 def _log(p: Any, angle: Any) -> Any:
-    """(vx, vy, ω) that leads to (p, angle) in one unit of time: V⁻¹ p with V⁻¹ = [a, ω/2; -ω/2, a]."""
+    """The velocity (vx, vy, ω) that reaches (p, angle) in unit time: V⁻¹ p with V⁻¹ = [a, ω/2; -ω/2, a]."""
     half = 0.5 * angle
     near = abs(angle) < 1e-3
     safe = np.where(near, 1.0, half)

@@ -17,7 +17,7 @@ from delassus.model.readers.urdf import MimicMode, Root
 from delassus.model.readers.urdf_geometry import Packages, PathName, expanded
 
 _DEFAULTS: Final = {"root": "fixed", "mimic": "reduce", "packages": ()}
-"""Options with these values count as left out: formats that do not take them accept them."""
+"""Options with these values count as omitted, so that formats without them accept them."""
 
 
 def load(
@@ -29,17 +29,17 @@ def load(
     format: str | None = None,
     **options: Any,
 ) -> Model:
-    """The model of a robot.
+    """Load the model of a robot.
 
-    `source` is the path of a URDF or MJCF file, its text (it starts with "<"), or the name of a robot: one that comes
-    with this package, such as "quadruped" (`delassus.robots()` has them all), or one such as
-    "panda_description" or "unitree_go2" if the package robot_descriptions or mujoco_menagerie is installed, which
-    fetches it on its first use. MJCF needs the package mujoco. `format` is "urdf", "mjcf" or another that
-    `register_format` has added; None takes what the root element says, else the suffix of the file.
+    `source` is the path of a URDF or MJCF file, its text (starting with "<"), or the name of a robot: a bundled one,
+    such as "quadruped" (see `delassus.robots()`), or one such as "panda_description" or "unitree_go2" if the package
+    robot_descriptions or mujoco_menagerie is installed, which downloads it on its first use. MJCF needs the package
+    mujoco. `format` is "urdf", "mjcf" or a format added by `register_format`; None selects it by the root element, else
+    by the suffix of the file.
 
-    For URDF, `root="free"` lets the root link move, `mimic="ignore"` makes joints that mimic others independent, and
-    `packages` says where meshes are. MJCF says all of that itself. Other `options` are those of registered formats; one
-    that the format does not take is refused.
+    For URDF, `root="free"` gives the root link a free joint, `mimic="ignore"` makes mimic joints independent, and
+    `packages` are the folders of meshes. MJCF defines all of these itself. Other `options` are those of registered
+    formats; unsupported options raise an error.
 
     >>> dl.load("quadruped").nv
     18
@@ -54,7 +54,7 @@ def load(
         return _read(text, "<string>", chosen, options)
     if not text.strip():
         raise BadArgument(
-            "the source is empty; give the path of a URDF or MJCF file, its text or the name of a robot.",
+            "the source is empty; pass the path of a URDF or MJCF file, its text or the name of a robot.",
             code="missing-argument",
         )
     path, folders = expanded(text), list[str]()
@@ -63,7 +63,7 @@ def load(
             if options:
                 given = ", ".join(f"{name}={value!r}" for name, value in options.items())
                 raise BadArgument(
-                    f"{text!r} says itself what moves; {given} is for files: leave it out.",
+                    f"{text!r} defines its own root and joints; {given} is for files, so omit it.",
                     code="conflicting-arguments",
                 )
             return bundled(text)
@@ -92,7 +92,7 @@ def _content(path: Path) -> bytes:
     """The bytes of a model's file, if it is one and not too large to be one."""
     if path.suffix.lower() == ".xacro":
         raise ModelFileError(
-            f"xacro is not read; run `xacro {path.name} > {path.stem}.urdf` first and load that.",
+            f"xacro is not supported; run `xacro {path.name} > {path.stem}.urdf` first and load that.",
             str(path),
             code="not-supported",
         )

@@ -1,8 +1,8 @@
-"""Comparing two models, part by part: what differs, in numbers.
+"""Compares two models part by part.
 
-Joints, frames, constraints, actuators and tendons are matched by name; what only one model has is listed as such.
-Numbers count as equal within a tolerance relative to the largest number of the property, so that the noise in a
-rotation does not count and a small inertia that is twice another does.
+Joints, frames, constraints, actuators and tendons are matched by name; parts of only one model are listed as such.
+Values are equal within a tolerance relative to the largest value of the property, so that noise in a rotation is
+ignored and a small inertia that differs by a factor of two is not.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NOISE = 1e-12  # lengths [m], angles and the like below this are zero; masses a
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that differs: which part (`"joint"`, `"frame"`, …), its name, which property, and both values as text.
+    """A difference: the type of part (`"joint"`, `"frame"`, …), its name, the property, and both values as text.
 
-    `left` or `right` is empty where only the other model has the part.
+    `left` or `right` is empty if only the other model has the part.
     """
 
     part: str
@@ -44,7 +44,7 @@ class Difference:
 
 
 def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Difference, ...]:
-    """What differs between two models, in the order of the first; empty if nothing does.
+    """The differences between two models, in the order of the first; empty if there are none.
 
     The names of the models, their warnings and postures are not compared, nor the folders of meshes. `tolerance` is
     relative.
@@ -109,7 +109,7 @@ def _name(item: Any) -> str:
 
 
 def _properties(ours: tuple[Model, Any], theirs: tuple[Model, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """The properties of two parts of the same name: those that refer to joints by number are compared by name."""
+    """The properties of two parts with the same name; references to joints are compared by name."""
     (model, left), (other, right) = ours, theirs
     if type(left) is not type(right):
         yield "type", type(left).__name__, type(right).__name__

@@ -1,4 +1,4 @@
-"""A report on the masses of a robot, with what looks wrong about them.
+"""A report on the masses of a robot, with warnings about implausible values.
 
 Dynamics believes every inertia that it is given. Files often hold guesses: placeholders, moments in other units, a
 point mass where a body should be. This compares what the file says with what a body can have, and with its shapes.
@@ -37,7 +37,7 @@ class BodyMasses:
 
 @dataclass(frozen=True)
 class MassReport:
-    """The masses of every moving body, their sum [kg], and sentences on what looks wrong."""
+    """The masses of every moving body, their sum [kg], and warnings."""
 
     bodies: tuple[BodyMasses, ...]
     total: float
@@ -45,7 +45,7 @@ class MassReport:
 
 
 def mass_report(model: Model) -> MassReport:
-    """The report on a model. Meshes and planes tell no size: a body is measured by its other shapes.
+    """Report the masses of a model. Meshes and planes have no size here: a body is measured by its other shapes.
 
     >>> report = dl.model.mass_report(dl.load("double_pendulum"))
     >>> report is not None
@@ -75,7 +75,7 @@ def mass_report(model: Model) -> MassReport:
 
 
 def _subtree_masses(model: Model) -> list[float]:
-    """The mass of every body with all that hangs on it."""
+    """The mass of every body including its descendants."""
     total = [joint.inertia.mass for joint in model.joints]
     for i in reversed(range(len(total))):
         if model.joints[i].parent >= 0:
@@ -95,7 +95,7 @@ def _moment_warnings(name: str, body: Inertia, moments: Vector) -> list[str]:
 
 
 def _size_warnings(name: str, body: Inertia, radius: float, middle: NDArray[np.float64], reach: float) -> list[str]:
-    """A body within a ball has its center there, and no radius of gyration beyond the ball's."""
+    """A body inside a ball has its center there, and a radius of gyration no larger than the ball's."""
     found = []
     away = float(np.linalg.norm(np.array(body.com) - middle))
     if away > reach:
@@ -116,7 +116,7 @@ def _size_warnings(name: str, body: Inertia, radius: float, middle: NDArray[np.f
 
 
 def _bounding_ball(shapes: list[Geometry]) -> tuple[NDArray[np.float64], float] | None:
-    """The middle (3,) and radius [m] of a ball around all shapes, in the body's frame; None if none tells its size."""
+    """Center (3,) and radius [m] of a ball around all shapes, in the body's frame; None if none has a size."""
     balls = [(shape.placement.p, radius) for shape in shapes if (radius := _radius(shape)) is not None]
     if not balls:
         return None
