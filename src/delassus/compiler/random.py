@@ -3,17 +3,17 @@
     uniform(seed, item, step)              in [0, 1)
     normal(seed, item, step, shape=(3,))   mean 0, standard deviation 1
 
-There is no state: the same numbers give the same result, on any machine, in any batch, by any back end. So every draw
-needs counters of its own, such as the number of the item in the batch and that of the time step, which are inputs of
-the kernel, and a constant that tells the places in the program apart. Other counters or another seed give numbers that
-have nothing to do with each other.
+There is no state: equal seeds and counters give the same result, on any machine, in any batch, by any back end. So
+every call needs its own counters, such as the index of the state in the batch and that of the time step, which are
+inputs of the kernel, and a constant that distinguishes the calls in the program. Results for other counters or another
+seed are independent.
 
-Seed and counters are integers: a seed below 2⁵³, up to three counters below 2³² each; counters that are not given
-are 0. Of others the fraction is dropped and what is left is taken modulo 2³²; infinities and NaN are 0. Single
-precision counts to 2²⁴ without gaps.
+Seed and counters are integers: a seed below 2⁵³, up to three counters below 2³² each; omitted counters are 0. Fractions
+are dropped, and larger values are reduced modulo 2³²; infinities and NaN are 0. Single precision represents integers up
+to 2²⁴.
 
-Numbers come from Philox4x32-10. Those of [0, 1) have 53 bits, in single precision the first 24 of them. Normal ones are
-made by Box and Muller's method, and end at 8.6 standard deviations, in single precision at 5.8.
+The generator is Philox4x32-10. Uniform values have 53 bits, in single precision the first 24 of them. Normal values use
+the Box–Muller method, and end at 8.6 standard deviations, in single precision at 5.8.
 
 Cost: some 150 instructions for two uniform numbers, in the lanes.
 
@@ -43,12 +43,12 @@ MOST: Final = 3
 
 
 def uniform(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
-    """Numbers in [0, 1), all independent: one, or an array of them."""
+    """Independent values in [0, 1): one, or an array."""
     return _reshape_pairs(_pairs(seed, counters, shape), shape)
 
 
 def normal(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
-    """Numbers with mean 0 and standard deviation 1, all independent: one, or an array of them."""
+    """Independent values with mean 0 and standard deviation 1: one, or an array."""
     pairs = _pairs(seed, counters, shape)
     radius = _apply(np.sqrt, -2.0 * _apply(np.log, 1.0 - pairs[:, 0]))
     angle = (2.0 * math.pi) * pairs[:, 1]

@@ -1,9 +1,9 @@
 """Emits a program as C99: a header and a source file that need math.h, string.h and stdint.h only.
 
-The text follows the schedule, as the LLVM back end does: a static function per chunk, values that cross chunks in an
-array of slots on the stack. One operation per statement, fused operations as calls of fma() or fmaf(), constants as
-hexadecimal floats: a compiler that keeps to the standard has no freedom, so the bits are those of the interpreter.
-Inputs are copied into the slots first and outputs from them last, so that an output may be one of the inputs.
+The text follows the schedule, like the LLVM back end: a static function for each chunk, and an array of slots on the
+stack for values that cross chunks. One operation per statement, fused operations as calls of fma() or fmaf(), and
+constants as hexadecimal floats leave a conforming compiler no freedom, so the bits are those of the interpreter. Inputs
+are copied into the slots first and outputs from them last, so that an output may be one of the inputs.
 """
 
 from collections.abc import Sequence

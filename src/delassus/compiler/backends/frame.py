@@ -1,6 +1,6 @@
 """The frame: memory slots for values that pass between chunks of code.
 
-Shared arrays are not in the frame. It holds their addresses, and those of what loops have reached in them: cursors.
+Shared arrays are not in the frame. It holds their addresses, and cursors, the current addresses of loops in them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final, TypeAlias
 from delassus.compiler.graph.program import Loop
 
 LARGEST_FRAME: Final = 512 * 1024
-"""Slots: four megabytes for one state."""
+"""Largest number of slots: four megabytes for one state."""
 
 LARGEST_ON_STACK: Final = 128 * 1024
-"""Slots of a C program, whose frame is on the stack: one megabyte."""
+"""Largest number of slots of a C program, whose frame is on the stack: one megabyte."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Frame:
         return self.free.pop() if self.free else self.row(1)
 
     def row(self, length: int) -> int:
-        """The first of some slots in a row: free ones if there are so many side by side, or else new ones."""
+        """The first of several contiguous slots: free ones if available, otherwise new ones."""
         if 1 < length <= len(self.free):
             free, run = sorted(self.free), 1
             for k in range(1, len(free)):
@@ -77,7 +77,7 @@ class Frame:
         return self.size - length
 
     def table(self, loop: Loop, length: int) -> tuple[Table, range]:
-        """Slots for all items of some length, and all that were reserved for them.
+        """Slots for all items of equal length, and all slots reserved for them.
 
         Items that can be computed side by side have their first values side by side, and so on; from one value to the
         next it is an odd number of slots, as strides of many powers of two share few places in a cache.

@@ -1,7 +1,7 @@
 """Selects the carried arrays of a loop that can be updated in place.
 
-A scatter replaces a row of an array at a run-time position. Where the array is carried by a loop and its old values are
-not read any more, the row is written in place: the cost of an execution does not depend on the length of the array.
+A scatter replaces a row of an array at a run-time position. If a loop carries the array and its old values are not read
+later, the row is written in place: the cost of an iteration does not depend on the length of the array.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Evaluates a program on NumPy arrays: the reference that compiled code must match bit for bit.
 
-One NumPy operation per node, over any batch. Arithmetic is IEEE double or single precision with subnormals taken as
-zero, as in compiled code. The fused operations round once: in double precision by the C library's `fma` (`math.fma`
-from Python 3.13 on), in single precision by way of a double that is rounded to odd.
+One NumPy operation per node, over any batch. Arithmetic is IEEE double or single precision with subnormals flushed to
+zero, as in compiled code. Fused operations round once: in double precision by the C library's `fma` (`math.fma` from
+Python 3.13 on), in single precision by way of a double rounded to odd.
 """
 
 import ctypes
@@ -28,10 +28,9 @@ Floats = NDArray[Any]  # of either precision
 def evaluate(
     program: Program, *inputs: ArrayLike, fma: bool = True, dtype: DTypeLike = np.float64
 ) -> tuple[Floats, ...]:
-    """The outputs of a program, lowered first; inputs may carry leading batch axes, which broadcast.
+    """Evaluate a program after lowering it; inputs may carry leading batch axes, which broadcast.
 
-    `fma` tells which of the two lowered forms to run: the one for machines with fused multiply-add, or without.
-    `dtype` is that of all numbers, float64 or float32.
+    `fma` selects the lowered form for machines with or without fused multiply-add. `dtype` is float64 or float32.
     """
     precision = Precision.of(dtype)
     kind = precision.dtype

@@ -1,26 +1,26 @@
 """Schedules a graph: orders its operations, cuts them into chunks, and assigns slots to values.
 
-One function of many thousand operations takes LLVM long to compile and runs out of registers; many functions of
-about `CHUNK` operations compile in linear time. A value used in a later chunk goes there through a slot of a
-frame in memory; slots are reused as soon as their value is dead, so that the frame stays in the first-level
-cache. Inputs arrive in slots and outputs leave from slots.
+A function of many thousand operations takes LLVM long to compile and runs out of registers; functions of about `CHUNK`
+operations compile in linear time. A value used in a later chunk is passed through a slot of a frame in memory; slots
+are reused when their value is dead, so that the frame stays in the first-level cache. Inputs arrive in slots and
+outputs leave from slots.
 
-A loop is a step between chunks. Its body is scheduled like a program, in slots of the same frame: captured values are
-where they are, what is carried has one place to be read from and another one to be written to. Chunks of the body read
-their item where it lies in a table, and write what is kept into another one; a table may be an operand of the program.
-Only what loops inside the body, and choices by position, need of an item is copied to slots first.
+A loop is a step between chunks. Its body is scheduled like a program, in slots of the same frame: captured values stay
+where they are, carried values have one place for reading and one for writing. Chunks of the body read their item
+directly from a table, and write results to another one; a table may be an operand of the program. Only values of an
+item that inner loops or run-time indexing need are copied to slots first.
 
-Values that are chosen from by position are in slots in regular steps: where they are, if they are so, or else in a row
-that is kept free for them. The choice is made in a later chunk than they are.
+Values selected by a run-time index are in slots with a regular stride: in place if they already are, otherwise in a
+contiguous range reserved for them. The selection is in a later chunk than the values.
 
-A row that is written at a run-time position is a step of its own, between chunks: it changes slots where they are, if
-nobody reads their old values any more, or else a copy of them.
+A row written at a run-time index is a step of its own, between chunks: it changes slots in place if their old values
+are not read later, otherwise a copy of them.
 
-Where a choice by position is the same in all lanes, as in a loop along a table of constants, it is one load of a row of
-lanes in place of a gather; `uniform` says of which values that is known.
+If an index is the same in all lanes, as in a loop over a table of constants, the selection is one load of a row of
+lanes instead of a gather; `uniform` finds such values.
 
-Numbers of shared arrays have no slots: they are read where they lie, at a distance from a cursor (see `frame`). Those
-that a loop walks along in regular steps have a cursor that goes with the loop.
+Values of shared arrays have no slots: they are read directly, at an offset from a cursor (see `frame`). A loop that
+traverses them with a regular stride advances its own cursor.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CHUNK = 400
 
 
 def schedule(program: Program, chunk: int = CHUNK) -> Schedule:
-    """Order, cut and assign slots."""
+    """Order, cut, and assign slots."""
     operands = (*program.inputs, *program.outputs)
     first = first_slots(operands)
     frame = Frame(sum(operand.slots for operand in operands))

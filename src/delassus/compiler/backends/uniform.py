@@ -1,7 +1,7 @@
 """Finds values that are equal in all lanes because they do not depend on a state.
 
-Items of a loop along constants are such values, and positions that are computed of them. A choice at such a position is
-the load of a whole row of lanes, where one that differs from lane to lane gathers single numbers.
+Examples are items of a loop over constants, and indices computed from them. Selecting by such an index loads a whole
+row of lanes; an index that differs between lanes needs a gather.
 """
 
 from __future__ import annotations

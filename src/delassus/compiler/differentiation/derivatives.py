@@ -5,23 +5,24 @@
     J = jacobian(f)(x)                             all of it, of shape f(x).shape + x.shape
     g = grad(f)(x)                                 the gradient of a function that gives a scalar
 
-The functions take and give arrays, or tuples of them, and are written with `delassus.numpy`. Inside a kernel,
+The functions map arrays, or tuples of them, to the same, and are written with `delassus.numpy`. Inside a kernel,
 derivatives become part of its program:
 
     @kernel("(nq)->(3,nq)")
     def sensitivity(model, q):
         return jacobian(lambda q: position(model, q))(q)
 
-Outside, on plain arrays, they are recorded as a program that the interpreter evaluates, anew at each call: for tests
-and small work. A function may use derivatives itself. What it takes from around it, such as other arrays of the
-kernel, is constant.
+Outside, on plain arrays, they are recorded as a program that the interpreter evaluates at each call: for tests and
+small problems. Derivatives may be nested. Variables of the enclosing scope, such as other arrays of the kernel, are
+constants.
 
-Cost: for each product, the costliest of the common operations, a `jvp` takes 4 operations and a `vjp` 5, the product
-included; on the articulated-body algorithm of a 50-joint tree either takes 2.2 times the operations of the algorithm.
+Cost: for each product, the most expensive of the common operations, a `jvp` takes 4 operations and a `vjp` 5, including
+the product; on the articulated-body algorithm of a 50-joint tree each takes 2.2 times the operations of the algorithm.
 `jacobian` makes one forward sweep for each input or one backward sweep for each output, whichever are fewer; exact
-zeros cost nothing, and what the sweeps have in common is computed once: for RNEA of a 30-joint tree, all derivatives in
-q, v and a take 6.4 times the operations of RNEA. See `linearize` for how it is done, for `where`, and for kinks. As
-√x is infinitely steep at 0, a norm has no derivative at the origin: choose it there by `where`, or add to the square.
+zeros cost nothing, and common subexpressions of the sweeps are computed once: for RNEA of a 30-joint tree, all
+derivatives in q, v and a take 6.4 times the operations of RNEA. See `linearize` for the method, for `where`, and for
+kinks. The slope of √x is infinite at 0, so a norm has no derivative at the origin: select one there by `where`, or add
+a constant to the square.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The differential of a loop, which is a loop itself.
 
-Forwards, tangents are carried along with what they belong to, and the loop ends when the first one does. Backwards,
-a loop saves what every execution of the body got, and another one walks the other way with cotangents in hand, those of
-captured values being summed up on the way; that needs a loop whose number of executions is known. A branch, a loop
-that is executed once or not at all, has a branch as its differential in both directions.
+In forward mode, tangents are carried along with their values, and the loop ends with the original one. In reverse mode,
+a loop stores the inputs of every iteration, and another one runs backward with the cotangents, adding up those of
+captured values; this needs a known number of iterations. A branch, which is a loop with at most one iteration, has a
+branch as its differential in both modes.
 
-Only what depends on an active argument has a tangent or cotangent.
+Only values that depend on an active argument have a tangent or cotangent.
 """
 
 from __future__ import annotations

@@ -1,24 +1,23 @@
 """Linearizes a traced function: a list of linear steps that can be swept forward or in reverse.
 
-A `Tape` runs the function in the current trace, on values that stand for its inputs and for nothing else. Then the
-operations that lead from these inputs to the outputs are made once more on the real arguments, where they find
-what the caller has computed already, and every operation y = f(a, b) becomes a step dy = ∂f/∂a da + ∂f/∂b db. The
-partial derivatives are values of the graph, made once and shared by all sweeps; steps that do not depend on the
-inputs do not exist. `push` carries tangents through the steps in their order, `pull` carries cotangents
-through them in the opposite order: at most one product and one sum for each argument of each operation.
+A `Tape` runs the function in the current trace, on placeholders of its inputs. Then the operations that lead from these
+inputs to the outputs are repeated on the real arguments, where they find values that the caller has computed already,
+and every operation y = f(a, b) becomes a step dy = ∂f/∂a da + ∂f/∂b db. The partial derivatives are values of the
+graph, computed once and shared by all sweeps; operations that do not depend on the inputs have no step. `push`
+propagates tangents through the steps in order, `pull` propagates cotangents in reverse order: at most one product and
+one sum for each argument of each operation.
 
-Choices (where, minimum, maximum, take) hand their tangent to `select` or `gather`, so what is not chosen cannot spoil
-it. Backwards, an operation counts only under the condition that some output uses it. Inside the part of the graph that
-shares a condition, cotangents may be anything while it does not hold; where they leave that part they are replaced by
-zero. A branch that is not taken thus contributes zero even if its derivative is infinite or NaN, for one `select` at
-its end.
+Selections (where, minimum, maximum, take) pass their tangent to `select` or `gather`, so values that are not selected
+have no influence. In reverse mode, an operation counts only under the condition that an output uses it. Inside the part
+of the graph with the same condition, cotangents may be anything while it does not hold; where they leave that part they
+are replaced by zero. Thus a branch that is not taken contributes zero even if its derivative is infinite or NaN, for
+one `select` at its end.
 
-A loop is one step, see `linear_loop`, and so is a scatter, see `linear_scatter`. A function that brings its tangent
-along is one step as well, see `linear_rule`: what it computes inside is not followed. A sweep may be made in the body
-of another loop, with the partial derivatives from around it: that is how the columns of a large Jacobian share one
-piece of code.
+A loop is one step, see `linear_loop`, and so are a scatter, see `linear_scatter`, and a function with a custom tangent,
+see `linear_rule`. A sweep may be inside the body of another loop, using the partial derivatives from outside: this is
+how the columns of a large Jacobian share one piece of code.
 
-At kinks: |x| has the derivative 0 at 0, and equal arguments of minimum and maximum count as the first being chosen.
+At kinks: the derivative of |x| at 0 is 0, and for equal arguments of minimum and maximum it is that of the first.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma (a·b
 + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,
-lookup, scatter, philox0 to philox3, and those of `words`. Back ends and interpreter know these, loops and their parts,
-and nothing else.
+lookup, scatter, philox0 to philox3, and those of `words`. Back ends and interpreter support only these, and loops with
+their parts.
 """
 
 from collections.abc import Sequence

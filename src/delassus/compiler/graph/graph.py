@@ -1,18 +1,18 @@
 """The expression graph that tracing builds.
 
-A value is an integer. Positive values are operations, numbered in the order they were made, so the arguments
-of an operation always precede it. Zero and negative values are constants; value 0 is the constant 0.0, which
-lets NumPy's own `diag`, `tril` and friends move values around and fill the gaps correctly.
+A value is an integer. Positive values are operations, numbered in order of creation, so that the arguments of an
+operation always precede it. Zero and negative values are constants; value 0 is the constant 0.0, so that NumPy's own
+`diag`, `tril` and similar functions move values and fill gaps correctly.
 
-`Builder` makes operations. It is hash-consing (the same operation on the same values is one value) and folds
-what is exactly known: constants, and the identities of 0, 1 and -1. It treats 0·x and 0/x as 0 and does not
-keep the sign of zero, so a test for finiteness has to be made on inputs and outputs. Signs are pulled outwards, so that
-x·(-y) and x·y share one product and the sign ends in a subtraction. Subnormal constants are zero, as they are
-in compiled code. Constants are rounded to the builder's precision: double while a function is traced, that of the
-kernel when its program is lowered. Sums, products, quotients and roots of float32 numbers may be folded in double:
-it has more than twice the digits, so that rounding a second time gives the same as rounding once.
+`Builder` creates operations. It is hash-consing (the same operation on the same values is one value) and folds
+constants and the identities of 0, 1 and -1. It treats 0·x and 0/x as 0 and does not preserve the sign of zero, so
+finiteness has to be tested on inputs and outputs. Signs are moved outward, so that x·(-y) and x·y share one product and
+the sign ends in a subtraction. Subnormal constants are zero, as in compiled code. Constants are rounded to the
+builder's precision: double while a function is traced, that of the kernel when its program is lowered. Sums, products,
+quotients and roots of float32 values may be folded in double: it has more than twice the digits, so that rounding twice
+gives the same result as rounding once.
 
-`Builder.finish` gives the finished `Program`: only what the outputs need.
+`Builder.finish` returns the `Program` of the outputs, without unused operations.
 """
 
 import math

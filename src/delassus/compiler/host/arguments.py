@@ -20,9 +20,10 @@ from delassus.errors import BadArgument
 NOT_GIVEN: Final[Any] = inspect.Parameter.empty
 
 STANDS_FOR: Final = "__kernel_model__"
-"""The attribute by which a model says what a kernel gets instead of it that asks for another kind of model: a kernel
-whose first parameter is annotated with the class of that attribute takes the model as well. What stands for a model
-with parameters has the same ones, and becomes what the kernel asks for with them."""
+"""The attribute of a model that replaces it in kernels for another type of model: a kernel whose first parameter is
+annotated with the class of that attribute also accepts the model. For a model with parameters, the replacement has the
+same parameters.
+"""
 
 
 class Arguments:
@@ -37,7 +38,7 @@ class Arguments:
         bundles: Parameters of the function that hold several of them.
         required: The core shapes of those among them that have to be given.
         defaults: What the others are where they are not given.
-        options: The options with their defaults.
+        options: Options with their defaults.
     """
 
     def __init__(self, function: Callable[..., Any], signature: Signature) -> None:

@@ -1,6 +1,6 @@
 """`export_c` writes a kernel as C99 (see `backends.c_program`), with a program that checks it.
 
-That program has stored states, and the outputs that the interpreter gives for them.
+The check program contains stored states, and the outputs of the interpreter for them.
 """
 
 from collections.abc import Sequence
@@ -32,17 +32,17 @@ def export_c(
     inputs: Sequence[str] = (),
     **options: Any,
 ) -> tuple[Path, ...]:
-    """Write a kernel for a model as C99 into a folder, which is made if needed; returns the paths of the files.
+    """Write a kernel for a model as C99 into a folder, which is created if needed; returns the paths of the files.
 
     Args:
         kernel: The kernel, such as `dl.aba`.
-        model: What it is compiled for.
-        folder: Where `name.h`, `name.c` and `name_check.c` go; files of these names are replaced.
+        model: The model for which it is compiled.
+        folder: Folder of `name.h`, `name.c` and `name_check.c`; existing files are replaced.
         name: The name of the C function, by default the kernel's.
-        fma: Whether products are fused into sums by fma(), which is slow on processors that have no such instruction.
-        states: How many random states the check program runs; without any, it is not written.
+        fma: Whether products are fused into sums by fma(), which is slow on processors without this instruction.
+        states: Number of random states in the check program; 0 for no check program.
         dtype: The type of all numbers, np.float64 (double in C) or np.float32 (float).
-        inputs: The optional inputs that the function takes, after the others, in the kernel's own order.
+        inputs: Optional inputs of the function, which follow the others, in the kernel's order.
         options: The kernel's own options.
 
     >>> import tempfile

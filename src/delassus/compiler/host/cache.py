@@ -1,10 +1,10 @@
 """A per-user disk cache of byte strings that rejects damaged and forged entries.
 
-The entries are native object code, and loading wrong object code crashes the process or runs somebody
-else's program. So an entry is read once into memory, from a file and below folders that only this user (or
-root) can change, and its digest is verified over the very bytes that are returned.
+The entries are native object code, and loading wrong object code crashes the process or runs a foreign program. So an
+entry is read once into memory, from a file and below folders that only this user (or root) can change, and its digest
+is verified on the bytes that are returned.
 
-Anything that goes wrong costs a compilation, never an exception: it is said once, as a `DelassusWarning`.
+A failure costs a compilation, never an exception: it is reported once, as a `DelassusWarning`.
 """
 
 import hashlib

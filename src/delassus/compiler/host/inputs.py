@@ -1,9 +1,9 @@
 """Optional inputs of a kernel: arrays, and structures of arrays, passed by name.
 
 A structure is an object of a `NamedTuple` or of a frozen dataclass whose fields are arrays, such as the parameters of a
-contact. The kernel's function gets it with traced fields. The fields that a call gives are packed on the host into one
-operand, each flattened, in the order of the class: a ufunc takes at most 64 operands. Fields that are left at their
-defaults are constants of the compiled code, as optional inputs are that are not given.
+contact. The kernel's function receives it with traced fields. The fields passed in a call are packed on the host into
+one operand, each flattened, in the order of the class: a ufunc takes at most 64 operands. Fields with default values
+are constants of the compiled code, like omitted optional inputs.
 """
 
 from __future__ import annotations
@@ -29,29 +29,28 @@ _FLOATS: Final = np.dtype(float)
 
 
 class SignatureError(BadArgument):
-    """A kernel's signature cannot be read, or does not fit its function or its model."""
+    """A kernel's signature is invalid, or does not fit its function or its model."""
 
     code = "bad-signature"
 
 
 class InputError(BadArgument):
-    """What is given for an input of a kernel does not fit."""
+    """An input of a kernel has an invalid value."""
 
     code = "wrong-shape"
 
 
 @dataclass(frozen=True)
 class Input:
-    """An array that a kernel takes by name, or does without.
+    """An array that a kernel accepts by name, and that may be optional.
 
-    Attributes:
-        core: Its shape for one state, such as "(nv)".
-        default: What it is where it is not given, one number or some: constants of the compiled code. None if the
-            function gets None then. The function's own parameter may have the default instead.
-        read: Makes an array of what a user gives, or checks it; takes the model and the value. Traced values are not
+    core: Core shape for one state, such as "(nv)".
+        default: Default value, one or several: constants of the compiled code. None passes None to the function. The
+            default may instead be that of the function's parameter.
+        read: Converts a passed value to an array, or checks it; takes the model and the value. Traced values are not
             read.
         shared: Whether all states of a batch read it in place. For fields of a `Group`; a kernel lists other shared
-            arrays by themselves.
+            arrays separately.
 
     >>> dl.compiler.Input("(m)").core
     '(m)'
@@ -75,13 +74,12 @@ class Group:
 
         advance(model, x, contact=Contact(friction=0.7))
 
-    `Group(Contact, friction="(feet)")` is that class where a kernel has other core shapes, or where the class declares
-    none; a kernel does not take fields that neither declares. A field counts as given unless it is None or left at the
-    default of its class.
+    `Group(Contact, friction="(feet)")` changes or adds core shapes of fields for one kernel, which accepts only
+    declared fields. A field counts as passed unless it is None or equal to the default of its class.
 
     Attributes:
         kind: The class.
-        inputs: The fields that a kernel takes, in the order of the class, each with its core shape and its default.
+        inputs: The fields that a kernel accepts, in the order of the class, each with core shape and default.
 
     >>> from typing import Any, NamedTuple
     >>> class Line(NamedTuple):
@@ -126,7 +124,7 @@ class Group:
 
 
 class Bundle:
-    """Optional inputs that the function of a kernel takes as one object, and a call gives one by one or together.
+    """Optional inputs that the function of a kernel takes as one object; calls pass them one by one or together.
 
         class Rows(NamedTuple):
             mask: Any = None
@@ -139,14 +137,14 @@ class Bundle:
         solve(model, x, rows=Rows(mask, force))
         solve.specialize(model, inputs=("mask",))(x, mask)
 
-    Where the fields of a `Group` are packed into one operand, each field of a bundle is an input with an operand and a
-    name of its own; it may be a structure. `Bundle(Rows, "method", mask="(m)")` has an option, too, which is compiled
-    in. Fields that are not declared are not taken by that kernel: they keep the defaults of the class.
+    The fields of a `Group` are packed into one operand; each field of a bundle is an input with its own operand and
+    name, and may be a structure. `Bundle(Rows, "method", mask="(m)")` also has an option, which is compiled in. Fields
+    that are not declared are not accepted by the kernel: they keep the defaults of the class.
 
     Attributes:
         kind: The class, a NamedTuple or a frozen dataclass whose fields all have defaults.
         inputs: The declared inputs, in the order in which they are declared.
-        defaults: The defaults of the fields that the kernel takes: inputs and options.
+        defaults: Defaults of the accepted fields: inputs and options.
 
     >>> from typing import Any, NamedTuple
     >>> class Rows(NamedTuple):

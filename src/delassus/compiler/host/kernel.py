@@ -11,7 +11,8 @@
     aba.python(model, q, v, tau)      the plain function, for one state: slow, and open to the debugger
     aba.inspect(model)                what it compiles to
 
-All of these but `python` take `dtype=np.float32`, which computes in single precision, on twice the states at a time.
+All of these except `python` accept `dtype=np.float32`, which computes in single precision, on twice as many states at a
+time.
 
 The model may be any object that is hashable by content, such as a frozen dataclass, a tuple, a string or None.
 Keyword-only parameters of the function are options: they are part of what is compiled and must be hashable too (a

@@ -1,7 +1,7 @@
 """Machine code of a kernel for single states and for batches, each compiled on first use.
 
-Most of the time that compiling takes is LLVM's, and most programs need one of the two, or one of them first. The loop
-that NumPy calls asks for what is missing (see `numpy_loop`); those who know the number of states beforehand ask before.
+LLVM takes most of the compile time, and most programs need only one of the two, or one of them first. The loop that
+NumPy calls requests missing code (see `numpy_loop`); callers that know the number of states request it earlier.
 
 Large kernels are compiled at LLVM's lowest level first, and optimized in the background.
 """

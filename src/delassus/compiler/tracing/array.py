@@ -1,10 +1,9 @@
 """Traced arrays: the operands of an algorithm while its graph is recorded.
 
-An `Array` is a NumPy array of graph values (integers) together with its trace. Indexing, slicing, reshaping
-and item assignment are NumPy's own, done on those integers, so views are views and broadcasting broadcasts.
-Arithmetic makes new values. An array holds floats or booleans, never both: what joins or receives the other
-kind converts it, as NumPy does. Zero-dimensional arrays stand for scalars and, like NumPy's scalars, are not
-changed in place, unless they are views.
+An `Array` is a NumPy array of graph values (integers) together with its trace. Indexing, slicing, reshaping and item
+assignment are NumPy's own, applied to those integers, so views are views and broadcasting broadcasts. Arithmetic
+creates new values. An array holds floats or booleans, never both: joining or assigning the other type converts it, as
+in NumPy. Zero-dimensional arrays are scalars and, like NumPy's scalars, do not change in place, unless they are views.
 """
 
 from __future__ import annotations

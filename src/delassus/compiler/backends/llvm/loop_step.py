@@ -1,8 +1,7 @@
 """LLVM IR of a loop between chunks: slices its inputs, runs its body, and stores carried values and outputs.
 
-In the code for a single state, executions of a loop that know nothing of each other go side by side into the lanes of
-vectors, where their items and what they keep are side by side in memory. Values of the body then have places on the
-stack, as wide as these vectors.
+In the code for a single state, independent iterations of a loop run in the lanes of vectors, where their items and
+results are adjacent in memory. The values of the body are then on the stack, with the width of these vectors.
 """
 
 from __future__ import annotations

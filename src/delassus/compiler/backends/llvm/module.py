@@ -1,11 +1,11 @@
 """Emits the chunks of a schedule as LLVM IR text.
 
-The text is written once, with marks where the number of lanes matters, and filled in for each width: one state per
-lane, so the scalar and the vector versions differ in nothing but their types and compute the same bits. Values are
-numbered, not named, which LLVM reads fastest. LLVM's verifier reads it all before anything runs.
+The text is written once, with placeholders where the number of lanes matters, and filled in for each width: one state
+per lane, so the scalar and the vector versions differ only in their types and compute the same bits. Values are
+numbered instead of named, which LLVM parses fastest. LLVM's verifier checks it before anything runs.
 
-There is one exception: a single state leaves the vector registers empty, so that the executions of a `map` take the
-lanes there. These are the same operations on the same numbers, and give the same bits.
+There is one exception: for a single state, the iterations of a `map` use the lanes. These are the same operations on
+the same values, with the same bits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
 
 
 def check_frame(schedule: Schedule) -> None:
-    """Refuse a frame that is too large."""
+    """Raise an error for a frame that is too large."""
     if schedule.frame > LARGEST_FRAME:
         raise DelassusError(
             f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
@@ -44,7 +44,7 @@ def check_frame(schedule: Schedule) -> None:
 
 
 def emit_template(schedule: Schedule, target: Target) -> Template:
-    """The code of a kernel, to be filled in for one state or for many."""
+    """The code of a kernel, to be instantiated for one state or for many."""
     check_frame(schedule)
     functions: list[Function] = []
     ends, calls = [], []
@@ -63,7 +63,7 @@ def emit_template(schedule: Schedule, target: Target) -> Template:
 
 
 def emit_module(schedule: Schedule, target: Target) -> str:
-    """All the code of a kernel in one module, for reading."""
+    """All code of a kernel in one module, for reading."""
     return emit_template(schedule, target).everything()
 
 

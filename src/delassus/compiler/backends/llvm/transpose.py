@@ -1,12 +1,12 @@
 """IR that transposes states between arrays and frames.
 
-An array holds one state after the other, a frame holds one value of all lanes after the other: packing is a
-transposition. There are three ways: in blocks of `block_size` values where the core of a state is contiguous and has
-as many, the last block overlapping the one before; element by element where it is contiguous and small; and
-slowly for any other strides. A group with fewer states than lanes is padded with copies of its last state.
+An array stores one state after the other, a frame one value of all lanes after the other, so packing is a
+transposition. There are three methods: blocks of `block_size` values if the core of a state is contiguous and large
+enough, the last block overlapping the previous one; element by element if it is contiguous and small; and a slow one
+for any other strides. A group with fewer states than lanes is padded with copies of its last state.
 
-What goes in is multiplied by one, which makes subnormals zero: operations that only move bits, such as a change of
-sign or a choice, would let them pass. LLVM must not see that factor, so it is a variable.
+Inputs are multiplied by one, which flushes subnormals: operations that only move bits, such as a change of sign or a
+selection, would let them pass. The factor is a variable so that LLVM cannot remove it.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Binds arrays to a kernel: the result is called without arguments, for control loops.
 
-A bound kernel is a C function object of Python whose code is generated here: it finds the addresses, calls the
-machine code and returns None. It costs what Python needs to call a function without arguments.
+A bound kernel is a Python function object implemented in machine code that is generated here: it loads the addresses,
+calls the kernel and returns None. It costs only a Python call without arguments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Calls a kernel for consecutive rows of its arrays, for runs of a single state.
 
-Where the outputs of one call are inputs of the next, as in a simulation, the rows of one array are both: the call
-number k reads row k and writes row k + 1. All calls are made by machine code; Python is asked once.
+If the outputs of one call are inputs of the next, as in a simulation, the rows of one array are both: call k reads row
+k and writes row k + 1. All calls are made by machine code, with a single call from Python.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     y = cond(condition, function, otherwise, *operands)    function(*operands) where the condition holds, else otherwise
 
-`np.where` computes both of its choices for every state. With `cond`, the function is executed only if the condition
-holds for some of the states that are computed together, in the lanes of a vector, and a single state really branches.
-Each state gets what the condition says, whatever the others need. That pays for what is needed seldom, or by
-states that are neighbors in the batch: the code is a block of its own, whose results pass through memory.
+`np.where` computes both branches for every state. With `cond`, the function is executed only if the condition holds for
+some of the states that are computed together, in the lanes of a vector; for a single state it is a true branch. Each
+state gets its own choice in either case. This pays for branches that are rarely needed, or needed by neighboring
+states: the code is a block of its own, whose results pass through memory.
 
-What is given may be a `NamedTuple`, of one type on both sides, or on one side a plain tuple of the same length. The
-result has the type of what the function gives.
+Results may be a `NamedTuple`, of one type in both branches, or a plain tuple of the same length in one of them. The
+result has the type of the function's.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _EXAMPLE = "depth > 0.0"
 
 
 def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *operands: Traced) -> Traced:
-    """What a function gives for the operands where a condition holds, and something else where it does not.
+    """The result of a function where a condition holds, and of another one, or other arrays, where it does not.
 
     Args:
-        condition: One boolean.
-        function: A function of the operands; it may use other arrays from around it as well.
-        otherwise: Arrays like those that the function gives, or a function of the operands that gives them, which is
-            executed only if some state needs it.
+        condition: A boolean.
+        function: A function of the operands; it may also use other arrays of the enclosing scope.
+        otherwise: Arrays like the function's result, or a function of the operands that returns such; it is executed
+            only if some state needs it.
         operands: Arrays, or nests of tuples of them.
 
     >>> float(dl.compiler.cond(True, lambda x: 2.0 * x, 0.0, 3.0))

@@ -4,23 +4,23 @@
     outs = map(body, stacks)                           out = body(item), once for each item
     carry = while_loop(condition, body, carry, bound)  carry = body(carry), while condition(carry), at most bound times
 
-A plain `for` in a kernel is unrolled: right for the recursion over a tree, whose operations all differ, and too much
-code for dense algebra and for iterations. These functions trace their body once and compile to a loop of machine code.
-Outside a kernel, on numbers, they just loop.
+A plain `for` in a kernel is unrolled: right for the recursion over a tree, whose operations all differ, but too much
+code for dense algebra and iterations. These functions trace their body once and compile it to a loop. Outside a kernel,
+on numbers, they are ordinary loops.
 
-What is carried, items and results are arrays, numbers, or nests of tuples of them. Stacks are arrays whose first axis
-is walked along; what the body keeps is stacked in the same way. The body may use any array from around it. It must
-return what it carries in the shapes and kinds (numbers or booleans) it got.
+Carries, items and results are arrays, numbers, or nested tuples of these. Stacks are arrays that are iterated along
+their first axis; results of the body are stacked in the same way. The body may use any array of the enclosing scope. It
+must return its carry with the shapes and types (floats or booleans) that it received.
 
-Tuples may be named ones: carry a `NamedTuple`, and the condition and the body get one of that type, errors name its
-fields, and the result is one, too. The body may return a plain tuple of the same length; one of another type with names
-is refused.
+Tuples may be named: if the carry is a `NamedTuple`, condition and body receive one of that type, errors name its
+fields, and so is the result. The body may return a plain tuple of the same length; a named tuple of another type raises
+an error.
 
 States that are computed together in the lanes of a vector may need different numbers of iterations of a `while_loop`.
-The loop goes on until all of them are done, and those that are done keep their values: the result of a state does not
-depend on its neighbors. A state whose condition compares a NaN leaves the loop at once.
+The loop continues until all of them have finished, and finished states keep their values: the result of a state does
+not depend on its neighbors. A state whose condition compares a NaN leaves the loop at once.
 
-Cost: of the loop's own, a few instructions for each carried value and item in each iteration.
+Cost: a few instructions for each carried value and item in each iteration, in addition to the body.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
 ) -> tuple[Any, Any]:
-    """Walk along stacks with something in hand: `carry, out = body(carry, item)`; returns the last carry and all outs.
+    """Iterate over stacks with a carry: `carry, out = body(carry, item)`; returns the last carry and all outs.
 
     Args:
         body: A function of the carry and an item (None if there are no stacks).
-        carry: What the first call gets.
-        stacks: Arrays of one length in their first axis.
-        length: How many times, if there are no stacks.
-        reverse: Whether to start at the end; outs stay next to their items.
+        carry: Initial carry.
+        stacks: Arrays with the same length of the first axis.
+        length: Number of iterations, if there are no stacks.
+        reverse: Whether to iterate backward; outs stay next to their items.
 
     >>> total, _ = dl.compiler.scan(lambda carry, x: (carry + x, None), 0.0, np.arange(4.0))
     >>> float(total)
@@ -123,7 +123,7 @@ def _loop_results(
 
 
 def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
-    """What a function of one item of each stack gives, stacked: as if it were called in a list comprehension.
+    """The results of a function of one item of each stack, stacked like those of a list comprehension.
 
     >>> dl.compiler.map(lambda x: 2.0 * x, np.arange(3.0))
     array([0., 2., 4.])
@@ -134,10 +134,10 @@ def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
 def scan_first(
     count: Any, body: Callable[[Any, Any], tuple[Any, Any]], carry: Traced, stacks: Traced = None, *, length: int = 0
 ) -> tuple[Any, Any]:
-    """As `scan`, along the first `count` items alone, a number () that is known at run time.
+    """Like `scan`, over the first `count` items only, a number () that is known at run time.
 
-    States that are computed together go on until the last of them is done: for items beyond its count, the body of a
-    state has to leave what it carries as it is. What is kept there is not defined, and not to be read.
+    States that are computed together continue until the last of them has finished: for items beyond its count, the body
+    of a state must not change its carry. Outs of these items are undefined and must not be read.
     """
     most = _length("scan_first", stacks, length or None)
     trace = current() or trace_of(count, carry, stacks)
@@ -172,11 +172,11 @@ def while_loop(
 ) -> Traced:
     """Repeat `carry = body(carry)` while `condition(carry)` holds, at most `bound` times; returns the last carry.
 
-    A body that `settles` leaves what it carries as it is once the condition does not hold, to the bit: then nothing has
-    to be chosen between old and new values, which takes a round over all of them.
+    If `settles` is true, the body leaves the carry unchanged, bit for bit, once the condition does not hold: then no
+    selection between old and new values is needed, which saves a pass over all of them.
 
-    Whether the bound has ended it is told by the condition of what is returned. Carry a counter to know how often the
-    body was executed.
+    To know whether the bound ended the loop, evaluate the condition on the result. Carry a counter for the number of
+    iterations.
 
     >>> float(dl.compiler.while_loop(lambda x: x < 10.0, lambda x: 2.0 * x, 1.0, bound=10))
     16.0

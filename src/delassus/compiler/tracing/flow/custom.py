@@ -4,9 +4,9 @@
     y = solve(*primals)                        function(*primals), as ever
     jvp(solve, primals, tangents)              y, tangent(y, primals, tangents)
 
-A derivative of an iteration follows all its rounds. What has converged to F(y, x) = 0 needs none of that: by the
+The derivative of an iteration differentiates all its steps. For a solution of F(y, x) = 0 this is not needed: by the
 implicit function theorem F_y dy = -F_x dx, one linear system, whose cost does not depend on the number of iterations,
-and which can be pulled back although a `while_loop` cannot.
+and which works in reverse mode, where a `while_loop` does not.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from delassus.compiler.tracing.trace import Trace, current, trace_of
 
 
 def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """A function that computes what `function` does, and has the derivative that `tangent` says.
+    """A function with the values of `function` and the derivative `tangent`.
 
     Args:
-        function: Of arrays, or nests of tuples of them; it gives such.
-        tangent: Of the function's value, its arguments as a tuple, and their tangents, alike; it gives the tangent of
-            the value, alike, and is linear in the tangents. It may use other arrays from around it.
+        function: Maps arrays, or nests of tuples of them, to such.
+        tangent: Maps the function's value, its arguments as a tuple, and their tangents to the tangent of the value,
+            linearly in the tangents. It may use other arrays of the enclosing scope.
 
-    What `function` uses from around it must not depend on what is differentiated: that has to be an argument. In
-    derivatives of higher order, those of `tangent` are taken, where the value has this derivative again.
+    Variables of the enclosing scope must not depend on what is differentiated; pass them as arguments. Derivatives of
+    higher order differentiate `tangent`, in which the value has this derivative again.
 
     >>> square = dl.compiler.custom_tangent(lambda x: x * x, lambda y, x, dx: 2.0 * x[0] * dx[0])
     >>> @dl.kernel("()->()")

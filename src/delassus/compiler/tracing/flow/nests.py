@@ -1,8 +1,8 @@
 """Nested tuples of arrays: inputs and outputs of functions.
 
-A tuple may be a named one (`typing.NamedTuple`): what is rebuilt like it has its type and its fields. Two nests are
-alike if they have the same tuples in the same places. A plain tuple is like a named one of the same length; two named
-ones are alike only if they are of one type, for fields that change places would go unnoticed.
+A tuple may be a named one (`typing.NamedTuple`): a nest rebuilt from it has its type and fields. Two nests are alike if
+they have the same tuples in the same places. A plain tuple matches a named one of the same length; two named ones match
+only if they have the same type, since swapped fields would go unnoticed.
 """
 
 from collections.abc import Iterator
