@@ -66,14 +66,14 @@ def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -
         if np.shape(x) != ():
             raise BadArgument(f"random numbers: {name} is one number; got shape {np.shape(x)}.", code="wrong-shape")
     blocks = -(-math.prod(_tuple(shape)) // 2)
-    given = (*counters, *[0.0] * (MOST - len(counters)))
+    padded = (*counters, *[0.0] * (MOST - len(counters)))
     trace = current() or trace_of(seed, *counters)
     if trace is None:
-        return _plain(seed, given, blocks)
+        return _plain(seed, padded, blocks)
     g = trace.builder
-    words = [word_of(g, _scalar(trace, x)) for x in given]
-    whole = g.floor(_scalar(trace, seed))
-    key = [word_of(g, whole), word_of(g, g.mul(whole, g.constant(2.0**-32)))]
+    words = [word_of(g, _scalar(trace, x)) for x in padded]
+    integer = g.floor(_scalar(trace, seed))
+    key = [word_of(g, integer), word_of(g, g.mul(integer, g.constant(2.0**-32)))]
     ids = [
         [g.emit((f"uniform{half}", *words, g.constant(float(block)), *key)) for half in (0, 1)]
         for block in range(blocks)
@@ -88,13 +88,13 @@ def _scalar(trace: Recording, x: Any) -> int:
 
 def _plain(seed: Any, counters: tuple[Any, ...], blocks: int) -> Any:
     """Random words for plain numbers, by the algorithm that kernels compile."""
-    whole = np.floor(np.float64(seed))
-    given = [*counters, whole, np.floor(whole * 2.0**-32)]
+    integer = np.floor(np.float64(seed))
+    words_of_key = [*counters, integer, np.floor(integer * 2.0**-32)]
     with np.errstate(invalid="ignore"):
-        low = np.nan_to_num([np.floor(np.float64(x)) % 2.0**32 for x in given], nan=0.0).astype(np.uint64)
+        low = np.nan_to_num([np.floor(np.float64(x)) % 2.0**32 for x in words_of_key], nan=0.0).astype(np.uint64)
     counter = (*low[:MOST], np.arange(blocks, dtype=np.uint64))
-    found = philox.words(np.broadcast_arrays(*counter), low[MOST:])
-    upper, lower = (np.stack(found[k::2], -1) >> np.uint64(5 + k) for k in (0, 1))
+    random_words = philox.words(np.broadcast_arrays(*counter), low[MOST:])
+    upper, lower = (np.stack(random_words[k::2], -1) >> np.uint64(5 + k) for k in (0, 1))
     return (upper.astype(float) * 2.0**26 + lower.astype(float)) * 2.0**-53
 
 

@@ -113,14 +113,14 @@ class Coordinates:
                     f"joint {name!r} mimics {source!r} and has no coordinate; pass that of {source!r}.",
                     code="bad-mimicry",
                 )
-            own = np.asarray(value, float)
-            if own.shape != (joint.kind.nq,) and not (own.ndim == 0 and joint.kind.nq == 1):
+            values = np.asarray(value, float)
+            if values.shape != (joint.kind.nq,) and not (values.ndim == 0 and joint.kind.nq == 1):
                 raise BadArgument(
-                    f"the coordinates of joint {name!r} have shape {own.shape}; a {joint.kind.label} joint has "
+                    f"the coordinates of joint {name!r} have shape {values.shape}; a {joint.kind.label} joint has "
                     f"{joint.kind.nq}.",
                     code="wrong-shape",
                 )
-            q[self.q_slice(name)] = own
+            q[self.q_slice(name)] = values
         return q
 
     def random_configuration(
@@ -141,12 +141,12 @@ class Coordinates:
             for k in _plain_coordinates(joint):
                 low = joint.lower[k] if joint.lower else -math.inf
                 high = joint.upper[k] if joint.upper else math.inf
-                drawn = q[..., start + k]
+                coordinate = q[..., start + k]
                 if high - low < 100.0:
                     q[..., start + k] = rng.uniform(low, high, batch)
-                elif not np.all((low <= drawn) & (drawn <= high)):
+                elif not np.all((low <= coordinate) & (coordinate <= high)):
                     nearest = rng.uniform(*_nearest_range(low, high), batch)
-                    q[..., start + k] = np.where((low <= drawn) & (drawn <= high), drawn, nearest)
+                    q[..., start + k] = np.where((low <= coordinate) & (coordinate <= high), coordinate, nearest)
         return q
 
 

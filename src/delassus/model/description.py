@@ -72,11 +72,11 @@ class Description(Coordinates):
     @cached_property
     def actuated_velocities(self) -> tuple[int, ...]:
         """The velocities with a torque in a model without actuators: those of all joints except free ones."""
-        found: list[int] = []
+        indices: list[int] = []
         for joint, start in zip(self.joints, self.v_starts, strict=True):
             if joint.mimic is None and not isinstance(joint.kind, Free):
-                found += range(start, start + joint.kind.nv)
-        return tuple(found)
+                indices += range(start, start + joint.kind.nv)
+        return tuple(indices)
 
     driven_velocities = OldName("actuated_velocities")
 
@@ -182,10 +182,10 @@ class Description(Coordinates):
 
     def _posture(self, name: str) -> Posture:
         expect("the name of a posture", name, str, '"home"')
-        found = [posture for posture in self.postures if posture.name == name]
-        if not found:
+        matches = [posture for posture in self.postures if posture.name == name]
+        if not matches:
             raise UnknownName("posture", name, [posture.name for posture in self.postures], code="unknown-posture")
-        return found[0]
+        return matches[0]
 
 
 class HasModel:

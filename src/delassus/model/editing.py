@@ -31,33 +31,33 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
 
     joints = list(model.joints)
     base = model.base_inertia
-    fixed = other.base_inertia.transform(mount)
+    base_inertia = other.base_inertia.transform(mount)
     if frame.joint == WORLD:
-        base = base + fixed
+        base = base + base_inertia
     else:
-        joints[frame.joint] = replace(joints[frame.joint], inertia=joints[frame.joint].inertia + fixed)
+        joints[frame.joint] = replace(joints[frame.joint], inertia=joints[frame.joint].inertia + base_inertia)
     for joint in other.joints:
-        parent, place = transform_part(joint.parent, joint.placement)
+        parent, placed = transform_part(joint.parent, joint.placement)
         mimic = joint.mimic and replace(joint.mimic, source=joint.mimic.source + shift)
-        joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=place, mimic=mimic))
-    theirs = [replace(f, name=world if f.name == WORLD_FRAME.name else prefix + f.name) for f in other.frame_list]
+        joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=placed, mimic=mimic))
+    other_frames = [replace(f, name=world if f.name == WORLD_FRAME.name else prefix + f.name) for f in other.frame_list]
     constraints = [prefix_equality(constraint, prefix, world) for constraint in other.constraints]
-    if any(world in ends(constraint) for constraint in constraints) and world not in {f.name for f in theirs}:
-        theirs.append(replace(WORLD_FRAME, name=world))
+    if any(world in ends(constraint) for constraint in constraints) and world not in {f.name for f in other_frames}:
+        other_frames.append(replace(WORLD_FRAME, name=world))
     _check_names(model, other, "joint", model.joints, [prefix + joint.name for joint in other.joints])
-    _check_names(model, other, "frame", model.frame_list, [f.name for f in theirs])
+    _check_names(model, other, "frame", model.frame_list, [f.name for f in other_frames])
     frames = list(model.frame_list)
-    for f in theirs:
-        on, place = transform_part(f.joint, f.placement)
-        frames.append(replace(f, joint=on, placement=place))
+    for f in other_frames:
+        on, placed = transform_part(f.joint, f.placement)
+        frames.append(replace(f, joint=on, placement=placed))
     shapes = list(model.geometries)
     for g in other.geometries:
-        on, place = transform_part(g.joint, g.placement)
-        shapes.append(replace(g, name=prefix + g.name, joint=on, placement=place))
+        on, placed = transform_part(g.joint, g.placement)
+        shapes.append(replace(g, name=prefix + g.name, joint=on, placement=placed))
     immersed = list(model.medium.shapes)
     for shape in other.medium.shapes:
-        on, place = transform_part(shape.joint, shape.placement)
-        immersed.append(replace(shape, joint=on, placement=place))
+        on, placed = transform_part(shape.joint, shape.placement)
+        immersed.append(replace(shape, joint=on, placement=placed))
     medium = replace(model.medium if model.medium.is_felt else other.medium, shapes=tuple(immersed))
     actuators, tendons = prefix_transmissions(other.actuators, other.tendons, prefix)
     return replace(
@@ -89,12 +89,12 @@ def _world_name(other: Model, prefix: str) -> str:
     return f"{prefix or f'{other.name}_'}{WORLD_FRAME.name}"
 
 
-def _check_names(model: Model, other: Model, what: str, ours: Sequence[Joint | Frame], theirs: Sequence[str]) -> None:
-    taken = {item.name for item in ours}
+def _check_names(model: Model, other: Model, label: str, ours: Sequence[Joint | Frame], theirs: Sequence[str]) -> None:
+    used_names = {item.name for item in ours}
     for name in theirs:
-        if name in taken:
+        if name in used_names:
             raise BadArgument(
-                f"{model.name!r} has a {what} {name!r} already: attach {other.name!r} with a prefix that makes "
+                f"{model.name!r} has a {label} {name!r} already: attach {other.name!r} with a prefix that makes "
                 "names differ.",
                 code="duplicate-name",
             )
@@ -115,8 +115,8 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
     where: list[tuple[int, Placement]] = []  # new joint and placement of each old joint's body
     joints: list[Joint] = []
     base = model.base_inertia
-    kept = [i for i in range(len(model.joints)) if i not in locked]
-    number = {i: k for k, i in enumerate(kept)}
+    remaining = [i for i in range(len(model.joints)) if i not in locked]
+    number = {i: k for k, i in enumerate(remaining)}
     for i, joint in enumerate(model.joints):
         parent, body = (WORLD, HERE) if joint.parent == WORLD else where[joint.parent]
         placement = body * joint.placement
@@ -164,13 +164,13 @@ def _merge_compensation(parent: Joint, joint: Joint, placement: Placement) -> tu
     if not joint.gravity_compensation:
         return parent.gravity_compensation
     shares[-1] = shares[-1].transform(placement)
-    whole = shares[0] + shares[1] if len(shares) > 1 else shares[0]
-    return (whole.mass, *whole.com)
+    total = shares[0] + shares[1] if len(shares) > 1 else shares[0]
+    return (total.mass, *total.com)
 
 
 def _remaining_constraints(model: Model, locked: set[str], tendons: Sequence[Tendon]) -> tuple[Any, ...]:
     """The remaining constraints, without couplings whose joints or tendons are all locked."""
-    kept = []
+    remaining = []
     for constraint in model.constraints:
         if isinstance(constraint, JointCoupling):
             joints = {constraint.follower, constraint.leader} - {None}
@@ -183,17 +183,17 @@ def _remaining_constraints(model: Model, locked: set[str], tendons: Sequence[Ten
                     code="bad-mimicry",
                 )
         if isinstance(constraint, TendonCoupling):
-            left = {tendon.name for tendon in tendons}
-            if not {constraint.follower, constraint.leader} - {None} <= left:
+            tendon_names = {tendon.name for tendon in tendons}
+            if not {constraint.follower, constraint.leader} - {None} <= tendon_names:
                 continue
-        kept.append(constraint)
-    return tuple(kept)
+        remaining.append(constraint)
+    return tuple(remaining)
 
 
 def _coordinates(model: Model, i: int, q: NDArray[np.float64]) -> list[float]:
     joint, start = model.joints[i], model.q_starts[i]
-    own = q[start : start + joint.kind.nq].tolist()
-    return [joint.mimic.ratio * x + joint.mimic.offset for x in own] if joint.mimic else own
+    coordinates = q[start : start + joint.kind.nq].tolist()
+    return [joint.mimic.ratio * x + joint.mimic.offset for x in coordinates] if joint.mimic else coordinates
 
 
 def joint_placement(joint: Joint, coordinates: list[float]) -> Placement:

@@ -80,7 +80,7 @@ def describe_equality(equality: Equality) -> str:
     """A one-line description."""
     if isinstance(equality, PolynomialCoupling):
         of = "" if equality.leader is None else f" by {equality.leader}"
-        numbers = ", ".join(f"{c:g}" for c in equality.coefficients)
-        return f"{equality.name}: {equality.follower} is given{of}, coefficients {numbers}"
+        coefficients = ", ".join(f"{c:g}" for c in equality.coefficients)
+        return f"{equality.name}: {equality.follower} is given{of}, coefficients {coefficients}"
     verb = "is connected to" if isinstance(equality, Connect) else "is welded to"
     return f"{equality.name}: {equality.frame1} {verb} {equality.frame2}"

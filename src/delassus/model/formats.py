@@ -113,11 +113,11 @@ def _home(read: Reader) -> tuple[str, str]:
 
 def format_named(name: object) -> Format:
     """The format with a name."""
-    found = FORMATS.get(name) if isinstance(name, str) else None
-    if found is None:
-        known = ", ".join(map(repr, sorted(FORMATS)))
-        raise UnknownOption(f"format is {short(repr(name))}; it must be None or one of {known}.")
-    return found
+    entry = FORMATS.get(name) if isinstance(name, str) else None
+    if entry is None:
+        valid = ", ".join(map(repr, sorted(FORMATS)))
+        raise UnknownOption(f"format is {short(repr(name))}; it must be None or one of {valid}.")
+    return entry
 
 
 def detect_format(tag: str, file: str, default: str) -> Format:

@@ -64,11 +64,11 @@ class JointKind:
     @property
     def parts(self) -> tuple[tuple[JointMotion, int, int], ...]:
         """The motions of the elements, with their offsets in the joint's coordinates and velocities."""
-        found, q, v = [], 0, 0
+        parts_list, q, v = [], 0, 0
         for motion, _, _ in self.elements:
-            found.append((motion, q, v))
+            parts_list.append((motion, q, v))
             q, v = q + motion.nq, v + motion.nv
-        return tuple(found)
+        return tuple(parts_list)
 
     @property
     def neutral(self) -> tuple[float, ...]:

@@ -112,10 +112,15 @@ class Model(Description):
         check_inertia("what is fixed to the world", self.base_inertia)
         check_medium(self.medium, len(self.joints))
         check_placements((*self.joints, *placed))
-        for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
+        for part_type, names in (
+            ("joint", [j.name for j in self.joints]),
+            ("frame", [f.name for f in self.frame_list]),
+        ):
             repeated = sorted(name for name, count in Counter(names).items() if count > 1)
             if repeated:
-                raise BadArgument(f"the model has more than one {what} named {repeated[0]!r}.", code="duplicate-name")
+                raise BadArgument(
+                    f"the model has more than one {part_type} named {repeated[0]!r}.", code="duplicate-name"
+                )
 
     def _check_mimic(self, joint: Joint) -> None:
         if joint.mimic is None:
@@ -246,8 +251,8 @@ class TracedModel(Model):
     @classmethod
     def like(cls, sample: Model, origin: Any, parameters: Any, **fields: Any) -> TracedModel:
         """A model with the fields of `sample`, some of them replaced."""
-        own = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
-        model = cls(**own | fields)
+        sample_fields = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
+        model = cls(**sample_fields | fields)
         for name, value in (("sample", sample), ("origin", origin), ("parameters", parameters)):
             object.__setattr__(model, name, value)
         return model
@@ -288,9 +293,9 @@ class ParametricModel(HasModel, Parametric):
                 f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.",
                 code="missing-argument",
             )
-        chosen = [part.name for part in self.parts]
+        selected = [part.name for part in self.parts]
         bodies = [part.index for part in self.parts if part.kind in ("mass", "inertia")]
-        for name, count in Counter(chosen).items():
+        for name, count in Counter(selected).items():
             if count > 1:
                 raise BadArgument(
                     f"the parameter {name!r} is selected more than once, by {', '.join(self.names)}.",
@@ -331,8 +336,8 @@ class ParametricModel(HasModel, Parametric):
     def slices(self) -> Mapping[str, slice]:
         """The slice of each name in the parameters."""
         # # Not cached: a read-only view cannot be pickled.
-        ends = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
-        return MappingProxyType({name: slice(*end) for name, end in zip(self.names, ends, strict=True)})
+        bounds = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
+        return MappingProxyType({name: slice(*end) for name, end in zip(self.names, bounds, strict=True)})
 
     def parameters(self) -> NDArray[np.float64]:
         """The parameters (nparameters,) with the model's constants as values."""
@@ -361,12 +366,12 @@ class ParametricModel(HasModel, Parametric):
         if trace_of(parameters) is not None:
             fields = substitute_parameters(self.model, self.parts, parameters, TRACED)
             return TracedModel.like(self.sample, self, parameters, **fields)
-        given = np.asarray(parameters, float)
-        if given.shape != (self.nparameters,):
+        values = np.asarray(parameters, float)
+        if values.shape != (self.nparameters,):
             raise BadArgument(
-                f"the parameters have shape {given.shape}; they must be ({self.nparameters},).", code="wrong-shape"
+                f"the parameters have shape {values.shape}; they must be ({self.nparameters},).", code="wrong-shape"
             )
-        return replace(self.model, **substitute_parameters(self.model, self.parts, given, PLAIN))
+        return replace(self.model, **substitute_parameters(self.model, self.parts, values, PLAIN))
 
     @cached_property
     def sample(self) -> Model:

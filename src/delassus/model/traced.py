@@ -18,14 +18,14 @@ from delassus.spatial.inertias import inertia_from_parameters
 from delassus.spatial.quaternions import quaternion_to_rotation
 
 
-def has_nonzero(numbers: Iterable[Any]) -> bool:
+def has_nonzero(values: Iterable[Any]) -> bool:
     """Whether any value is nonzero, or known only at run time."""
-    return any(not isinstance(x, (int, float)) or x != 0.0 for x in numbers)
+    return any(not isinstance(x, (int, float)) or x != 0.0 for x in values)
 
 
-def array_of(numbers: tuple[Any, ...]) -> Any:
+def array_of(values: tuple[Any, ...]) -> Any:
     """Values as an array: plain, unless some of them are traced."""
-    return np.array(numbers) if contains_traced(numbers) else numpy.array(numbers)
+    return np.array(values) if contains_traced(values) else numpy.array(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,8 @@ class TracedInertia(Inertia):
         """The body, described in a frame in which its present frame has this placement."""
         R: Any = placement.R
         p: Any = placement.p
-        turned, about = R @ self.first, R @ self.about @ R.T
-        first = turned + self.mass * p
+        rotated, about = R @ self.first, R @ self.about @ R.T
+        first = rotated + self.mass * p
         # Parallel axes, with the first moments before and after the move: all of it folds where p is zero.
-        about = about + (turned @ p + p @ first) * np.eye(3) - np.outer(turned, p) - np.outer(p, first)
+        about = about + (rotated @ p + p @ first) * np.eye(3) - np.outer(rotated, p) - np.outer(p, first)
         return TracedInertia(self.mass, p + R @ self.com, R @ self.rotational @ R.T, first=first, about=about)

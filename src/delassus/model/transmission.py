@@ -117,16 +117,18 @@ def prefix_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon
     )
 
 
-def _prefix_location(place: str | Obstacle, prefix: str) -> str | Obstacle:
-    if isinstance(place, Obstacle):
-        return place.with_prefix(prefix)
-    return place if place.startswith(PULLEY) else prefix + place
+def _prefix_location(location: str | Obstacle, prefix: str) -> str | Obstacle:
+    if isinstance(location, Obstacle):
+        return location.with_prefix(prefix)
+    return location if location.startswith(PULLEY) else prefix + location
 
 
 def transmissions_without(actuators: Sequence[Actuator], tendons: Sequence[Tendon], locked: set[str]) -> Transmissions:
     """The remaining actuators and tendons after locking joints: without theirs, tendons over them, and their
     actuators.
     """
-    kept = tuple(tendon for tendon in tendons if not any(joint in locked for joint, _ in tendon.terms))
-    gone = {("joint", name) for name in locked} | {("tendon", tendon.name) for tendon in tendons if tendon not in kept}
-    return tuple(actuator for actuator in actuators if (actuator.drives, actuator.target) not in gone), kept
+    remaining = tuple(tendon for tendon in tendons if not any(joint in locked for joint, _ in tendon.terms))
+    removed = {("joint", name) for name in locked} | {
+        ("tendon", tendon.name) for tendon in tendons if tendon not in remaining
+    }
+    return tuple(actuator for actuator in actuators if (actuator.drives, actuator.target) not in removed), remaining

@@ -47,8 +47,8 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
             code="wrong-shape",
         )
     parts: dict[str, Any] = {"time": time, "q": q, "v": v}
-    usual = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
-    for name, value in usual.items():
+    defaults = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
+    for name, value in defaults.items():
         given = fields[name]
         parts[name] = np.full(batch, value) if given is None else _numbers(name, given, name in _WHOLE)
         _fits(name, parts[name], batch, *([(len(time), *batch)] if name in _AT_TIMES else []))
@@ -67,31 +67,32 @@ def check_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in parts.items()}
 
 
-def mechanism_of(given: Any, nq: int, nv: int) -> Mechanism | None:
+def mechanism_of(system: Any, nq: int, nv: int) -> Mechanism | None:
     """The mechanism of a motion with these sizes; a model is converted."""
-    found = Mechanism(given) if isinstance(given, (Model, ParametricModel)) else given
-    if found is None:
+    mechanism = Mechanism(system) if isinstance(system, (Model, ParametricModel)) else system
+    if mechanism is None:
         return None
-    if not isinstance(found, Mechanism):
+    if not isinstance(mechanism, Mechanism):
         raise TrajectoryError(
-            f"a trajectory needs a Mechanism, a Model or a Simulation; got {type(given).__name__}.",
+            f"a trajectory needs a Mechanism, a Model or a Simulation, not {type(system).__name__}.",
             code="wrong-type",
         )
-    if (nq, nv) != (found.nq, found.nv):
+    if (nq, nv) != (mechanism.nq, mechanism.nv):
         raise TrajectoryError(
-            f"the trajectory has nq {nq} and nv {nv}; the mechanism has {found.nq} and {found.nv}.", code="other-system"
+            f"the trajectory has nq {nq} and nv {nv}; the mechanism has {mechanism.nq} and {mechanism.nv}.",
+            code="other-system",
         )
-    return found
+    return mechanism
 
 
-def _numbers(name: str, given: Any, whole: bool = False) -> NDArray[Any]:
+def _numbers(name: str, value: Any, is_integer: bool = False) -> NDArray[Any]:
     label = f"{name} of a trajectory"
-    array = real_array(label, given, "an array of real numbers")
-    if whole and np.asarray(given).dtype.kind not in "biu":
+    array = real_array(label, value, "an array of real numbers")
+    if is_integer and np.asarray(value).dtype.kind not in "biu":
         raise NotANumber(
-            f"{label} is {short(repr(given))}; it must be an array of integers.", code="not-a-whole-number"
+            f"{label} is {short(repr(value))}; it must be an array of integers.", code="not-a-whole-number"
         )
-    return np.asarray(given) if whole else array
+    return np.asarray(value) if is_integer else array
 
 
 def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[Any]:
@@ -112,8 +113,8 @@ def _check_names(name: str, values: Any) -> Mapping[str, Any]:
     return values
 
 
-def _check_parameters(given: Any, batch: tuple[int, ...]) -> None:
-    shape = _numbers("parameters", given).shape
+def _check_parameters(parameters: Any, batch: tuple[int, ...]) -> None:
+    shape = _numbers("parameters", parameters).shape
     try:
         fits = bool(shape) and np.broadcast_shapes(shape[:-1], batch) == batch
     except ValueError:

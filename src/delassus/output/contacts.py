@@ -79,8 +79,8 @@ class ContactRecord:
         if not isinstance(shape, str) or shape not in self.shapes:
             may = f"those that may are: {', '.join(self.touching)}" if self.shapes else "none of this robot may"
             raise TrajectoryError(f"the shape {shape!r} has no contact candidates; {may}.", code="unknown-shape")
-        own = np.array([name == shape for name in self.shapes])[self.contact.astype(int)]
-        return np.where(own, self.contact_force[..., 2], 0.0).sum(-1)
+        is_shape = np.array([name == shape for name in self.shapes])[self.contact.astype(int)]
+        return np.where(is_shape, self.contact_force[..., 2], 0.0).sum(-1)
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:

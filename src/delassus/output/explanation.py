@@ -22,9 +22,9 @@ class Explanation(str):
 
     def __new__(cls, text: str, period: int | None = None, state: Any = None, log: Any = None) -> Explanation:
         """Create a text with its state and log."""
-        made = super().__new__(cls, text)
-        made.period, made.state, made.log = period, state, log
-        return made
+        explanation = super().__new__(cls, text)
+        explanation.period, explanation.state, explanation.log = period, state, log
+        return explanation
 
     def draw(self, times: int = 4, **options: Any) -> Any:
         """Draw the environment up to the flagged period, with contact forces: see `Trajectory.draw`.

@@ -41,8 +41,8 @@ def plot(log: Trajectory, what: str | None, item: Any, ax: Any) -> Any:
     if ax is None:
         _, ax = pyplot().subplots(layout="constrained")
     for values, label in _curves(log, what):
-        drawn = ax.plot(log.time, _of_items(log, values, item), color=next_color(ax) if label else None)
-        drawn[0].set_label(plain_text(label))
+        lines = ax.plot(log.time, _of_items(log, values, item), color=next_color(ax) if label else None)
+        lines[0].set_label(plain_text(label))
     ax.set(xlabel="time [s]", ylabel=labels[what])
     if what in ("drift", "velocity_drift", "residual"):
         ax.set_yscale("symlog", linthresh=1e-16)

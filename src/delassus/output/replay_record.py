@@ -57,10 +57,12 @@ class ReplayRecord:
         arrays = {"failures": self.failures}
         if self.control is not None:
             arrays["control"] = self.control
-        for k, push in self.pushes.items():
-            arrays[f"push {k} frames"] = np.array(push.frames, str)
+        for k, recorded_push in self.pushes.items():
+            arrays[f"push {k} frames"] = np.array(recorded_push.frames, str)
             arrays |= {
-                f"push {k} {name}": x for name, x in push._asdict().items() if name != "frames" and x is not None
+                f"push {k} {name}": x
+                for name, x in recorded_push._asdict().items()
+                if name != "frames" and x is not None
             }
         for k, reset in self.resets.items():
             arrays[f"reset {k} items"] = reset.items

@@ -70,9 +70,9 @@ class Frame:
             for k in range(1, len(free)):
                 run = run + 1 if free[k] == free[k - 1] + 1 else 1
                 if run == length:
-                    taken = set(free[k - length + 1 : k + 1])
-                    self.free = [slot for slot in self.free if slot not in taken]
-                    return min(taken)
+                    reserved = set(free[k - length + 1 : k + 1])
+                    self.free = [slot for slot in self.free if slot not in reserved]
+                    return min(reserved)
         self.size += length
         return self.size - length
 
@@ -99,16 +99,16 @@ def find_table(allowed: Sequence[set[int]], count: int, length: int) -> Table | 
         for second in sorted(allowed[length % len(allowed)]):
             for below in sorted(allowed[1 % len(allowed)]):
                 table = Table(first, second - first if count > 1 else 0, below - first if length > 1 else 0)
-                if all(slot in some for slot, some in zip(table.slots(count, length), allowed, strict=True)):
+                if all(slot in slots for slot, slots in zip(table.slots(count, length), allowed, strict=True)):
                     return table
     return None
 
 
-def find_step(places: Sequence[Place | None]) -> int | None:
+def find_step(locations: Sequence[Place | None]) -> int | None:
     """The step between places that are in a row of one shared array; None if they are not."""
-    cursors = {place[0] if place else None for place in places}
+    cursors = {location[0] if location else None for location in locations}
     if len(cursors) > 1 or None in cursors:
         return None
-    offsets = [place[1] for place in places if place]
+    offsets = [location[1] for location in locations if location]
     steps = {b - a for a, b in pairwise(offsets)}
     return None if len(steps) > 1 else max(steps, default=0)

@@ -97,14 +97,14 @@ def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
         return [emit_object(text, target) for text in texts]
     with compiling:
         # The threads take no lock of ours: the one who waits for them holds it.
-        waiting, made = list(range(len(texts))), dict[int, bytes]()
+        waiting, objects = list(range(len(texts))), dict[int, bytes]()
         problems: list[BaseException] = []
 
         def work() -> None:
             try:
                 while waiting and not problems:
                     k = waiting.pop()
-                    made[k] = emit_at_once(texts[k], target)
+                    objects[k] = emit_at_once(texts[k], target)
             except IndexError:  # another thread has taken the last one
                 pass
             except BaseException as problem:
@@ -126,7 +126,7 @@ def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
                 helper.join()
         if problems:
             raise problems[0]
-        return [made[k] for k in range(len(texts))]
+        return [objects[k] for k in range(len(texts))]
 
 
 def emit_at_once(text: str, target: Target) -> bytes:
@@ -186,5 +186,5 @@ def unpack(packed: bytes) -> list[bytes]:
     """The objects in such a string."""
     (count,) = struct.unpack_from("<Q", packed)
     sizes = struct.unpack_from(f"<{count}Q", packed, 8)
-    ends = [*accumulate(sizes, initial=8 * (count + 1))]
-    return [packed[a:b] for a, b in pairwise(ends)]
+    offsets = [*accumulate(sizes, initial=8 * (count + 1))]
+    return [packed[a:b] for a, b in pairwise(offsets)]

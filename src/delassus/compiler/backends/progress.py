@@ -28,26 +28,26 @@ def tracing(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def compiling(what: str, operations: int, cores: int = 1, level: int = 2) -> Iterator[None]:
+def compiling(label: str, operations: int, cores: int = 1, level: int = 2) -> Iterator[None]:
     """Report a compilation with its estimated time, if that is longer than `DELAY`."""
     seconds = SECONDS_PER_OPERATION * (1.0 if level else QUICKER)
     estimate = max(1, round(seconds * operations / cores))
-    log.debug("compiling %s: %d operations", what, operations)
+    log.debug("compiling %s: %d operations", label, operations)
     start = time.perf_counter()
-    with _line(f"Delassus compiles {what}: {operations} operations, about {estimate} s …"):
+    with _line(f"Delassus compiles {label}: {operations} operations, about {estimate} s …"):
         yield
-    log.info("compiled %s: %d operations in %.2f s", what, operations, time.perf_counter() - start)
+    log.info("compiled %s: %d operations in %.2f s", label, operations, time.perf_counter() - start)
 
 
 @contextmanager
 def _line(text: str) -> Iterator[None]:
     """Show a line on the terminal after `DELAY` seconds, and remove it at the end; does nothing without a terminal."""
     terminal = sys.stderr
-    done, shown = threading.Event(), threading.Event()
+    finished, visible = threading.Event(), threading.Event()
 
     def show() -> None:
-        if not done.wait(DELAY):
-            shown.set()
+        if not finished.wait(DELAY):
+            visible.set()
             write_line(terminal, text)
 
     thread = threading.Thread(target=show, name="delassus-progress", daemon=True) if is_terminal(terminal) else None
@@ -60,7 +60,7 @@ def _line(text: str) -> Iterator[None]:
         yield
     finally:
         if thread is not None:
-            done.set()
+            finished.set()
             thread.join()
-            if shown.is_set():
+            if visible.is_set():
                 write_line(terminal, CLEAR)

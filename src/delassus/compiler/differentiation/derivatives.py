@@ -79,10 +79,10 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
     """
     if current() is None:
         value = _run(lambda trace, *inner: _tape(trace, lambda: function(*inner), ())[1], *primals)
-        kept = like(primals, (np.array(x, float) for x in leaves(primals)))
+        primal_copies = like(primals, (np.array(x, float) for x in leaves(primals)))
 
         def pullback(cotangent: Any) -> tuple[Any, ...]:
-            result: tuple[Any, ...] = _run(lambda trace, c, *p: vjp(function, *p)[1](c), cotangent, *kept)
+            result: tuple[Any, ...] = _run(lambda trace, c, *p: vjp(function, *p)[1](c), cotangent, *primal_copies)
             return result
 
         return value, pullback
@@ -96,8 +96,8 @@ def vjp(function: Callable[..., Any], *primals: Traced) -> tuple[Any, Callable[[
                     "a pullback is used outside the call that traced it; call it there, and return its result."
                 )
             seeds = _matching("cotangent", _lift(trace, cotangent), value)
-            pulled = _arrays(trace, tape.pull(seeds), leaves(primals))
-            result: tuple[Any, ...] = like(primals, pulled)
+            cotangents = _arrays(trace, tape.pull(seeds), leaves(primals))
+            result: tuple[Any, ...] = like(primals, cotangents)
             return result
 
         return value, pullback
@@ -150,22 +150,22 @@ def grad(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0) -> Cal
     def body(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
         tape, result = _tape(trace, function, primals)
         if isinstance(result, tuple) or result.shape:
-            what = f"{len(result)} values" if isinstance(result, tuple) else f"shape {result.shape}"
+            form = f"{len(result)} values" if isinstance(result, tuple) else f"shape {result.shape}"
             raise DerivativeError(
-                f"grad needs a function that returns one scalar; it returned {what}: use jacobian.", code="wrong-shape"
+                f"grad needs a function that returns one scalar; it returned {form}: use jacobian.", code="wrong-shape"
             )
-        whole = like(primals, _arrays(trace, tape.pull([ONE]), leaves(primals)))
-        return whole if isinstance(argnum, tuple) else whole[0]
+        gradient = like(primals, _arrays(trace, tape.pull([ONE]), leaves(primals)))
+        return gradient if isinstance(argnum, tuple) else gradient[0]
 
     return _of_arguments(body, function, argnum)
 
 
 def _of_arguments(body: Any, function: Callable[..., Any], argnum: int | tuple[int, ...]) -> Callable[..., Any]:
     """A function of all arguments that differentiates in the chosen ones and leaves the others as they are."""
-    chosen = argnum if isinstance(argnum, tuple) else (argnum,)
+    positions = argnum if isinstance(argnum, tuple) else (argnum,)
 
     def derivative(*args: Any) -> Any:
-        if not all(-len(args) <= k < len(args) for k in chosen):
+        if not all(-len(args) <= k < len(args) for k in positions):
             raise DerivativeError(
                 f"argnum is {argnum}, and the function was called with {len(args)} argument(s).",
                 code="index-out-of-range",
@@ -173,11 +173,11 @@ def _of_arguments(body: Any, function: Callable[..., Any], argnum: int | tuple[i
 
         def of_chosen(*primals: Any) -> Any:
             complete = list(args)
-            for k, primal in zip(chosen, primals, strict=True):
+            for k, primal in zip(positions, primals, strict=True):
                 complete[k] = primal
             return function(*complete)
 
-        return _run(lambda trace, *primals: body(trace, of_chosen, primals), *[args[k] for k in chosen])
+        return _run(lambda trace, *primals: body(trace, of_chosen, primals), *[args[k] for k in positions])
 
     return derivative
 
@@ -235,15 +235,15 @@ def _run(body: Callable[..., Any], *arguments: Any) -> Any:
     trace = Trace()
     with trace.recording():
         _lift(trace, arguments)  # raises for what is not an array of numbers
-        numbers: list[Any] = [np.asarray(x, float) for x in leaves(arguments)]
-        inputs = tuple(Operand(f"x{k}", x.shape) for k, x in enumerate(numbers))
-        emitted = ([trace.builder.emit(("input", k, i)) for i in range(x.size)] for k, x in enumerate(numbers))
-        arrays = (Array(trace, np.array(e, np.int64).reshape(x.shape)) for e, x in zip(emitted, numbers, strict=True))
+        values: list[Any] = [np.asarray(x, float) for x in leaves(arguments)]
+        inputs = tuple(Operand(f"x{k}", x.shape) for k, x in enumerate(values))
+        emitted = ([trace.builder.emit(("input", k, i)) for i in range(x.size)] for k, x in enumerate(values))
+        arrays = (Array(trace, np.array(e, np.int64).reshape(x.shape)) for e, x in zip(emitted, values, strict=True))
         returned = body(trace, *like(arguments, arrays))
         results = leaves(_lift(trace, returned))
     outputs = tuple(Operand(f"y{k}", r.shape) for k, r in enumerate(results))
     program = trace.builder.finish(inputs, outputs, tuple(tuple(r.ids.ravel().tolist()) for r in results))
-    return like(returned, iter(evaluate(program, *numbers)))
+    return like(returned, iter(evaluate(program, *values)))
 
 
 def _lift(trace: Recording, x: Any) -> Any:
@@ -254,8 +254,8 @@ def _lift(trace: Recording, x: Any) -> Any:
 
 def _arrays(trace: Recording, values: list[int], examples: list[Array]) -> Iterator[Array]:
     """Flat values, cut into arrays of given shapes."""
-    ends = np.cumsum([x.size for x in examples]).tolist()
-    for end, x in zip(ends, examples, strict=True):
+    offsets = np.cumsum([x.size for x in examples]).tolist()
+    for end, x in zip(offsets, examples, strict=True):
         yield Array(trace, np.array(values[end - math.prod(x.shape) : end], np.int64).reshape(x.shape))
 
 
@@ -264,12 +264,12 @@ def _values(arrays: list[Array]) -> list[int]:
     return [v for array in arrays for v in array.ids.ravel().tolist()]
 
 
-def _matching(what: str, x: Any, example: Any) -> list[int]:
+def _matching(label: str, x: Any, example: Any) -> list[int]:
     """The flat values of tangents or cotangents, which must have the shapes of what they belong to."""
-    shapes, needed = (like(y, iter([leaf.shape for leaf in leaves(y)])) for y in (x, example))
-    if shapes != needed:
+    shapes, expected = (like(y, iter([leaf.shape for leaf in leaves(y)])) for y in (x, example))
+    if shapes != expected:
         raise DerivativeError(
-            f"a {what} has shape {shapes}; it must have the shape {needed} of its argument or result.",
+            f"a {label} has shape {shapes}; it must have the shape {expected} of its argument or result.",
             code="wrong-shape",
         )
     return _values(leaves(x))

@@ -66,8 +66,8 @@ def hypot(g: Builder, x: int, y: int) -> int:
     upper, lower, factor = _HYPOT[g.precision]
     huge, small = g.lt(c(upper), larger), g.lt(larger, c(lower))
     scale = g.select(huge, c(1.0 / factor), g.select(small, c(factor), c(1.0)))
-    back = g.select(huge, c(factor), g.select(small, c(1.0 / factor), c(1.0)))
+    unscale = g.select(huge, c(factor), g.select(small, c(1.0 / factor), c(1.0)))
     a, b = g.mul(width, scale), g.mul(height, scale)
-    length = g.mul(g.sqrt(g.add(g.mul(a, a), g.mul(b, b))), back)
+    length = g.mul(g.sqrt(g.add(g.mul(a, a), g.mul(b, b))), unscale)
     infinite = g.logical_or(g.eq(width, c(math.inf)), g.eq(height, c(math.inf)))
     return g.select(infinite, c(math.inf), length)

@@ -78,7 +78,7 @@ def _state_independent(nodes: list[Node], inputs: Sequence[Operand]) -> set[int]
     return settled
 
 
-def _fuse(nodes: list[Node], kept: set[int]) -> None:
+def _fuse(nodes: list[Node], results: set[int]) -> None:
     """Rewrite sums, in place, so that they absorb the products they add.
 
     A product is absorbed if every use of it is a sum that can take it: then k sums become k fused operations and
@@ -90,7 +90,7 @@ def _fuse(nodes: list[Node], kept: set[int]) -> None:
             if argument > 0:
                 uses[argument].append(value)
     for value, node in enumerate(nodes):
-        if node[0] != "mul" or value in kept:
+        if node[0] != "mul" or value in results:
             continue
         takers = uses[value]
         if not all(nodes[user][0] in ("add", "sub") for user in takers) or len(set(takers)) < len(takers):

@@ -60,9 +60,9 @@ class Builder:
 
     def constant(self, number: float) -> int:
         """The value of a number or a boolean."""
-        seen = self._seen.get(number) if type(number) is float else None
-        if seen is not None:
-            return seen
+        cached = self._seen.get(number) if type(number) is float else None
+        if cached is not None:
+            return cached
         if isinstance(number, (bool, np.bool_)):
             return TRUE if number else FALSE
         given = float(number)
@@ -270,8 +270,8 @@ class Builder:
     def logical_xor(self, a: int, b: int) -> int:
         """One of the two."""
         if a <= 0 or b <= 0:
-            known, other = (a, b) if a <= 0 else (b, a)
-            return self.logical_not(other) if known == TRUE else other
+            constant, other = (a, b) if a <= 0 else (b, a)
+            return self.logical_not(other) if constant == TRUE else other
         return self.emit(("xor", a, b) if a < b else ("xor", b, a))
 
     def select(self, condition: int, a: int, b: int) -> int:
@@ -302,8 +302,8 @@ class Builder:
             number, size = self.constants[-index], len(row)
             start = size * (0 if math.isnan(number) else int(min(max(number, 0.0), rows - 1.0)))
             return [*values[:start], *row, *values[start + size :]]
-        whole = self.emit(("scatter", rows, index, *row, *values))
-        return [self.emit(("part", whole, k)) for k in range(len(values))]
+        node = self.emit(("scatter", rows, index, *row, *values))
+        return [self.emit(("part", node, k)) for k in range(len(values))]
 
     def bit(self, a: int, position: int) -> int:
         """Bit `position` of those that hold a float, as a boolean."""
@@ -347,8 +347,8 @@ class Builder:
 
     def loop(self, loop: Loop, values: Iterable[int]) -> list[int]:
         """The parts of a loop over some values; see `Loop` for their order."""
-        made = self.emit(("loop", self.loop_number(loop), *values))
-        return [self.emit(("part", made, k)) for k in range(loop.parts)]
+        node = self.emit(("loop", self.loop_number(loop), *values))
+        return [self.emit(("part", node, k)) for k in range(loop.parts)]
 
     # --- the end --------------------------------------------------------------------------------------------
 

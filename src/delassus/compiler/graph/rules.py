@@ -38,5 +38,5 @@ class Rule:
 
     def tangents(self, g: Builder, arguments: Sequence[int], tangents: Sequence[int]) -> list[int]:
         """The tangents of the values for those of the primals, made in a graph."""
-        known = self.values + self.primals
-        return replay(g, self.program, [arguments[:known], tangents, arguments[known:]])[0]
+        count = self.values + self.primals
+        return replay(g, self.program, [arguments[:count], tangents, arguments[count:]])[0]

@@ -50,10 +50,11 @@ def export_c(
     ['.h', '.c']
     """
     check_kernel(kernel)
-    taken = {"name", "fma", "states", "folder"} & set(kernel.options)
-    if taken:
+    conflicts = {"name", "fma", "states", "folder"} & set(kernel.options)
+    if conflicts:
         raise BadArgument(
-            f"{kernel.name} has an option {min(taken)!r}, which export_c has too: use emit_c on its program instead.",
+            f"{kernel.name} has an option {min(conflicts)!r}, which export_c has too: use emit_c on its program "
+            "instead.",
             code="conflicting-arguments",
         )
     program = kernel.program(model, dtype, inputs=inputs, **options)
@@ -61,20 +62,22 @@ def export_c(
     header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma), dtype=dtype)
     texts = {f"{called}.h": header, f"{called}.c": source}
     if states > 0:
-        given = random_states(kernel, model, states, inputs=inputs)
-        texts[f"{called}_check.c"] = emit_check(program, called, given, fma, dtype)
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+        states_of_check = random_states(kernel, model, states, inputs=inputs)
+        texts[f"{called}_check.c"] = emit_check(program, called, states_of_check, fma, dtype)
+    directory = Path(folder)
+    directory.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
-        (place / file).write_text(text, encoding="utf-8", newline="\n")
-    return tuple(place / file for file in texts)
+        (directory / file).write_text(text, encoding="utf-8", newline="\n")
+    return tuple(directory / file for file in texts)
 
 
 def _about(kernel: Kernel[..., Any], model: Any, options: dict[str, Any], fma: bool) -> str:
     """What the header says of its origin: the kernel, the model's name if it has one, the options, the docstring."""
     of = getattr(model, "name", None)
-    chosen = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
-    origin = f"{kernel.name}{f' of {of}' if isinstance(of, str) else ''}{chosen}{'' if fma else ', nothing fused'}."
+    option_text = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
+    origin = (
+        f"{kernel.name}{f' of {of}' if isinstance(of, str) else ''}{option_text}{'' if fma else ', nothing fused'}."
+    )
     return f"{origin}\n\n{kernel.definition.doc}"
 
 

@@ -172,8 +172,8 @@ class Bundle:
 
     def nondefault_fields(self, value: Any) -> dict[str, Any]:
         """The fields that an object gives: neither None nor left at the default of the class."""
-        every = ((name, getattr(value, name), default) for name, default in self._class_defaults.items())
-        return {name: x for name, x, default in every if x is not None and x is not default}
+        fields = ((name, getattr(value, name), default) for name, default in self._class_defaults.items())
+        return {name: x for name, x, default in fields if x is not None and x is not default}
 
 
 Declared: TypeAlias = str | Input | Group | Bundle | type[Any]
@@ -245,16 +245,16 @@ def pack_operands(operands: Iterable[Operand], groups: Mapping[str, Group]) -> t
 
 def packer(kernel: str, operand: Operand) -> Callable[[Sequence[Any]], Any]:
     """What makes the operand of a group, of the values of its fields: (…, size), batch axes broadcast; or traced."""
-    places = [(slice(start, stop), shape) for start, stop, _, shape in _layout(operand)]
+    slices = [(slice(start, stop), shape) for start, stop, _, shape in _layout(operand)]
     size = operand.size
 
     def pack(values: Sequence[Any]) -> Any:
         packed = np.empty(size)
-        for (place, shape), x in zip(places, values, strict=True):
+        for (target, shape), x in zip(slices, values, strict=True):
             if type(x) is float:
-                packed[place] = x
+                packed[target] = x
             elif type(x) is np.ndarray and x.shape == shape and x.dtype is _FLOATS:
-                packed[place] = x if x.ndim == 1 else x.ravel()
+                packed[target] = x if x.ndim == 1 else x.ravel()
             else:  # batches, and whatever else a user may give
                 return _pack_operand(kernel, operand, values)
         return packed
@@ -269,8 +269,8 @@ def pack(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
 
 def _layout(operand: Operand) -> list[tuple[int, int, str, tuple[int, ...]]]:
     """Of each field, where it begins and ends in the operand, its name and its shape."""
-    ends = list(accumulate((math.prod(shape) for _, shape in operand.fields), initial=0))
-    return [(*ends[k : k + 2], *field) for k, field in enumerate(operand.fields)]  # type: ignore[misc]
+    offsets = list(accumulate((math.prod(shape) for _, shape in operand.fields), initial=0))
+    return [(*offsets[k : k + 2], *field) for k, field in enumerate(operand.fields)]  # type: ignore[misc]
 
 
 def _pack_operand(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
@@ -287,8 +287,8 @@ def _pack_operand(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
         flat = array.reshape((*array.shape[:lead], stop - start)) if array.ndim else array
         parts.append((slice(start, stop), flat))
     packed = np.empty((*batch, operand.size))
-    for place, flat in parts:
-        packed[..., place] = flat
+    for target, flat in parts:
+        packed[..., target] = flat
     return packed
 
 
@@ -315,8 +315,8 @@ def unpack(operand: Operand, array: Any) -> dict[str, Any]:
 
 def wrong_shape(kernel: str, name: str, shape: tuple[int, ...], core: tuple[int, ...]) -> InputError:
     """The error of an input whose shape does not end in its core shape."""
-    needed = f"(…, {', '.join(map(str, core))})" if core else "(…)"
-    return InputError(f"{kernel}: {name} has shape {shape}; it needs {needed}, or one number for all elements.")
+    expected = f"(…, {', '.join(map(str, core))})" if core else "(…)"
+    return InputError(f"{kernel}: {name} has shape {shape}; it needs {expected}, or one number for all elements.")
 
 
 def _common_batch(

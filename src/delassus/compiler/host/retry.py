@@ -68,9 +68,9 @@ def has_flag(flag: float) -> Callable[[Results], Any]:
 
 def select_where(condition: Any, new: Results, old: Results) -> Results:
     """The new results of the states (…) that satisfy a condition, the old ones of the others."""
-    chosen = np.asarray(condition)
+    mask = np.asarray(condition)
     return tuple(
-        np.where(chosen.reshape(chosen.shape + (1,) * (np.ndim(b) - chosen.ndim)), a, b)
+        np.where(mask.reshape(mask.shape + (1,) * (np.ndim(b) - mask.ndim)), a, b)
         for a, b in zip(new, old, strict=True)
     )
 
@@ -96,8 +96,8 @@ def retry(
             continue
         new = _solve(attempt, batch.select(items), tuple(x[items] for x in results))
         results, copied = results if copied else tuple(np.array(x) for x in results), True
-        for every, part in zip(results, new, strict=True):
-            every[items] = part
+        for result, part in zip(results, new, strict=True):
+            result[items] = part
     if results is None:
         raise ValueError("retry needs an attempt, or results.")
     return results if out is None else _write(results, out)
@@ -110,9 +110,9 @@ def _solve(attempt: Attempt, inputs: dict[str, Any], old: Results | None) -> Res
 
 def _write(results: Results, out: Results) -> Results:
     """Write all results, or none."""
-    shapes, given = [x.shape for x in results], [x.shape for x in out]
-    if shapes != given:
-        raise ValueError(f"the arrays for results have the shapes {given}; the results have {shapes}.")
+    shapes, out_shapes = [x.shape for x in results], [x.shape for x in out]
+    if shapes != out_shapes:
+        raise ValueError(f"the arrays for results have the shapes {out_shapes}; the results have {shapes}.")
     for x, result in zip(out, results, strict=True):
         x[...] = result
     return out

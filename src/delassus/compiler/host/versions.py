@@ -63,8 +63,8 @@ class Versions:
 
     def of_program(self, digest: str, target: Target) -> Compiled | None:
         """The version with the same program, created for a key that differs only in what the function does not read."""
-        found = (version.compiled for version in self.built.values())
-        return next((c for c in found if (c.program, c.target) == (digest, target)), None)
+        versions = (version.compiled for version in self.built.values())
+        return next((c for c in versions if (c.program, c.target) == (digest, target)), None)
 
     def remember(self, key: Hashable, call: CallPlan) -> None:
         """Make a version known by the identity of its model."""
@@ -94,11 +94,11 @@ def _make_room() -> None:
     for kernel in _kernels:
         kernel.recent.clear()
     versions = [version for kernel in _kernels for version in kernel.built.values()]
-    taken, oldest, counted = 0, 0, set[int]()
+    total, oldest, identities = 0, 0, set[int]()
     for k, version in enumerate(sorted(versions, key=lambda version: -version.used)):
-        taken += version.compiled.memory if id(version.compiled) not in counted else 0
-        counted.add(id(version.compiled))
-        if k and taken > _bound.bytes:
+        total += version.compiled.memory if id(version.compiled) not in identities else 0
+        identities.add(id(version.compiled))
+        if k and total > _bound.bytes:
             break
         oldest = version.used
     for kernel in _kernels:

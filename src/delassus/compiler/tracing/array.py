@@ -221,8 +221,8 @@ class Array:
         if method == "reduce" and ufunc in _REDUCTIONS:
             return dispatch(_REDUCTIONS[ufunc], inputs, {"axis": 0} | kwargs)
         if method != "__call__":
-            instead = " Use np.add_at(array, index, values) of delassus.numpy." if method == "at" else ""
-            raise TypeError(f"np.{ufunc.__name__}.{method} met traced values and has no compiled form.{instead}")
+            remedy = " Use np.add_at(array, index, values) of delassus.numpy." if method == "at" else ""
+            raise TypeError(f"np.{ufunc.__name__}.{method} met traced values and has no compiled form.{remedy}")
         return dispatch(ufunc, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

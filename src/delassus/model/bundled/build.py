@@ -43,8 +43,8 @@ class Part:
             moments = np.full(3, 0.4 * self.mass * self.size[0] ** 2)
         else:
             radius, length = self.size
-            across = self.mass * (3 * radius**2 + length**2) / 12
-            moments = np.array([across, across, 0.5 * self.mass * radius**2])
+            transverse = self.mass * (3 * radius**2 + length**2) / 12
+            moments = np.array([transverse, transverse, 0.5 * self.mass * radius**2])
         return Inertia.of(self.mass, rotational=np.diag(moments)).transform(self.placement)
 
 

@@ -26,20 +26,20 @@ def find_description(name: str, bundled: Iterable[str] = (), nearby: str = "") -
     names.
     """
     menagerie, descriptions = (_package(package) for package in (_MENAGERIE, _DESCRIPTIONS))
-    known = list(menagerie.names()) if menagerie is not None else []
-    if name in known:
+    names = list(menagerie.names()) if menagerie is not None else []
+    if name in names:
         return _from_menagerie(menagerie, name), []
     if descriptions is not None:
         module = _description(name)
         if module is not None:
             return _from_description(name, module)
         folders = getattr(descriptions, "__path__", [])
-        known += sorted(file.stem for folder in folders for file in Path(folder).glob("*_description.py"))
+        names += sorted(file.stem for folder in folders for file in Path(folder).glob("*_description.py"))
     packages = {"robot_descriptions": descriptions, "mujoco-menagerie": menagerie}
-    missing = [package for package, found in packages.items() if found is None]
-    more = f" There are more robots in {' and '.join(missing)}: pip install {' '.join(missing)}." if missing else ""
+    missing = [package for package, package_found in packages.items() if package_found is None]
+    hint = f" There are more robots in {' and '.join(missing)}: pip install {' '.join(missing)}." if missing else ""
     raise DelassusError(
-        f"{short(name)!r} is neither a file nor the name of a robot.{_nearest(name, [*bundled, *known])}{nearby}{more}",
+        f"{short(name)!r} is neither a file nor the name of a robot.{_nearest(name, [*bundled, *names])}{nearby}{hint}",
         code="missing-file",
     )
 
@@ -48,8 +48,8 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     """A sentence with the known names that contain a name or are most similar to it, ignoring case."""
     names = {other.lower(): other for other in known}
     holding = [other for other in names if name.lower() in other]
-    near = list(dict.fromkeys([*holding, *difflib.get_close_matches(name.lower(), names, n=5, cutoff=0.5)]))[:5]
-    return f" The nearest are: {', '.join(names[other] for other in near)}." if near else ""
+    similar = list(dict.fromkeys([*holding, *difflib.get_close_matches(name.lower(), names, n=5, cutoff=0.5)]))[:5]
+    return f" The nearest are: {', '.join(names[other] for other in similar)}." if similar else ""
 
 
 def _package(name: str) -> Any:

@@ -74,8 +74,8 @@ def a_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array
     >>> dl.mujoco.a_to_mujoco(robot, robot.neutral(), np.ones(robot.nv), np.ones(robot.nv)).shape
     (18,)
     """
-    moved = _check_shape("acceleration", model, a, model.nv) + _bias(model, v)
-    return _rotate_free_joints(model, q, moved, "acceleration", to_world=True)
+    acceleration = _check_shape("acceleration", model, a, model.nv) + _bias(model, v)
+    return _rotate_free_joints(model, q, acceleration, "acceleration", to_world=True)
 
 
 def a_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
@@ -97,17 +97,17 @@ def _bias(model: Model, v: ArrayLike) -> Array:
     return bias
 
 
-def _rotate_free_joints(model: Model, q: ArrayLike, v: ArrayLike, what: str, to_world: bool) -> Array:
+def _rotate_free_joints(model: Model, q: ArrayLike, v: ArrayLike, label: str, to_world: bool) -> Array:
     """Rotate the linear parts of free joints from body axes to world axes, or back."""
-    q, v = _check_shape("configuration", model, q, model.nq), _check_shape(what, model, v, model.nv)
+    q, v = _check_shape("configuration", model, q, model.nq), _check_shape(label, model, v, model.nv)
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     result = np.broadcast_to(v, (*batch, model.nv)).copy()
     for at, start in _free_joints(model):
         vector, w = q[..., at + 3 : at + 6], q[..., at + 6 : at + 7]
-        own = result[..., start : start + 3]
+        linear = result[..., start : start + 3]
         axis = vector if to_world else -vector
-        twice = 2.0 * np.cross(axis, own)
-        result[..., start : start + 3] = own + w * twice + np.cross(axis, twice)
+        twice = 2.0 * np.cross(axis, linear)
+        result[..., start : start + 3] = linear + w * twice + np.cross(axis, twice)
     return result
 
 
@@ -128,11 +128,11 @@ def _motions(model: Model) -> Iterator[tuple[JointMotion, int, int]]:
             yield motion, q + i, v + j
 
 
-def _check_shape(what: str, model: Model, x: ArrayLike, count: int) -> Array:
+def _check_shape(label: str, model: Model, x: ArrayLike, count: int) -> Array:
     array = np.asarray(x, float)
     if array.ndim == 0 or array.shape[-1] != count:
         raise BadArgument(
-            f"{what} of {model.name!r}: it has shape {array.shape}; its last axis must have {count} values.",
+            f"{label} of {model.name!r}: it has shape {array.shape}; its last axis must have {count} values.",
             code="wrong-shape",
         )
     return array

@@ -148,12 +148,12 @@ def q_to_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
     for joint, start in zip(model.joints, model.q_starts, strict=True):
         if joint.mimic is not None:
             continue
-        own = ours[..., start : start + joint.kind.nq]
+        coordinates = ours[..., start : start + joint.kind.nq]
         angle = _angles(joint.kind)
         if angle is not None:
-            cos_sin = np.stack([np.cos(own[..., angle]), np.sin(own[..., angle])], -1)
-            own = np.concatenate([own[..., :angle], cos_sin], -1)
-        parts.append(own)
+            cos_sin = np.stack([np.cos(coordinates[..., angle]), np.sin(coordinates[..., angle])], -1)
+            coordinates = np.concatenate([coordinates[..., :angle], cos_sin], -1)
+        parts.append(coordinates)
     return np.concatenate(parts, -1) if parts else ours
 
 
@@ -164,20 +164,19 @@ def q_from_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
     >>> dl.pinocchio.q_from_pinocchio(robot, robot.neutral()).shape
     (19,)
     """
-    theirs, parts, at = np.atleast_1d(np.asarray(q, float)), [], 0
+    pin_q, parts, at = np.atleast_1d(np.asarray(q, float)), [], 0
     for joint in model.independent:
         angle = _angles(joint.kind)
         nq = joint.kind.nq + (0 if angle is None else 1)
-        own = theirs[..., at : at + nq]
+        coordinates = pin_q[..., at : at + nq]
         at += nq
         if angle is not None:
-            turned = np.arctan2(own[..., angle + 1], own[..., angle])[..., None]
-            own = np.concatenate([own[..., :angle], turned], -1)
-        parts.append(own)
-    if at != theirs.shape[-1]:
+            angles = np.arctan2(coordinates[..., angle + 1], coordinates[..., angle])[..., None]
+            coordinates = np.concatenate([coordinates[..., :angle], angles], -1)
+        parts.append(coordinates)
+    if at != pin_q.shape[-1]:
         raise BadArgument(
-            f"a configuration of {model.name!r} must have {at} values in Pinocchio's layout; it has "
-            f"{theirs.shape[-1]}.",
+            f"a configuration of {model.name!r} must have {at} values in Pinocchio's layout; it has {pin_q.shape[-1]}.",
             code="wrong-shape",
         )
-    return np.concatenate(parts, -1) if parts else theirs
+    return np.concatenate(parts, -1) if parts else pin_q

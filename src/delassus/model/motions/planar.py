@@ -27,8 +27,8 @@ class PlanarMotion(JointMotion):
 
     def integrate(self, q: Any, v: Any) -> Any:
         """The exponential of SE(2)."""
-        _, along = placement_exp(np.stack([v[0], v[1], 0.0, 0.0, 0.0, v[2]]))
-        return np.concatenate([q[:2] + _rotate_plane(q[2], along), q[2:] + v[2:]])
+        _, displacement = placement_exp(np.stack([v[0], v[1], 0.0, 0.0, 0.0, v[2]]))
+        return np.concatenate([q[:2] + _rotate_plane(q[2], displacement), q[2:] + v[2:]])
 
     def rates(self, q: Any, v: Any) -> Any:
         """The linear velocity, turned."""
@@ -73,7 +73,7 @@ def _wrap_angle(angle: Any) -> Any:
 def _log(p: Any, angle: Any) -> Any:
     """The velocity (vx, vy, ω) that reaches (p, angle) in unit time: V⁻¹ p with V⁻¹ = [a, ω/2; -ω/2, a]."""
     half = 0.5 * angle
-    near = abs(angle) < 1e-3
-    safe = np.where(near, 1.0, half)
-    a = np.where(near, 1.0 - half * half / 3.0, safe * np.cos(safe) / np.sin(safe))
+    is_small = abs(angle) < 1e-3
+    safe = np.where(is_small, 1.0, half)
+    a = np.where(is_small, 1.0 - half * half / 3.0, safe * np.cos(safe) / np.sin(safe))
     return np.stack([a * p[0] + half * p[1], a * p[1] - half * p[0], angle])

@@ -44,14 +44,14 @@ def load(
     >>> dl.load("quadruped").nv
     18
     """
-    chosen = None if format is None else format_named(format)
+    file_format = None if format is None else format_named(format)
     options |= {"root": root, "mimic": mimic, "packages": packages}
     options = {name: value for name, value in options.items() if not _is_default(name, value)}
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"source is a {type(source).__name__}; it must be a path, XML text or the name of a robot.")
     text = os.fspath(source)
     if isinstance(source, str) and text.lstrip("\ufeff \t\r\n").startswith("<"):
-        return _read(text, "<string>", chosen, options)
+        return _read(text, "<string>", file_format, options)
     if not text.strip():
         raise BadArgument(
             "the source is empty; pass the path of a URDF or MJCF file, its text or the name of a robot.",
@@ -61,26 +61,26 @@ def load(
     if isinstance(source, str) and path.name == text and not path.suffix and not _exists(path):
         if text in BUNDLED:
             if options:
-                given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+                option_text = ", ".join(f"{name}={value!r}" for name, value in options.items())
                 raise BadArgument(
-                    f"{text!r} defines its own root and joints; {given} is for files, so omit it.",
+                    f"{text!r} defines its own root and joints; {option_text} is for files, so omit it.",
                     code="conflicting-arguments",
                 )
             return bundled(text)
         path, folders = find_description(text, BUNDLED, _near(path))
     data = _content(path)
-    chosen = chosen or detect_format(root_tag(data), str(path), "urdf")
-    if folders and "packages" in chosen.options:
+    file_format = file_format or detect_format(root_tag(data), str(path), "urdf")
+    if folders and "packages" in file_format.options:
         options.setdefault("packages", folders)
-    return _read(data, str(path), chosen, options)
+    return _read(data, str(path), file_format, options)
 
 
-def _read(data: str | bytes, file: str, chosen: Format | None, options: dict[str, Any]) -> Model:
-    chosen = chosen or detect_format(root_tag(data), file, "urdf")
-    refusal = chosen.refusal(options)
+def _read(data: str | bytes, file: str, file_format: Format | None, options: dict[str, Any]) -> Model:
+    file_format = file_format or detect_format(root_tag(data), file, "urdf")
+    refusal = file_format.refusal(options)
     if refusal is not None:
         raise ModelFileError(refusal, file, code="conflicting-arguments")
-    return chosen.read(data, file, **options)
+    return file_format.read(data, file, **options)
 
 
 def _is_default(name: str, value: Any) -> bool:
@@ -127,6 +127,6 @@ def _near(path: Path) -> str:
         names = [entry.name for entry in folder.iterdir()]
     except (OSError, ValueError):
         return f" Nor is there a folder {short(str(folder), 200)!r}."
-    near = difflib.get_close_matches(path.name, names, n=5, cutoff=0.5)
-    near = near or sorted(name for name in names if name.endswith(path.suffix or ".urdf"))[:5]
-    return f" Near it are: {', '.join(near)}." if near else ""
+    similar = difflib.get_close_matches(path.name, names, n=5, cutoff=0.5)
+    similar = similar or sorted(name for name in names if name.endswith(path.suffix or ".urdf"))[:5]
+    return f" Near it are: {', '.join(similar)}." if similar else ""

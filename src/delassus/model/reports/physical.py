@@ -69,8 +69,8 @@ class ParameterCheck:
 
     def reasons(self, *item: int) -> list[str]:
         """Problems of one state of the batch: a sentence for every part that is not physical."""
-        found = zip(self.names, self.by_part[item].tolist(), strict=True)
-        return [f"{name}: {list(ParameterStatus)[status]}" for name, status in found if status]
+        status_by_part = zip(self.names, self.by_part[item].tolist(), strict=True)
+        return [f"{name}: {list(ParameterStatus)[status]}" for name, status in status_by_part if status]
 
 
 def check_parameters(model: ParametricModel, parameters: ArrayLike) -> ParameterCheck:
@@ -91,9 +91,9 @@ def check_parameters(model: ParametricModel, parameters: ArrayLike) -> Parameter
         )
     by_part = np.zeros((*p.shape[:-1], len(model.parts)), np.int64)
     for k, part in enumerate(model.parts):
-        own = p[..., part.at]
-        finite = np.isfinite(own).all(-1)
-        status = _status(part.kind, np.where(finite[..., None], own, 0.0))
+        part_values = p[..., part.at]
+        finite = np.isfinite(part_values).all(-1)
+        status = _status(part.kind, np.where(finite[..., None], part_values, 0.0))
         by_part[..., k] = np.where(finite, status, ParameterStatus.NOT_FINITE)
     return ParameterCheck(tuple(part.name for part in model.parts), by_part)
 
@@ -101,8 +101,8 @@ def check_parameters(model: ParametricModel, parameters: ArrayLike) -> Parameter
 def _status(kind: str, x: NDArray[np.float64]) -> Any:
     """The status (…) of finite parameters (…, n) of one part."""
     if kind in ("placement", "frame"):
-        turned = np.abs(np.linalg.norm(x[..., 3:], axis=-1) - 1.0) < 1e-6
-        return np.where(turned, ParameterStatus.PHYSICAL, ParameterStatus.NO_ROTATION)
+        is_unit = np.abs(np.linalg.norm(x[..., 3:], axis=-1) - 1.0) < 1e-6
+        return np.where(is_unit, ParameterStatus.PHYSICAL, ParameterStatus.NO_ROTATION)
     if kind == "mass":
         return np.where(x[..., 0] >= 0.0, ParameterStatus.PHYSICAL, ParameterStatus.NEGATIVE_MASS)
     if kind == "armature":

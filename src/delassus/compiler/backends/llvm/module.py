@@ -47,17 +47,20 @@ def emit_template(schedule: Schedule, target: Target) -> Template:
     """The code of a kernel, to be instantiated for one state or for many."""
     check_frame(schedule)
     functions: list[Function] = []
-    ends, calls = [], []
+    end_indices, calls = [], []
     for step in schedule.steps:
         calls += _emit_steps((step,), schedule, functions, target)
-        ends.append(len(functions))
+        end_indices.append(len(functions))
     parts, first = [], 0
     for k, steps in enumerate(_shared_out(schedule)):
-        own, done = calls[steps.start : steps.stop], ends[steps.stop - 1]
+        part_calls, end = calls[steps.start : steps.stop], end_indices[steps.stop - 1]
         body = _emit_start(schedule, target) if k == 0 else ""
-        bodies = body + _emit_body1(k, own), _emit_body2(k, own, range(steps.start, len(calls)), 2 * target.lanes)
-        parts.append(Part(tuple(functions[first:done]), *bodies))
-        first = done
+        bodies = (
+            body + _emit_body1(k, part_calls),
+            _emit_body2(k, part_calls, range(steps.start, len(calls)), 2 * target.lanes),
+        )
+        parts.append(Part(tuple(functions[first:end]), *bodies))
+        first = end
     tables = _emit_tables(schedule.program, target.precision)
     return Template(tuple(parts), target, sum(map(count_operations, schedule.steps)), tables, bool(schedule.roots))
 
@@ -135,7 +138,7 @@ class Template:
     def _declarations(self, parts: Iterable[Part], lanes: int, but: Iterable[int] = ()) -> str:
         widths = self._widths(parts) if lanes == 1 else {lanes} - set(but)
         once = () if but else (*self._tables_of(parts), *([ONE_IN_MEMORY] if self.shares else []))
-        text = "".join(fill_in(own, 1, self.target.precision) for own in once)
+        text = "".join(fill_in(line, 1, self.target.precision) for line in once)
         for width in sorted(widths):
             text += fill_in(DECLARATIONS + (GATHER + SCATTER if width > 1 else ""), width, self.target.precision)
         return text + (fill_in(_REDUCTION, lanes, self.target.precision) if lanes > 1 else "")
@@ -175,12 +178,14 @@ def _emit_steps(
             item = ", ptr noalias readonly %item, ptr noalias writeonly %keep" if inside else ""
             header = f"(ptr noalias readonly %frame, ptr noalias writeonly %out{item}"
             lines = ChunkText(schedule, step, target, inside).text()
-            text = alone = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
+            text = scalar_text = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
             if wide:
                 lines = ChunkText(schedule, step, target, inside, wide).text()
-                alone = f"define internal void {wide.chunk_name(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
-                alone += f"entry:\n{lines}  ret void\n}}\n"
-            functions.append(Function(text, alone, wide.width if wide else 1))
+                scalar_text = (
+                    f"define internal void {wide.chunk_name(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
+                )
+                scalar_text += f"entry:\n{lines}  ret void\n}}\n"
+            functions.append(Function(text, scalar_text, wide.width if wide else 1))
         elif isinstance(step, ScatterStep):
             name = f"@scatter{len(functions)}_x$X"
             text = emit_scatter_step(step, name)

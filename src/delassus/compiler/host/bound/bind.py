@@ -211,6 +211,6 @@ def _bound_function(
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     # A weak reference makes NumPy refuse to resize an array, which would move its memory.
     watched = [weakref.ref(x) for x in arrays]
-    held = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, watched, kernel.ufunc)
-    bound: Callable[[], None] = make(ctypes.addressof(method), held, kernel.name)
-    return bound
+    owners = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, watched, kernel.ufunc)
+    function: Callable[[], None] = make(ctypes.addressof(method), owners, kernel.name)
+    return function

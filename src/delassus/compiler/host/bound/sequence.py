@@ -59,8 +59,8 @@ def _calls() -> tuple[native.Code, Any]:
     """The machine code, and the function of it."""
     target = Target.host().with_lanes(1)
     code = native.load([native.emit_object(_CALLS, target)], target)
-    pointers, numbers = [ctypes.c_void_p] * 3, [ctypes.c_int64]
-    kinds = [*pointers, *numbers, *pointers[:2], *numbers, *numbers]
+    pointers, counts = [ctypes.c_void_p] * 3, [ctypes.c_int64]
+    kinds = [*pointers, *counts, *pointers[:2], *counts, *counts]
     return code, ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code.address("calls"))
 
 

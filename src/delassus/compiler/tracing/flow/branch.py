@@ -46,8 +46,8 @@ def cond(condition: Traced, function: Callable[..., Any], otherwise: Traced, *op
     lift: Callable[[Any], Any] = np.asarray if trace is None else trace.lift
     holds = bodies.one_truth("cond", _EXAMPLE, lift(condition))
     if trace is None or holds.ids.item() in (TRUE, FALSE):
-        known = bool(holds) if trace is None else holds.ids.item() == TRUE
-        result = function(*operands) if known else otherwise(*operands) if callable(otherwise) else otherwise
+        is_true = bool(holds) if trace is None else holds.ids.item() == TRUE
+        result = function(*operands) if is_true else otherwise(*operands) if callable(otherwise) else otherwise
         return like(result, (lift(x) for x in leaves(result)))
     other = _block(trace, ~holds, otherwise, None, operands) if callable(otherwise) else otherwise
     return _block(trace, holds, function, other, operands)
@@ -64,10 +64,10 @@ def _block(trace: Recording, holds: Array, function: Callable[..., Any], other: 
         new = [inner.lift(x) for x in leaves(returned)]
         before = _like(trace, returned, new, other)
         masked = list(bodies.keep_unless(active, new))
-        done = inner.lift(False)
+        inactive = inner.lift(False)
     start = [go, *before]
     program, captured = bodies.finish_body(
-        inner, trace, (sum(x.size for x in start), 0), [[done, *masked], []], hoist=False
+        inner, trace, (sum(x.size for x in start), 0), [[inactive, *masked], []], hoist=False
     )
     loop = Loop(program, 1, conditional=True)
     parts = trace.builder.loop(loop, [*(i for x in start for i in bodies.numbers_of(x)), *captured])

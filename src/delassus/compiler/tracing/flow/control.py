@@ -85,10 +85,10 @@ def scan(
     walked = [] if stacks is None else [trace.lift(x) for x in leaves(stacks)]
     inner = Trace(trace)
     with inner.recording():
-        held = list(inputs_of(inner, 0, first, lambda x: x.shape))
+        carries = list(inputs_of(inner, 0, first, lambda x: x.shape))
         item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
-        new, out = _pair(body(like(carry, iter(held)), item))
-        carried = _check_carry(inner, "scan", carry, held, new)
+        new, out = _pair(body(like(carry, iter(carries)), item))
+        carried = _check_carry(inner, "scan", carry, carries, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
     items = [i for k in range(count) for x in walked for i in numbers_of(x[k])]
     sizes = (sum(x.size for x in first), sum(x.size // count for x in walked))
@@ -114,12 +114,12 @@ def _loop_results(
     begin = sum(x.size for x in first[:skipped])
     end = like(carry, arrays_of(trace, parts[begin:size], first[skipped:]))
     table = np.array(parts[size:], np.int64).reshape(count, -1)
-    ends = np.cumsum([x.size for x in outs]).tolist()
-    kept = (
+    offsets = np.cumsum([x.size for x in outs]).tolist()
+    outputs = (
         array_of(trace, table[:, e - x.size : e].reshape(count, *x.shape), x.truths)
-        for e, x in zip(ends, outs, strict=True)
+        for e, x in zip(offsets, outs, strict=True)
     )
-    return end, None if out is None else like(out, kept)
+    return end, None if out is None else like(out, outputs)
 
 
 def map(body: Callable[..., Any], *stacks: Traced) -> Traced:
@@ -148,12 +148,12 @@ def scan_first(
     walked = [] if stacks is None else [trace.lift(x) for x in leaves(stacks)]
     inner = Trace(trace)
     with inner.recording():
-        _, done, *held = inputs_of(inner, 0, first, lambda x: x.shape)
+        _, counter, *carries = inputs_of(inner, 0, first, lambda x: x.shape)
         item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
-        new, out = _pair(body(like(carry, iter(held)), item))
-        carried = _check_carry(inner, "scan_first", carry, held, new)
+        new, out = _pair(body(like(carry, iter(carries)), item))
+        carried = _check_carry(inner, "scan_first", carry, carries, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
-        further = [(done + 1.0) < count, done + 1.0]
+        further = [(counter + 1.0) < count, counter + 1.0]
     items = [i for k in range(most) for x in walked for i in numbers_of(x[k])]
     sizes = (sum(x.size for x in first), sum(x.size // most for x in walked))
     program, captured = finish_body(inner, trace, sizes, [[*further, *carried], outs])
@@ -196,9 +196,9 @@ def while_loop(
     start = [while_active(trace, go), *first]
     inner = Trace(trace)
     with inner.recording():
-        active, *held = inputs_of(inner, 0, start, lambda x: x.shape)
+        active, *carries = inputs_of(inner, 0, start, lambda x: x.shape)
         inner.active = active
-        new = _check_carry(inner, "while_loop", carry, held, body(like(carry, iter(held))))
+        new = _check_carry(inner, "while_loop", carry, carries, body(like(carry, iter(carries))))
         masked = new if settles else list(keep_unless(active, new))
         arrays = (x if settles else array_of(inner, x.ids, n.truths) for x, n in zip(masked, new, strict=True))
         further = active & _condition(inner, condition(like(carry, arrays)))
@@ -212,28 +212,28 @@ def while_loop(
 # --- on numbers -----------------------------------------------------------------------------------------------------
 
 
-def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool, some: int | None = None) -> tuple[Any, Any]:
-    held, walked = [np.asarray(x) for x in leaves(carry)], [np.asarray(x) for x in leaves(stacks)]
+def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool, limit: int | None = None) -> tuple[Any, Any]:
+    carries, walked = [np.asarray(x) for x in leaves(carry)], [np.asarray(x) for x in leaves(stacks)]
     rows: list[Any] = [None] * count
     out = None
-    for k in reversed(range(count)) if reverse else range(count if some is None else max(some, 1)):
+    for k in reversed(range(count)) if reverse else range(count if limit is None else max(limit, 1)):
         item = None if stacks is None else like(stacks, iter([x[k] for x in walked]))
-        new, out = _pair(body(like(carry, iter(held)), item))
-        held = _check_carry(None, "scan", carry, held, new)
+        new, out = _pair(body(like(carry, iter(carries)), item))
+        carries = _check_carry(None, "scan", carry, carries, new)
         rows[k] = [] if out is None else leaves(out)
-    if some is not None and out is not None:
-        rows[some:] = [[np.zeros_like(x) for x in rows[0]]] * (count - some)
-    kept = (np.stack(parts) for parts in zip(*rows, strict=True))
-    return like(carry, iter(held)), None if out is None else like(out, kept)
+    if limit is not None and out is not None:
+        rows[limit:] = [[np.zeros_like(x) for x in rows[0]]] * (count - limit)
+    outputs = (np.stack(parts) for parts in zip(*rows, strict=True))
+    return like(carry, iter(carries)), None if out is None else like(out, outputs)
 
 
 def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
-    held = [np.asarray(x) for x in leaves(carry)]
+    carries = [np.asarray(x) for x in leaves(carry)]
     for _ in range(count):
-        if not one_truth("while_loop", _EXAMPLE, np.asarray(condition(like(carry, iter(held))))):
+        if not one_truth("while_loop", _EXAMPLE, np.asarray(condition(like(carry, iter(carries))))):
             break
-        held = _check_carry(None, "while_loop", carry, held, body(like(carry, iter(held))))
-    return like(carry, iter(held))
+        carries = _check_carry(None, "while_loop", carry, carries, body(like(carry, iter(carries))))
+    return like(carry, iter(carries))
 
 
 # --- what a body gets and gives -------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def _pair(returned: Any) -> tuple[Any, Any]:
     return returned[0], returned[1]
 
 
-def _check_carry(trace: Recording | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
+def _check_carry(trace: Recording | None, name: str, carry: Any, carries: Sequence[Any], new: Any) -> list[Any]:
     """What the body wants to carry on, which must be like what it got."""
     difference = find_difference(carry, new)
     if difference is not None:
@@ -260,7 +260,7 @@ def _check_carry(trace: Recording | None, name: str, carry: Any, held: Sequence[
             code="carry-mismatch",
         )
     lifted = [np.asarray(x) if trace is None else trace.lift(x) for x in leaves(new)]
-    for label, before, after in zip(labels(carry), held, lifted, strict=True):
+    for label, before, after in zip(labels(carry), carries, lifted, strict=True):
         if before.shape != after.shape:
             raise LoopError(
                 f"{name}: carried {label} has shape {before.shape} before and {after.shape} after the body: an array "
@@ -310,22 +310,22 @@ def _length(name: str, stacks: Any, length: int | None) -> int:
     shapes = [np.shape(x) for x in leaves(stacks)]
     lengths = {shape[0] if shape else None for shape in shapes}
     if len(lengths) != 1 or None in lengths or length not in (None, *lengths):
-        asked = "" if length is None else f", and length={length}"
+        length_text = "" if length is None else f", and length={length}"
         raise LoopError(
-            f"{name}: stacks have one and the same length in their first axis; got shapes {shapes}{asked}.",
+            f"{name}: stacks have one and the same length in their first axis; got shapes {shapes}{length_text}.",
             code="wrong-shape",
         )
     return _positive(f"{name}: the length of the stacks", lengths.pop())
 
 
-def _positive(what: str, number: Any) -> int:
+def _positive(label: str, number: Any) -> int:
     try:
         count = operator.index(number)
     except TypeError:
         raise LoopError(
-            f"{what} is an integer that is known when the kernel is compiled, not {number!r}.",
+            f"{label} is an integer that is known when the kernel is compiled, not {number!r}.",
             code="not-a-whole-number",
         ) from None
     if count < 1:
-        raise LoopError(f"{what} is {count}; it must be at least 1.", code="out-of-range")
+        raise LoopError(f"{label} is {count}; it must be at least 1.", code="out-of-range")
     return count

@@ -47,9 +47,9 @@ def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, An
         trace = current() or trace_of(primals, value)
         if trace is None:
             return value
-        given = [trace.lift(x) for x in leaves(primals)]
+        lifted = [trace.lift(x) for x in leaves(primals)]
         result = [trace.lift(x) for x in leaves(value)]
-        parts = _with_rule(trace, tangent, (value, result), (primals, given))
+        parts = _with_rule(trace, tangent, (value, result), (primals, lifted))
         return like(value, (part if isinstance(part, Array) else x for part, x in zip(parts, result, strict=True)))
 
     return call_with_rule
@@ -60,20 +60,20 @@ def _with_rule(
 ) -> list[Array | None]:
     """The arrays of a value with a rule for their tangents; None for those that hold booleans."""
     floats = [x for x in value[1] if not x.truths]
-    given = [x.astype(float) if x.truths else x for x in primals[1]]
+    float_primals = [x.astype(float) if x.truths else x for x in primals[1]]
     inner = Trace(trace)
     with inner.recording():
-        known = list(inputs_of(inner, 0, [*floats, *given], lambda x: x.shape))
-        own = iter(known)
-        before = like(value[0], (inner.lift(x) if x.truths else next(own) for x in value[1]))
-        at = like(primals[0], iter(known[len(floats) :]))
-        along = like(primals[0], inputs_of(inner, 1, given, lambda x: x.shape))
-        tangents = _check_tangents(inner, value, tangent(before, at, along))
-    sizes = (sum(x.size for x in (*floats, *given)), sum(x.size for x in given))
+        inputs = list(inputs_of(inner, 0, [*floats, *float_primals], lambda x: x.shape))
+        input_iterator = iter(inputs)
+        before = like(value[0], (inner.lift(x) if x.truths else next(input_iterator) for x in value[1]))
+        at = like(primals[0], iter(inputs[len(floats) :]))
+        tangents_in = like(primals[0], inputs_of(inner, 1, float_primals, lambda x: x.shape))
+        tangents = _check_tangents(inner, value, tangent(before, at, tangents_in))
+    sizes = (sum(x.size for x in (*floats, *float_primals)), sum(x.size for x in float_primals))
     program, captured = finish_body(inner, trace, sizes, [tangents, []], hoist=False)
-    arguments = [i for x in (*floats, *given) for i in x.ids.ravel().tolist()]
-    whole = trace.builder.emit(("custom", Rule(program), *arguments, *captured))
-    parts = [trace.builder.emit(("part", whole, k)) for k in range(sum(x.size for x in floats))]
+    arguments = [i for x in (*floats, *float_primals) for i in x.ids.ravel().tolist()]
+    node = trace.builder.emit(("custom", Rule(program), *arguments, *captured))
+    parts = [trace.builder.emit(("part", node, k)) for k in range(sum(x.size for x in floats))]
     arrays = arrays_of(trace, parts, floats)
     return [None if x.truths else next(arrays) for x in value[1]]
 
