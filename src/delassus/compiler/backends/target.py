@@ -50,7 +50,7 @@ class Target:
         if lanes not in (*self.widths, 1):
             possible = ", ".join(map(str, (*self.widths, 1)))
             raise DelassusError(
-                f"{self.cpu} can work on {possible} states at a time, not on {lanes} (DELASSUS_LANES?).",
+                f"{self.cpu} can process {possible} states at a time, not {lanes}; check DELASSUS_LANES.",
                 code="wrong-machine",
             )
         return replace(self, lanes=lanes)

@@ -18,15 +18,17 @@ class Parametric:
     @property
     def nparameters(self) -> int:
         """Number of parameters."""
-        raise TypeError(f"{type(self).__name__} does not say how many parameters it has.")
+        raise TypeError(f"{type(self).__name__} does not define nparameters.")
 
     def parameters(self) -> Any:
         """The default parameters (nparameters,)."""
-        raise TypeError(f"{type(self).__name__} does not say which parameters it has unless others are given.")
+        raise TypeError(f"{type(self).__name__} does not define its default parameters; implement parameters().")
 
     def with_parameters(self, parameters: Any) -> Any:
         """The model with these parameters (nparameters,), traced or plain."""
-        raise TypeError(f"{type(self).__name__} does not say what its {len(parameters)} parameters mean.")
+        raise TypeError(
+            f"{type(self).__name__} does not define with_parameters() for its {len(parameters)} parameters."
+        )
 
 
 class ParametricComposite(Parametric):
@@ -37,7 +39,7 @@ class ParametricComposite(Parametric):
     @property
     def parametric_part(self) -> Parametric:
         """The part with parameters."""
-        raise TypeError(f"{type(self).__name__} does not say which of its parts has parameters.")
+        raise TypeError(f"{type(self).__name__} does not define parametric_part, the part with parameters.")
 
     @property
     def nparameters(self) -> int:

@@ -196,7 +196,8 @@ class Arguments:
         if unknown or len(set(names)) < len(names):
             valid = ", ".join(self.optional) or "none"
             raise TypeError(
-                f"{self.kernel} cannot take the optional inputs {tuple(names)}: each of these once: {valid}."
+                f"{self.kernel} cannot take the optional inputs {tuple(names)}; pass each of these at most once: "
+                f"{valid}."
             )
         return (*(name for name in self.optional if name in names), *last)
 

@@ -53,7 +53,7 @@ def export_c(
     conflicts = {"name", "fma", "states", "folder"} & set(kernel.options)
     if conflicts:
         raise BadArgument(
-            f"{kernel.name} has an option {min(conflicts)!r}, which export_c has too: use emit_c on its program "
+            f"{kernel.name} has an option {min(conflicts)!r}, which is also one of export_c; use emit_c on its program "
             "instead.",
             code="conflicting-arguments",
         )

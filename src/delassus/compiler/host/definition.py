@@ -128,7 +128,7 @@ class Definition:
         unknown = [name for name in names if name not in self._fields]
         if unknown or len(set(names)) < len(names):
             valid = ", ".join(self._fields) or "none, since its results have no names"
-            raise TypeError(f"{self.name} cannot give the outputs {names}: each of these once: {valid}.")
+            raise TypeError(f"{self.name} cannot return the outputs {names}; pass each of these at most once: {valid}.")
         return () if names == self._fields else names
 
     def case(
@@ -144,7 +144,9 @@ class Definition:
         complete = self.arguments.complete(meant, options)
         twice = [name for name in names if name in complete]
         if twice:
-            raise TypeError(f"{self.name} got a value for {twice[0]!r}, and is to take it as an input: choose one.")
+            raise TypeError(
+                f"{self.name} got a value for {twice[0]!r}, which is also listed in inputs=; omit one of them."
+            )
         return Case(self, meant, names, complete, self.choose(outputs))
 
     def name_results(

@@ -204,7 +204,9 @@ def _class_defaults(kind: type[Any]) -> dict[str, Any]:
         defaults: dict[str, Any] = kind._field_defaults  # type: ignore[attr-defined]
         return {name: defaults.get(name, _NO_DEFAULT) for name in names}
     if not dataclasses.is_dataclass(kind) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        raise SignatureError(f"{kind.__name__} is no structure of inputs: make it a NamedTuple or a frozen dataclass.")
+        raise SignatureError(
+            f"{kind.__name__} is not a structure of inputs; make it a NamedTuple or a frozen dataclass."
+        )
     missing = dataclasses.MISSING
     fields = [f for f in dataclasses.fields(kind) if f.init]
     return {f.name: _NO_DEFAULT if f.default is missing else f.default for f in fields}

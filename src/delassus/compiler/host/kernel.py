@@ -277,9 +277,12 @@ def check_kernel(x: Any) -> None:
     kernel = kernel_behind(x)
     if kernel is None:
         name = getattr(x, "__name__", repr(x))
-        raise BadArgument(f"{name} is no kernel; dl.aba is one, and so is what @dl.kernel makes.", code="not-a-kernel")
+        raise BadArgument(
+            f"{name} is not a kernel; pass one such as dl.aba, or a function decorated with @dl.kernel.",
+            code="not-a-kernel",
+        )
     raise BadArgument(
-        f"{x.__name__} is a function around a kernel, and a kernel is what can be exported: take "
+        f"{x.__name__} is a function that calls a kernel; only kernels can be exported, so use "
         f"{kernel.definition.function.__module__}.{kernel.name}.",
         code="not-a-kernel",
     )

@@ -136,7 +136,7 @@ class Trace:
         """Raise if an array of this trace must not change now, because the body of a loop is being recorded."""
         if self.suspended:
             raise LeakedTracer(
-                "an array from around a loop is changed inside the loop's body, which is traced once for all its "
+                "an array of the enclosing scope is changed in the body of a loop, which is traced once for all its "
                 "executions: carry the array, or change a copy."
             )
 

@@ -77,7 +77,7 @@ def _posture(model: Model, state: Element, warnings: list[str]) -> Posture:
         expected = model.joints[k].kind.nq
         if count != expected:
             warnings.append(
-                f"{state.file}:{element.line}: the joint {name!r} has {expected} coordinates, and {count} in the posture "
+                f"{state.file}:{element.line}: the joint {name!r} has {expected} coordinates, but {count} in the "
                 f"{state.need('name')!r}: it is neutral there."
             )
             continue

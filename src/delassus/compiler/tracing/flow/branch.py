@@ -82,7 +82,7 @@ def _like(trace: Recording, returned: Any, new: list[Array], other: Any) -> list
     if difference is not None:
         path, one, another = difference
         raise bodies.LoopError(
-            f"cond: the function returned {one}{f' as `{path}`' if path else ''}, and otherwise there is {another}: "
+            f"cond: the function returned {one}{f' as `{path}`' if path else ''}, and otherwise it is {another}: "
             "both have to be alike.",
             code="carry-mismatch",
         )

@@ -242,7 +242,7 @@ def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
 def _pair(returned: Any) -> tuple[Any, Any]:
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise LoopError(
-            "scan: the body returns two things, what is carried on and what is kept (None if nothing); it returned "
+            "scan: the body must return a pair, the carry and an output (or None); it returned "
             f"{type(returned).__name__ if not isinstance(returned, tuple) else f'{len(returned)} things'}.",
             code="bad-loop",
         )
@@ -304,7 +304,7 @@ def _length(name: str, stacks: Any, length: int | None) -> int:
     if stacks is None:
         if length is None:
             raise LoopError(
-                f"{name}: there is nothing to walk along: give stacks, or a length.", code="missing-argument"
+                f"{name}: there is nothing to iterate over; pass stacks, or a length.", code="missing-argument"
             )
         return _positive(f"{name}: the length", length)
     shapes = [np.shape(x) for x in leaves(stacks)]
@@ -312,7 +312,7 @@ def _length(name: str, stacks: Any, length: int | None) -> int:
     if len(lengths) != 1 or None in lengths or length not in (None, *lengths):
         length_text = "" if length is None else f", and length={length}"
         raise LoopError(
-            f"{name}: stacks have one and the same length in their first axis; got shapes {shapes}{length_text}.",
+            f"{name}: all stacks must have the same length of the first axis; got shapes {shapes}{length_text}.",
             code="wrong-shape",
         )
     return _positive(f"{name}: the length of the stacks", lengths.pop())
@@ -323,7 +323,7 @@ def _positive(label: str, number: Any) -> int:
         count = operator.index(number)
     except TypeError:
         raise LoopError(
-            f"{label} is an integer that is known when the kernel is compiled, not {number!r}.",
+            f"{label} is {number!r}; it must be an integer known at compile time.",
             code="not-a-whole-number",
         ) from None
     if count < 1:
