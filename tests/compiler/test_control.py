@@ -384,7 +384,7 @@ def refused(function, error, text):
     [
         (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x), "no bound"),
         (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=0), "bound is 0; it must be at least 1"),
-        (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=2.5), "integer .* not 2.5"),
+        (lambda x: while_loop(lambda c: c[0] < 1, lambda c: c, x, bound=2.5), "2.5; it must be an integer"),
         (lambda x: scan(lambda c, i: (c[:2], None), x, length=2)[0], r"shape \(3,\) before and \(2,\) after"),
         (lambda x: scan(lambda c, i: (c > 0.0, None), x, length=2)[0], "numbers before and booleans after"),
         (
@@ -392,7 +392,7 @@ def refused(function, error, text):
             "got one array to carry, and returned a tuple of 2",
         ),
         (lambda x: scan(lambda c, i: c, x, length=2)[0], "must return a pair"),
-        (lambda x: scan(lambda c, i: (c, None), x)[0], "nothing to walk along"),
+        (lambda x: scan(lambda c, i: (c, None), x)[0], "nothing to iterate over"),
         (lambda x: scan(lambda c, i: (c, None), x, (x, x[:2]))[0], "must have the same length"),
         (lambda x: scan(lambda c, i: (c, None), x, x[:0])[0], "must be at least 1"),
     ],

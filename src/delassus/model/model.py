@@ -335,7 +335,7 @@ class ParametricModel(HasModel, Parametric):
     @property
     def slices(self) -> Mapping[str, slice]:
         """The slice of each name in the parameters."""
-        # # Not cached: a read-only view cannot be pickled.
+        # Not cached: a read-only view cannot be pickled.
         bounds = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
         return MappingProxyType({name: slice(*end) for name, end in zip(self.names, bounds, strict=True)})
 

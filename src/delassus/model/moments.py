@@ -6,7 +6,7 @@ import numpy as np
 
 from delassus.model.placement import Inertia
 
-# # Files round inertias to few digits, and those of point masses to noise: violations below this fraction of the
+# Files round inertias to few digits, and those of point masses to noise: violations below this fraction of the
 # largest moment, plus the moment of a radius of gyration of 0.1 mm, are ignored.
 _ROUNDING = 1e-6
 _TINY_RADIUS = 1e-4

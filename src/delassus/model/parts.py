@@ -96,19 +96,20 @@ HEIGHT_FIELD: Final = "height field"
 
 @dataclass(frozen=True)
 class Geometry:
-    """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
+    """A shape on a body. `shape` is its type and `size` its lengths [m]: a box's sides, a sphere's radius, a cylinder's
     or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale, the lengths of a
-    height field along x and y), `mesh` is the
-    file of a mesh, `vertices` (n, 3) [m] are those of its hull where there is no file, `role` is "visual" or
-    "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
-    empty if the file says nothing. `heights` (rows, columns) [m] are those of a height field, with rows along x.
-    `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
-    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides. Two shapes may touch
-    if the bits of `contype` of one and of `conaffinity` of the other meet (see `geometry.filters`): by default a shape
-    touches the ground, and no other shape unless a simulation is told to. In MuJoCo's law of contact, `solref` and
-    `solimp` say how soft the shape is (see `Impedance`; empty for the default), `solmix` is its weight where two shapes
-    mix them, and contacts push from a gap of both `margin` [m] on; `center` [m] is the centre of mass of the shape's
-    body in its joint's frame, where a file has several bodies on one joint.
+    height field along x and y. `mesh` is the file of a mesh, and `vertices` (n, 3) [m] are those of its hull if there
+    is no file. `role` is "visual" or "collision".
+
+    `friction` has the coefficients of sliding, torsional [m] and rolling [m] friction, empty if the file has none.
+    `condim` is the number of rows of its contacts: 1 without friction, 3 with sliding, 4 with torsional, 6 with rolling
+    friction. `heights` (rows, columns) [m] are those of a height field, with rows along x. In a contact, the parameters
+    of the shape with the larger `priority` are used. Two shapes collide if `contype` of one and `conaffinity` of the
+    other have a common bit (see `geometry.filters`): by default a shape collides with the ground, and with other shapes
+    only if a simulation requests it. For MuJoCo's contact law, `solref` and `solimp` are the softness parameters (see
+    `Impedance`; empty for the default), `solmix` is the weight of the shape when parameters are mixed, contacts are
+    active below a gap equal to the sum of both `margin`s [m], and `center` [m] is the center of mass of the shape's
+    body in its joint's frame, if a file has several bodies on one joint.
     """
 
     name: str
