@@ -166,9 +166,7 @@ def _size_table(shapes: Sequence[Shape], used: frozenset[Shape]) -> Callable[[An
     boxes = _pad([hull and numpy.stack(hull.bounds()) for hull in hulls])
 
     def row(k: Any) -> Hull:
-        return Hull(
-            np.take(vertices, k, axis=0), TableRow(normals, k), TableRow(quads, k), np.take(boxes, k, axis=0)
-        )
+        return Hull(np.take(vertices, k, axis=0), TableRow(normals, k), TableRow(quads, k), np.take(boxes, k, axis=0))
 
     return row
 

@@ -107,6 +107,7 @@ def _least(numbers: Any, places: Any) -> _Least:
         places = np.concatenate([np.where(later, j, i), rest[1]], -1)
     return _Least(numbers[..., 0], places[..., 0])
 
+
 def index_of_smallest(x: Any) -> Any:
     """The first position of the smallest of x (n,), by pairs; a half of `argmin`'s operations, which looks for NaN."""
     ranked = [(x[k], float(k)) for k in range(len(x))]

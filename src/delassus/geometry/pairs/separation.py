@@ -182,9 +182,7 @@ def separation(one: Body, other: Body, reach: Callable[[Any], Any] | None = None
     return cond(is_open, lambda best: _search_deep(best, support, limits), nearest, nearest)
 
 
-def _contains_ball(
-    best: Separation, inside: Any, support: Callable[[Any], tuple[Any, Any]], standoff: Any
-) -> Any:
+def _contains_ball(best: Separation, inside: Any, support: Callable[[Any], tuple[Any, Any]], standoff: Any) -> Any:
     """Whether W contains the ball around the origin that touches it at a maximum, so that this is the global one.
 
     `inside` (3,) is a point of W. Where the faces (w, u, u') and (c, u, u') of the tetrahedra (w, c, u, u') around the
