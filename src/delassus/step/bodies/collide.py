@@ -100,9 +100,8 @@ def place_shape(shapes: ShapeTable, poses: Poses, k: Any) -> tuple[Any, Any]:
     return R @ np.take(shapes.R, k, axis=0), p + R @ np.take(shapes.p, k, axis=0)
 
 
-def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -> Slots:
-    """All contacts of a step; reach (bodies + 1,) is the largest displacement of the points of each body in it [m]."""
-    shapes = place_shapes(tables, poses, reach)
+def collide_bodies(tables: Tables, shapes: PlacedShapes, surface: Surface) -> Slots:
+    """All contacts of a step."""
     ground = [_ground_points(own, tables, shapes, surface) for own in tables.ground]
     near = [_near_pairs(some, tables, shapes) for some in tables.pairs]
     pairs = [_pair_points(some, tables, shapes, *own[:2]) for some, own in zip(tables.pairs, near, strict=True)]
@@ -198,18 +197,21 @@ def _fill(tables: Tables, points: list[Points], pairs: list[Any], index: Any, co
 # --- the ground -------------------------------------------------------------------------------------------------------
 
 
-def ground_touches(own: GroundClass, R: Any, p: Any, size: Any, surface: Surface) -> list[Touch]:
-    """Contacts of a shape of a class with the ground; `size` (3,) is used if sizes differ."""
+def ground_touches(
+    own: GroundClass, shapes: ShapeTable, k: Any, R: Any, p: Any, surface: Surface
+) -> list[Touch]:
+    """Contacts of the k-th shape, of a class, with the ground."""
     shape = own.example
-    lengths = own.constant if own.constant is not None else size[: shape.kind.lengths]
-    return shape.kind.ground_touches(Placed(R, p, lengths), surface, shape.on_field)
+    lengths = shape.kind.lengths
+    size = shapes.size_of(shapes.size_data(k, lengths), own.constant, lengths)
+    return shape.kind.ground_touches(Placed(R, p, size), surface, shape.on_field)
 
 
 def _ground_points(own: GroundClass, tables: Tables, shapes: PlacedShapes, surface: Surface) -> Points:
     def touch(n: Any) -> tuple[Any, ...]:
         k = np.take(own.shapes, n)
         R, p, near = (np.take(x, k, axis=0) for x in (shapes.R, shapes.p, shapes.reach))
-        touches = ground_touches(own, R, p, np.take(tables.shapes.size, k, axis=0), surface)
+        touches = ground_touches(own, tables.shapes, k, R, p, surface)
         return _columns(touches, near + tables.margin)
 
     return Points(*map_items(touch, numbers_to(len(own.shapes) | 1)))
@@ -218,11 +220,11 @@ def _ground_points(own: GroundClass, tables: Tables, shapes: PlacedShapes, surfa
 # --- pairs ------------------------------------------------------------------------------------------------------------
 
 
-def pair_touches(some: PairClass, first: Any, second: Any) -> list[Touch]:
-    """Contacts of two shapes of a class, each with its rotation, center and size (3,); normals point to the first."""
+def pair_touches(some: PairClass, shapes: ShapeTable, first: Any, second: Any) -> list[Touch]:
+    """Contacts of two shapes of a class, each with its rotation, center and `size_data`; normals point to the first."""
     one, two = (
-        Placed(R, p, size[:lengths] if constant is None else constant)
-        for (R, p, size), (constant, lengths) in zip((first, second), some.constants, strict=True)
+        Placed(R, p, shapes.size_of(data, constant, lengths))
+        for (R, p, data), (constant, lengths) in zip((first, second), some.constants, strict=True)
     )
     touches: list[Touch] = []
     for entry, swapped in some.ways:
@@ -285,16 +287,16 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
 def _pair_points(some: PairClass, tables: Tables, shapes: PlacedShapes, pairs: Any, count: Any) -> Points:
     def gather(k: Any, pair: Any) -> tuple[Any, Any]:
         row: list[Any] = []
-        for numbers in (some.first, some.second):
+        for numbers, (_, lengths) in zip((some.first, some.second), some.constants, strict=True):
             n = np.take(numbers, pair)
-            row += [np.take(shapes.R, n, axis=0), np.take(shapes.p, n, axis=0), np.take(tables.shapes.size, n, axis=0)]
+            row += [np.take(shapes.R, n, axis=0), np.take(shapes.p, n, axis=0), tables.shapes.size_data(n, lengths)]
             row.append(np.take(shapes.reach, n))
         return k + 1.0, tuple(row)
 
     _, rows = scan_first(count, gather, np.array(0.0), pairs)
 
     def touch(R1: Any, p1: Any, s1: Any, near1: Any, R2: Any, p2: Any, s2: Any, near2: Any) -> tuple[Any, ...]:
-        return _columns(pair_touches(some, (R1, p1, s1), (R2, p2, s2)), near1 + near2 + tables.margin)
+        return _columns(pair_touches(some, tables.shapes, (R1, p1, s1), (R2, p2, s2)), near1 + near2 + tables.margin)
 
     return Points(*map_items(touch, *rows))
 
