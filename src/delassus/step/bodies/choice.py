@@ -15,7 +15,8 @@ SWEEPS: Final = "sweeps"
 """The name of the method."""
 
 FEWEST: Final = 7
-"""Number of free bodies, without robots, from which loops are used: straight-line code would take longer to compile and to run."""
+"""Number of free bodies, without robots, from which loops are used: straight-line code would take longer to compile and
+to run."""
 
 MOST_SLOTS: Final = 600
 """Largest number of contacts for which Newton's method is compiled: its compile time grows with the length of

@@ -185,9 +185,7 @@ def _fill(tables: Tables, points: list[Any], pairs: list[Any], index: Any, count
 # --- the ground -------------------------------------------------------------------------------------------------------
 
 
-def ground_touches(
-    own: GroundClass, shapes: ShapeTable, k: Any, R: Any, p: Any, surface: Surface
-) -> list[Touch]:
+def ground_touches(own: GroundClass, shapes: ShapeTable, k: Any, R: Any, p: Any, surface: Surface) -> list[Touch]:
     """Contacts of the k-th shape, of a class, with the ground."""
     shape = own.example
     lengths = shape.kind.lengths
@@ -197,6 +195,7 @@ def ground_touches(
 
 def _ground_points(own: GroundClass, tables: Tables, shapes: PlacedShapes, surface: Surface) -> Any:
     """Records (shapes, points, 8) of a class."""
+
     def touch(n: Any) -> Any:
         k = np.take(own.shapes, n)
         R, p, near = (np.take(x, k, axis=0) for x in (shapes.R, shapes.p, shapes.reach))
@@ -275,6 +274,7 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
 
 def _pair_points(some: PairClass, tables: Tables, shapes: PlacedShapes, pairs: Any, count: Any) -> Any:
     """Records (pair slots, points, 8) of the first pairs of a class."""
+
     def touch(k: Any, pair: Any) -> tuple[Any, Any]:
         sides: list[Any] = []
         near = tables.margin

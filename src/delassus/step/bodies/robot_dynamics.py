@@ -136,9 +136,7 @@ def robots_at(scene: Scene, state: StepState, forces: Forces, time_step: Any) ->
     parts, M = components(scene.mechanism, q), mass_matrix(model, q)
     weight = gravity_forces(model, q, M, parts)
     kick = time_step * (W @ (forces.force + weight))
-    return Robots(
-        scene, state, kinematics, reach, forces, rows, M, inverse, W, loops, weight, kick, parts, time_step
-    )
+    return Robots(scene, state, kinematics, reach, forces, rows, M, inverse, W, loops, weight, kick, parts, time_step)
 
 
 def no_contacts() -> Contacts:

@@ -91,6 +91,4 @@ def _allowances(robots: Robots, kick: Kick, impulses: RobotImpulses, shift: Any)
         alone = ~grounded & (impulses.between <= 0.0)
         touched.append(PartContact(gain, grounded, alone, np.all(impulses.pushing[dofs] == 0.0)))
     state = robots.state
-    return part_allowances(
-        robots.scene.model, state.q, robots.inertia, kick, parts, touched, robots.time_step
-    )
+    return part_allowances(robots.scene.model, state.q, robots.inertia, kick, parts, touched, robots.time_step)

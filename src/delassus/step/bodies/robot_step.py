@@ -29,7 +29,7 @@ from delassus.step.bodies.robot_motion import RobotImpulses, move_robots
 from delassus.step.bodies.robot_rows import JointRows, LinkRows, joint_rows, link_rows
 from delassus.step.bodies.robots import robot_scene, scene_parts
 from delassus.step.bodies.rolling import rolling_velocity
-from delassus.step.bodies.rows import RowGroup, SceneVelocity, SweepRows, contact_rows, push_all, read_all
+from delassus.step.bodies.rows import RowGroup, SceneVelocity, SweepRows, contact_rows, push_all
 from delassus.step.bodies.step import (
     BodySystem,
     ContactLaws,
@@ -164,7 +164,7 @@ def assemble_step(scene: Scene, state: StepState, inputs: StepInputs, modes: Any
     groups, rebounds, middles = [], [], []
     for one, table, (_, u) in zip(contacts, tables, measured, strict=True):
         lead = None
-        if not any(item.on_robot for item in (*table.ground, *table.pairs)):
+        if one is contacts[0] and every.slots > every.robot_slots:
             lead = rolling_velocity(table, q, bodies, numbers, one.slots, moving, surface, h)
         laws = ContactLaws(scale, fall, lasts, lead)
         items, rebound, middle = contact_items(scene, inputs, one, u, laws)
@@ -209,16 +209,18 @@ def _find_contacts(
     shapes = place_shapes(every, poses, motion_bounds(every, twists, fall, h, numbers))
     contacts, tables, free = [], [], every.slots - every.robot_slots
     impulse = state.impulse[: 3 * every.slots].reshape(-1, 3)
-    for table, at in ((every.of_bodies(), slice(0, free)), (every.of_robots(), slice(free, every.slots))):
+    for on_robots, at in ((False, slice(0, free)), (True, slice(free, every.slots))):
+        table = every.of_robots() if on_robots else every.of_bodies()
         if not table.slots:
             continue
         slots = collide_bodies(table, shapes, surface)
         match = match_contacts(table, slots, state.contact[at])
-        if at.start:
-            rows, start = link_rows(table.bodies, poses, robots.reach, robots.W, slots, match, impulse[at])
-        else:
-            rows, start = contact_rows(table.bodies, poses, slots, match, impulse[at])
-        contacts.append(ContactSet(slots, rows, start))
+        found: tuple[Any, Any] = (
+            link_rows(table.bodies, poses, robots.reach, robots.W, slots, match, impulse[at])
+            if on_robots
+            else contact_rows(table.bodies, poses, slots, match, impulse[at])
+        )
+        contacts.append(ContactSet(slots, *found))
         tables.append(table)
     return contacts, tables
 
@@ -408,9 +410,7 @@ def _add_contacts(sums: RobotImpulses, slots: Slots, rows: LinkRows, impulse: An
     return scan_first(slots.count, visit, (sums, np.array(0.0)), items)[0][0]
 
 
-def _record(
-    step: RobotStep, impulse: Any, on_robots: RobotImpulses
-) -> tuple[Any, Any]:
+def _record(step: RobotStep, impulse: Any, on_robots: RobotImpulses) -> tuple[Any, Any]:
     """Candidates (slots,) and impulses (m,) that a state keeps: contacts, bilateral constraints, limits, friction."""
     candidates, impulses = [], []
     system, robots = step.system, step.robots

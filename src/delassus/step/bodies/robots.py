@@ -99,4 +99,3 @@ def robot_scene(scene: Scene) -> Scene | None:
         actuators=scene.actuators,
         bounces=scene.bounces,
     )
-

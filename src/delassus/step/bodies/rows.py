@@ -170,8 +170,10 @@ def contact_row(
         inverse = active * np.take(inverse_mass, body)
         G = G + inverse * np.eye(3) + about.T @ turn
         arms, turns, inverses = [*arms, arm], [*turns, turn], [*inverses, inverse]
-    J, others = (None, None) if response is None else response(axes)
+    J: Any = None
+    others: Any = None
     if response is not None:
+        J, others = response(axes)
         G = G + others @ J.T
     steps = steps_of(G)
     own = np.maximum(G[0, 0], G[1, 1])

@@ -21,8 +21,8 @@ from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.step.bodies.collide import Slots, collide_bodies, match_contacts, place_shapes
 from delassus.step.bodies.correct import correct_penetration
 from delassus.step.bodies.motion import Poses, fly_bodies, masses_of, numbers_to, poses_of, world_velocities
-from delassus.step.bodies.robots import scene_parts
 from delassus.step.bodies.newton import NEWTON, solve_by_newton
+from delassus.step.bodies.robots import scene_parts
 from delassus.step.bodies.rolling import rolling_velocity
 from delassus.step.bodies.rows import RowGroup, SweepRows, combine, contact_rows, push_all, read, read_all
 from delassus.step.bodies.solve import solve_bodies
@@ -264,9 +264,11 @@ def solve_system(scene: Scene, system: BodySystem, inputs: StepInputs) -> tuple[
                 less = (1.0 - share[0]) * np.take(rebound, k)
                 return k + 1.0, item._replace(bias=item.bias - np.stack([0.0, 0.0, less]))
 
-            if rebound is not None:
-                group = group._replace(items=scan_first(group.count, reduce, np.array(0.0), group.items)[1])
-            biased.append(group)
+            if rebound is None:
+                biased.append(group)
+                continue
+            items = scan_first(group.count, reduce, np.array(0.0), group.items)[1]
+            biased.append(group._replace(items=items))
         impulse = separate(start)
         solution, _ = solve_rows(biased, push(system.velocity, impulse), impulse, scale, inputs.solver)
         return solution._replace(impulse=np.concatenate([own.reshape(-1) for own in solution.impulse]))

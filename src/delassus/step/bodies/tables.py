@@ -188,9 +188,8 @@ class Tables(NamedTuple):
         return self._contacts(True, self.robot_slots)
 
     def _contacts(self, on_robot: bool, slots: int) -> Tables:
-        ground, pairs = (
-            tuple(one for one in classes if one.on_robot == on_robot) for classes in (self.ground, self.pairs)
-        )
+        ground = tuple(one for one in self.ground if one.on_robot == on_robot)
+        pairs = tuple(one for one in self.pairs if one.on_robot == on_robot)
         return self._replace(ground=ground, pairs=pairs, slots=slots, robot_slots=0)
 
 
@@ -236,7 +235,11 @@ def _tables(
     ]
     rank = numpy.zeros(starts[-1])
     rank[numpy.concatenate([x.ravel() for x in order]).astype(int)] = numpy.arange(float(len(rank)))
-    counts = [sum(one.slots for one in (*ground, *pairs) if one.on_robot == on_robot) for on_robot in (False, True)]
+    counts = [
+        sum(one.slots for one in ground if one.on_robot == on_robot)
+        + sum(some.slots for some in pairs if some.on_robot == on_robot)
+        for on_robot in (False, True)
+    ]
     most = [counts[0], min(counts[1], ROBOT_CONTACTS)] if max_contacts is None else [max_contacts] * 2
     free, own = (min(count, bound) for count, bound in zip(counts, most, strict=True))
     return Tables(bodies, table, extent, margin, ground, pairs, rank, free + own, own)
@@ -262,7 +265,7 @@ def _ground_classes(
     shapes: tuple[Shape, ...], number: dict[Shape, int], on_robot: Any, starts: Any, most: int | None
 ) -> tuple[GroundClass, ...]:
     """Classes of shapes on the ground, those of robots last; `on_robot` (shapes,) says of all which these are."""
-    members: dict[Hashable, list[int]] = {}
+    members: dict[tuple[Any, ...], list[int]] = {}
     for k, shape in enumerate(shapes):
         robot = bool(on_robot[number[shape]])
         # On a height field, the code depends on the vertices of a hull.
@@ -285,7 +288,7 @@ def _pair_classes(
     meetings: dict[Hashable, list[int]] = {}
     for k, collision in enumerate(collisions):
         meetings.setdefault(frozenset((number[collision.shape], number[collision.other])), []).append(k)
-    members: dict[Hashable, list[tuple[Shape, Shape, list[int]]]] = {}
+    members: dict[tuple[Any, ...], list[tuple[Shape, Shape, list[int]]]] = {}
     for own in meetings.values():
         first, second = collisions[own[0]].shape, collisions[own[0]].other
         ways = tuple((collisions[k].entry, collisions[k].shape is not first) for k in own)
@@ -322,7 +325,8 @@ def _shape_table(links: Any, shapes: list[Shape], parts: SceneParts) -> ShapeTab
             size[: len(shape.size)] = shape.size
         body = float(len(parts.bodies) if link == WORLD else number[link])
         rows.append((body, placement.R, placement.p, core + numpy.abs(center), radius, size))
-    return ShapeTable(*(numpy.array(column, float) for column in zip(*rows, strict=True)), _hull_tables(shapes))
+    columns: list[Any] = [numpy.array(column, float) for column in zip(*rows, strict=True)]
+    return ShapeTable(*columns)._replace(hulls=_hull_tables(shapes))
 
 
 def _hull_tables(shapes: list[Shape]) -> tuple[Array, ...]:
