@@ -17,6 +17,7 @@ The merit function Σ R y² determines the step length, and the proximal ε grow
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -27,7 +28,7 @@ from delassus.linalg.lu import solve_without_pivots
 from delassus.step.articulated.contact_steps import contact_step, project
 from delassus.step.articulated.line_search import SHORTEST, SMALL, adapt_growth, is_decrease, proximal
 from delassus.step.bodies.motion import Masses, numbers_to
-from delassus.step.bodies.rows import ContactRows, SweepRows, push, read, residual_of
+from delassus.step.bodies.rows import ContactRows, RowGroup, SweepRows, push, read, residual_of
 from delassus.step.bodies.solve import solve_bodies
 from delassus.step.stages.solve import WANTED, Solved
 from delassus.step.stages.types import SolverLimits
@@ -92,15 +93,16 @@ class _Linear(NamedTuple):
 
 def solve_by_newton(
     masses: Masses,
-    count: Any,
-    contacts: SweepRows,
+    groups: Sequence[RowGroup],
     velocity: Any,
     start: Any,
     scale: Any,
     limits: SolverLimits,
 ) -> tuple[Solved, Any]:
-    """As `solve.solve_bodies`, for states that it leaves unsolved; `masses` are those of the bodies."""
+    """As `solve.solve_bodies` for contacts of free bodies, in states that it leaves unsolved; `masses` are those of the
+    bodies."""
     tolerance, begun = limits.tolerance * scale, (velocity, start)
+    ((count, contacts, _),), (start,) = groups, start
 
     def evaluate(impulse: Any, velocity: Any) -> _Point:
         def visit(carry: Any, item: SweepRows) -> tuple[Any, None]:
@@ -145,9 +147,9 @@ def solve_by_newton(
     last = while_loop(is_open, step, begin, UNBOUNDED)
     impulse, velocity = last.at.impulse, last.at.velocity
     error = residual_of(count, contacts, impulse, velocity)
-    solved = Solved(impulse, error, last.count, error <= WANTED[-1] * tolerance)
+    solved = Solved((impulse,), error, last.count, error <= WANTED[-1] * tolerance)
     fails = ~(solved.done & np.isfinite(np.sum(velocity)))
-    return cond(fails, lambda: solve_bodies(count, contacts, *begun, scale, limits), (solved, velocity))
+    return cond(fails, lambda: solve_bodies(groups, *begun, scale, limits), (solved, velocity))
 
 
 def _residual(item: SweepRows, impulse: Any, velocity: Any) -> tuple[Any, Any, Any]:
