@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.learning.environment.draws import Draws
+    from delassus.simulation.draws import Draws
     from delassus.learning.environment.environments import Environments, EnvironmentState, Outcome
     from delassus.learning.environment.options import PPO, Architecture, Objective
     from delassus.learning.environment.task import Evaluation, LearningTask, Moment, Verdict, lower_onto_ground
@@ -64,7 +64,7 @@ if not TYPE_CHECKING:
         {
             "learning.tasks.catalog": "find_task register_task task_names",
             "learning.learner.checkpoint": "load_checkpoint save_checkpoint",
-            "learning.environment.draws": "Draws",
+            "simulation.draws": "Draws",
             "learning.environment.environments": "Environments EnvironmentState Outcome",
             "learning.learner.evaluation": "evaluate",
             "learning.policies.bundled": "bundled_policies bundled_policy",

@@ -22,7 +22,7 @@ from delassus.step.flags import Mark
 from delassus.step.scene import Scene
 from delassus.step.scene_sizes import HasScene
 from delassus.step.stages.kernels import GROUND, MATERIAL, step_inputs
-from delassus.step.stages.pipeline import PeriodStart, take_period
+from delassus.step.stages.period import PeriodStart, take_period
 from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits
 
 STATE: Final = "(nq),(nv),(impulse_size),(slot_size),(),(),()"

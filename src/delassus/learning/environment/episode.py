@@ -13,7 +13,7 @@ import delassus.numpy as np
 from delassus.compiler.host.inputs import Declared
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.compiler.tracing.flow.branch import cond
-from delassus.learning.environment.draws import Draws
+from delassus.simulation.draws import Draws
 from delassus.learning.environment.task import LearningTask, Moment
 from delassus.learning.errors import LearningError
 from delassus.simulation.sensors.readout import Readout

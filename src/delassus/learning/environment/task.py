@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import delassus.numpy as np
 import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
-from delassus.learning.environment.draws import Draws
+from delassus.simulation.draws import Draws
 from delassus.learning.environment.options import PPO
 from delassus.model.model import Model
 from delassus.simulation.ground import Ground
