@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import Accelerations, GroundContacts
     from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, Recording, StepSolver
+    from delassus.simulation.policy import Policy
     from delassus.simulation.pushes import Push
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
@@ -30,6 +31,7 @@ __all__ = [
     "GroundPlane",
     "HeightField",
     "Mark",
+    "Policy",
     "Push",
     "Recording",
     "Sensor",
@@ -58,6 +60,7 @@ if not TYPE_CHECKING:
             "simulation.inspection": "Accelerations GroundContacts",
             "simulation.options": "ContactSelection GroundPlane HeightField Recording StepSolver",
             "simulation.world_shapes": "ground_of",
+            "simulation.policy": "Policy",
             "simulation.pushes": "Push",
             "simulation.sensors.readout": "Sensor",
             "simulation.sensors.sensors": "Sensors",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
-from delassus.errors import UnknownName
+from delassus.common.names import UnknownName
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.draws import Draws
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
