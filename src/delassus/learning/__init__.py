@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.simulation.draws import Draws
     from delassus.learning.environment.environments import Environments, EnvironmentState, Outcome
     from delassus.learning.environment.options import PPO, Architecture, Objective
     from delassus.learning.environment.task import Evaluation, LearningTask, Moment, Verdict, lower_onto_ground
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from delassus.learning.results.export import export_policy
     from delassus.learning.results.page import save_page
     from delassus.learning.tasks.catalog import find_task, register_task, task_names
+    from delassus.simulation.draws import Draws
 
 __all__ = [
     "PPO",

@@ -45,9 +45,9 @@ class Policy(Options):
     """Functions that are compiled into the control period, and the state that they carry from period to period.
 
     `before(now, **shared)` runs before the forces of a step. It returns the controls (nu,), or a dict with any of
-    "control" (nu,), "force", "stiffness" and "damping" (nv,), and new values of memory. Forces act on joints in addition
-    to those of the model; stiffness -∂f/∂q and damping -∂f/∂v make them implicit, like springs of the model.
-    `after(now, **shared)` reads the new state when the step has closed its loops, and returns a dict of memory, or None.
+    "control" (nu,), "force", "stiffness" and "damping" (nv,), and new values of memory. Forces act on joints, in
+    addition to those of the model; stiffness -∂f/∂q and damping -∂f/∂v make them implicit, like springs of the model.
+    `after(now, **shared)` reads the new state after the loops are closed. It returns a dict of memory, or None.
 
     `now` has q, v, time, control, memory by name and sensors, now["gyro:trunk"], and `now.draws` of random numbers. A
     function gets those shared arrays that its keyword-only parameters name. A control, force or memory that is NaN
@@ -75,7 +75,7 @@ class Policy(Options):
     def __post_init__(self) -> None:
         one_of("every", self.every, EVERY)
         if self.before is None and self.after is None:
-            raise SimulationError("the policy has neither before= nor after=: give a function.", code="missing-argument")
+            raise SimulationError("the policy has no function: give before= or after=.", code="missing-argument")
         for name in ("before", "after"):
             function = getattr(self, name)
             if function is not None and not callable(function):
@@ -137,19 +137,17 @@ class Policy(Options):
         try:
             batch = np.broadcast_shapes(*leads)
         except ValueError:
-            raise SimulationError(f"the values have batch axes that do not fit: {leads}.", code="batch-mismatch") from None
-        flat = [
-            np.broadcast_to(x, (*batch, *self.memory[name].shape)).reshape(*batch, -1) for name, x in parts.items()
-        ]
+            raise SimulationError(
+                f"the values have batch axes that do not fit: {leads}.", code="batch-mismatch"
+            ) from None
+        flat = [np.broadcast_to(x, (*batch, *self.memory[name].shape)).reshape(*batch, -1) for name, x in parts.items()]
         return np.concatenate([np.zeros((*batch, 0)), *flat], axis=-1)
 
     def _checked(self, name: str, x: Array) -> Array:
         core = self.memory[name].shape
         if x.shape[x.ndim - len(core) :] != core:
             axes = ", ".join(["…", *map(str, core)])
-            raise SimulationError(
-                f"{name} of the memory has shape {x.shape}; it must be ({axes}).", code="wrong-shape"
-            )
+            raise SimulationError(f"{name} of the memory has shape {x.shape}; it must be ({axes}).", code="wrong-shape")
         return x
 
     def unpack(self, memory: Any) -> dict[str, Any]:

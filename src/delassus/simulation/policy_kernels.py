@@ -22,7 +22,7 @@ from delassus.simulation.policy import COMMANDS, Policy
 from delassus.step.actuators.external import JointForces
 from delassus.step.bodies.kernels import hooked_kernel
 from delassus.step.scene import Scene
-from delassus.step.stages.hooks import Command, HookInputs, StepHooks
+from delassus.step.stages.hooks import COUNTERS, Command, HookInputs, StepHooks
 
 _PLACES_OF_A_STEP: Final = 1024.0
 """Places for random numbers of a function in one time step."""
@@ -54,7 +54,7 @@ def kernel_with(policy: Policy, scene: Scene) -> Kernel[..., Any]:
         _kernels[id(owner)] = {}
         finalize(owner, _kernels.pop, id(owner), None)
     known = _kernels[id(owner)]
-    layout, functions = _layout_of(policy), tuple(None if f is None else _weak(f) for f in (before, after))
+    layout, functions = _layout_of(policy), (_weak(before), _weak(after))
     key = (layout, functions, scene.many_bodies is None)
     if key not in known:
         for old in [k for k in known if any(f is not None and f() is None for f in k[1])]:
@@ -75,7 +75,9 @@ def _layout_of(policy: Policy) -> _Layout:
     return _Layout(memory, shared, policy.parameters, policy.every == "step")
 
 
-def _weak(function: Callable[..., Any]) -> Any:
+def _weak(function: Callable[..., Any] | None) -> Any:
+    if function is None:
+        return None
     return WeakMethod(function) if isinstance(function, MethodType) else ref(function)
 
 
@@ -85,7 +87,7 @@ _structures: dict[tuple[str, ...], Any] = {}
 def _structure(names: tuple[str, ...]) -> Any:
     """A class of structures with these fields; the same one for the same names."""
     if names not in _structures:
-        _structures[names] = namedtuple("Shared", names)  # type: ignore[misc]  # noqa: PYI024
+        _structures[names] = namedtuple("Shared", names)
     return _structures[names]
 
 
@@ -154,7 +156,8 @@ def _snapshot(read: HookInputs, memory: dict[str, Any], place: float) -> Any:
     force, a = state.impulse / h, np.zeros(scene.nv)
     control, ground = read.inputs.control[: scene.nu], read.inputs.ground
     readout = Readout(scene, state.q, state.v, a, force, state.contact, control, ground, state.time, h, read.tally)
-    draws = Draws(*(read.counters[k] for k in range(3)), place=place + _PLACES_OF_A_STEP * read.number)
+    seed, stream, period = (read.counters[k] for k in range(COUNTERS))
+    draws = Draws(seed, stream, period, place + _PLACES_OF_A_STEP * read.number)
     return StepSnapshot(readout, memory, draws)
 
 
@@ -178,7 +181,7 @@ def _place_of(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     outside = [f for f in frames if not f.filename.startswith(_PACKAGE)]
     last = (outside or frames)[-1]
-    return f"line {last.lineno} of {Path(last.filename).name} (`{last.line}`)"
+    return f"line {last.lineno} of {Path(last.filename).name} (`{short(last.line or '', 80)}`)"
 
 
 def _unpack(layout: _Layout, memory: Any) -> dict[str, Any]:

@@ -501,7 +501,7 @@ class Runner:
             inputs[PARAMETERS] = self._first.parameters
         names, arrays = self.control.kernel.pack(self.sim.scene, **inputs)
         bound = [np.array(x, self.sim.dtype) for x in arrays]
-        if self._shared and not self.sim.nparameters:
+        if self.policy is not None and self.policy.shared and not self.sim.nparameters:
             self._weights = self._weights or bound[-len(self.policy.shared) :]
             bound[-len(self._weights) :] = self._weights
         return names, tuple(bound)

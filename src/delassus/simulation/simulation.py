@@ -353,8 +353,7 @@ class Simulation(Inspection):
         usable = are_admissible_for(self.parametric, values["parameters"])
         start = self._begin(ground, values["q"], values["v"], time, repair, usable)
         fresh = {**start, "activation": values["activation"], "parameters": values["parameters"], "memory": np.nan}
-        changed = ("q", "v", "time", "impulse", "contact", "residual", "status", "activation", "parameters", "tally", "memory")
-        for name in changed:
+        for name in (*start, "activation", "parameters", "memory"):
             parts[name] = parts[name].copy()
             parts[name][numbers] = fresh[name]
         parts = {name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()}
@@ -394,8 +393,8 @@ class Simulation(Inspection):
         return constant if policy is None else with_policy(self, constant, policy)
 
     def compile(self, items: int = 1, control: Policy | None = None) -> None:
-        """Compile all kernels that steps of one or several environments may need, also with a policy in them, so that no
-        step waits for a compiler, and wait until they are optimized.
+        """Compile all kernels that steps of one or several environments may need, also with a policy in them, and wait
+        until they are optimized, so that no step waits for a compiler.
 
         Long runs and steps of 16 environments or more do this when they begin. A real-time controller of one robot
         should call it before its first step.
@@ -493,7 +492,9 @@ class Simulation(Inspection):
         if record.record == "replay":
             from delassus.simulation.replays.inputs import InputRecorder
 
-            inputs = partial(InputRecorder, controller, policy=control if isinstance(control, Kernel | Policy) else None)
+            inputs = partial(
+                InputRecorder, controller, policy=control if isinstance(control, Kernel | Policy) else None
+            )
         return record_run(self, state, controller, record.interval, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:

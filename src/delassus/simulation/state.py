@@ -31,26 +31,26 @@ _INTEGERS: Final = ("status", "count", "seed", "stream")
 
 
 @dataclass(frozen=True)
-class Draws:
+class DrawCount:
     """Number of random numbers that are drawn for an environment."""
 
     count: int
 
 
 @lru_cache(maxsize=64)
-def draws_of(count: int) -> Draws:
-    """A cached `Draws`: equal counts return one object, because it is a key of the kernel cache."""
-    return Draws(count)
+def draws_of(count: int) -> DrawCount:
+    """A cached `DrawCount`: equal counts return one object, because it is a key of the kernel cache."""
+    return DrawCount(count)
 
 
 @kernel("(),(),(),()->(count)")
-def draw_uniform(draws: Draws, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
+def draw_uniform(draws: DrawCount, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
     """(count,) in [0, 1)."""
     return random.uniform(seed, stream, period, place, shape=(draws.count,))
 
 
 @kernel("(),(),(),()->(count)")
-def draw_normal(draws: Draws, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
+def draw_normal(draws: DrawCount, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
     """(count,) with mean 0 and standard deviation 1."""
     return random.normal(seed, stream, period, place, shape=(draws.count,))
 

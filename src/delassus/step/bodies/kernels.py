@@ -18,6 +18,7 @@ from delassus.step.bodies.step import step_bodies
 from delassus.step.bodies.tables import tables_of
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import ground_surface
+from delassus.step.stages.hooks import StepHooks
 from delassus.step.stages.kernels import (
     GROUND,
     candidate_geometry,
@@ -26,7 +27,6 @@ from delassus.step.stages.kernels import (
     simulate_with,
     simulate_with_hooks,
 )
-from delassus.step.stages.hooks import StepHooks
 from delassus.step.stages.pipeline import take_activated_step
 from delassus.step.stages.types import GroundShape
 

@@ -4,7 +4,7 @@
     after(HookInputs)  → memory      reads the new state: rewards, sensors, terminations
 
 They run once a control period, or once a time step. Memory (n,) is a state of their own, which is carried from period
-to period behind the impulses; the seed, the stream and the period of the environment, for random numbers, lie behind it.
+to period behind the impulses. Behind it are the seed, the stream and the period of the environment, for random numbers.
 An environment that is rolled back keeps its memory, so each attempt at a period begins with the same one.
 """
 
