@@ -11,7 +11,7 @@ import delassus as dl
 import delassus.numpy as dnp
 from bodies import BRICK
 from delassus.compiler.host import build
-from delassus.simulation import Delayed, Mark, Policy, State, position_servos
+from delassus.simulation import CompiledPolicy, Delayed, Mark, State, position_servos
 from refusals import refuses
 
 CART = dl.load("cart_pole")
@@ -59,7 +59,7 @@ def judge(now):
 def policy_for(sim, last, offset, seed=0):
     weights = 0.3 * np.random.default_rng(seed).normal(size=(last, sim.model.nq + sim.model.nv + last))
     memory = {"last": np.zeros(last), "offset": offset, "distance": 0.0, "height": 0.0}
-    return Policy(act, after=judge, memory=memory, shared={"weights": weights})
+    return CompiledPolicy(act, after=judge, memory=memory, shared={"weights": weights})
 
 
 CASES = {
@@ -191,7 +191,7 @@ def test_other_weights_act_and_compile_nothing(batch, monkeypatch):
     monkeypatch.setattr(build.Recipe, "__init__", None)  # whatever is compiled from here on fails
     seen = set()
     for k in range(1000 if not batch else 20):
-        other = policy.replace(shared={"weights": policy.shared["weights"] * (1.0 + 0.01 * k)})
+        other = policy.with_shared(weights=policy.shared["weights"] * (1.0 + 0.01 * k))
         state = sim.step(replace(start, memory=np.broadcast_to(policy.initial, (*batch, policy.size)).copy()), other)
         seen.add(state.v.ravel()[0])
     assert len(seen) == (1000 if not batch else 20)
@@ -203,7 +203,7 @@ def test_a_thousand_policies_leave_no_memory_behind():
     start = sim.start(np.tile(q0, (4, 1)))
     alive = weakref.WeakSet()
     for k in range(1000):
-        other = policy.replace(shared={"weights": policy.shared["weights"] + k})
+        other = policy.with_shared(weights=policy.shared["weights"] + k)
         alive.add(other)
         sim.step(start, other)
     del other
@@ -215,7 +215,7 @@ def test_a_policy_that_was_a_control_is_freed_with_its_kernel():
     def damp(now):
         return -now.v
 
-    CART_SIM.run(np.zeros(2), control=Policy(damp), steps=300)
+    CART_SIM.run(np.zeros(2), control=CompiledPolicy(damp), steps=300)
     gone = weakref.ref(damp)
     compiled = len(CART_SIM.with_memory(3).compiled)
     del damp
@@ -243,7 +243,7 @@ def test_a_spring_of_a_policy_is_a_spring_of_the_model(every):
         k, d = np.array([30.0]), np.array([0.5])
         return {"force": -k * (now.q - np.deg2rad(20.0)) - d * now.v, "stiffness": k, "damping": d}
 
-    log = bare.run([1.0], control=Policy(spring, every=every), steps=200)
+    log = bare.run([1.0], control=CompiledPolicy(spring, every=every), steps=200)
     np.testing.assert_allclose(log.q, springs.run([1.0], steps=200).q, atol=1e-13)
 
 
@@ -253,7 +253,7 @@ def test_functions_may_run_in_each_step():
     def count(now):
         return {"steps": now["steps"] + 1.0, "clock": now["clock"] + now.time}
 
-    policy = Policy(after=count, memory={"steps": 0.0, "clock": 0.0}, every="step")
+    policy = CompiledPolicy(after=count, memory={"steps": 0.0, "clock": 0.0}, every="step")
     memory = policy.unpack(sim.run(q0, control=policy, steps=10).memory)
     assert memory["steps"][-1] == 20.0
     np.testing.assert_allclose(memory["clock"][-1], 5e-3 * np.arange(1, 21).sum(), rtol=1e-14)
@@ -263,9 +263,9 @@ def test_a_reference_is_what_the_policy_reads_and_acts_where_it_returns_no_contr
     sim, q0, _ = CASES["cart"]
     u = np.random.default_rng(0).normal(size=(100, sim.nu))
     plain = sim.run(q0, control=u)
-    watched = sim.run(q0, control=Policy(after=lambda now: None, reference=u))
+    watched = sim.run(q0, control=CompiledPolicy(after=lambda now: None, reference=u))
     np.testing.assert_array_equal(watched.q, plain.q)
-    doubled = sim.run(q0, control=Policy(lambda now: 2.0 * now.control, reference=u))
+    doubled = sim.run(q0, control=CompiledPolicy(lambda now: 2.0 * now.control, reference=u))
     np.testing.assert_array_equal(doubled.q, sim.run(q0, control=2.0 * u).q)
 
 
@@ -273,7 +273,7 @@ def test_sensors_are_read_inside_the_period():
     def read(now):
         return {"gyro": now["gyro:trunk"], "touch": now["touch:front_left_calf_1"][0]}
 
-    policy = Policy(after=read, memory={"gyro": np.zeros(3), "touch": 0.0}, reference=HOME[7:])
+    policy = CompiledPolicy(after=read, memory={"gyro": np.zeros(3), "touch": 0.0}, reference=HOME[7:])
     log = DOG_SIM.run(HOME, control=policy, steps=30)
     readings, memory = DOG_SIM.sensors("gyro:trunk", "touch:front_left_calf_1")(log), policy.unpack(log.memory)
     np.testing.assert_array_equal(memory["gyro"][1:], readings["gyro:trunk"][1:])
@@ -290,7 +290,7 @@ def test_nan_freezes_its_item_and_no_other(what, size, every):
     def fail(now):
         return {what: (now["huge"] - now["huge"]) * dnp.ones(size)}
 
-    policy = Policy(fail, memory={"huge": 1.0, "level": np.zeros(1)}, every=every)
+    policy = CompiledPolicy(fail, memory={"huge": 1.0, "level": np.zeros(1)}, every=every)
     start = CART_SIM.start(np.full((3, 2), 0.1), memory=policy.pack(huge=np.array([1.0, np.inf, 1.0])))
     log = CART_SIM.run(start, control=policy, steps=5)
     assert (log.status[1:, 1] == Mark.FROZEN).all() and not log.status[:, [0, 2]].any()
@@ -303,7 +303,7 @@ def test_a_function_that_cannot_be_traced_is_refused_with_its_line():
         return now.v if now.q[0] > 0.0 else -now.v
 
     with refuses("function-failed", "now.q[0] > 0.0", "test_simulation_policies.py"):
-        CART_SIM.run(np.zeros(2), control=Policy(branch), steps=3)
+        CART_SIM.run(np.zeros(2), control=CompiledPolicy(branch), steps=3)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_a_function_that_cannot_be_traced_is_refused_with_its_line():
 )
 def test_results_of_the_wrong_shape_or_name_are_refused(result, refusal):
     with refuses(*refusal):
-        CART_SIM.run(np.zeros(2), control=Policy(lambda now: result(), memory={"last": np.zeros(2)}), steps=3)
+        CART_SIM.run(np.zeros(2), control=CompiledPolicy(lambda now: result(), memory={"last": np.zeros(2)}), steps=3)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_results_of_the_wrong_shape_or_name_are_refused(result, refusal):
 )
 def test_policies_that_make_no_sense_are_refused(options, refusal):
     with refuses(*refusal):
-        Policy(**options)
+        CompiledPolicy(**options)
 
 
 def test_memory_of_another_policy_is_refused():
@@ -348,21 +348,24 @@ def test_memory_of_another_policy_is_refused():
 
 def test_a_policy_cannot_be_delayed_nor_another_ones_reference():
     sim, q0, policy = CASES["cart"]
-    for control in (Delayed(policy, 2), Policy(judge, memory={"distance": 0.0, "height": 0.0}, reference=policy)):
+    for control in (
+        Delayed(policy, 2),
+        CompiledPolicy(judge, memory={"distance": 0.0, "height": 0.0}, reference=policy),
+    ):
         with refuses("not-supported"):
             sim.run(q0, control=control, steps=3)
 
 
 def test_accelerations_are_refused_inside_a_period():
     with refuses("not-supported", "accelerometer:trunk"):
-        DOG_SIM.run(HOME, control=Policy(lambda now: now["accelerometer:trunk"]), steps=3)
+        DOG_SIM.run(HOME, control=CompiledPolicy(lambda now: now["accelerometer:trunk"]), steps=3)
 
 
 def test_many_free_bodies_have_memory_and_no_joint_forces():
     sim = dl.Simulation(BRICK, method="sweeps")
     q0 = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])
-    policy = Policy(after=lambda now: {"sum": now["sum"] + now.q[2]}, memory={"sum": 0.0})
+    policy = CompiledPolicy(after=lambda now: {"sum": now["sum"] + now.q[2]}, memory={"sum": 0.0})
     log = sim.run(q0, control=policy, steps=20)
     np.testing.assert_array_equal(log.memory[1:, 0], np.cumsum(log.q[1:, 2]))
     with refuses("not-supported"):
-        sim.run(q0, control=Policy(lambda now: {"force": 0.0 * now.v}), steps=2)
+        sim.run(q0, control=CompiledPolicy(lambda now: {"force": 0.0 * now.v}), steps=2)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from delassus.learning.results.export import export_policy
     from delassus.learning.results.page import save_page
     from delassus.learning.tasks.catalog import find_task, register_task, task_names
-    from delassus.simulation.draws import Draws
+    from delassus.simulation.policies.draws import Draws
 
 __all__ = [
     "PPO",
@@ -64,7 +64,7 @@ if not TYPE_CHECKING:
         {
             "learning.tasks.catalog": "find_task register_task task_names",
             "learning.learner.checkpoint": "load_checkpoint save_checkpoint",
-            "simulation.draws": "Draws",
+            "simulation.policies.draws": "Draws",
             "learning.environment.environments": "Environments EnvironmentState Outcome",
             "learning.learner.evaluation": "evaluate",
             "learning.policies.bundled": "bundled_policies bundled_policy",

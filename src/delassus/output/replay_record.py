@@ -42,8 +42,8 @@ class ReplayRecord:
         failures: (marks, …) periods in which items were first flagged, in the order of `FAILURES`, or `NEVER`.
         pushes: Those of periods that have one, by their numbers.
         resets: Those before periods that have one, by their numbers.
-        policy: The kernel or `Policy` that is compiled into the step; None if there is none. Files keep neither it nor
-            the controls, which such a policy reads.
+        policy: The kernel or `CompiledPolicy` that is compiled into the step; None if there is none. Files keep neither
+            it nor the controls, which such a policy reads.
     """
 
     control: Any

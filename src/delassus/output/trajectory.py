@@ -78,7 +78,7 @@ class Trajectory:
         parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
         activation: (times, …, na) of actuators that have a state; None without.
         tally: (times, …, 3 tracked) of shapes that a simulation tracks, see `State.tally`; None without.
-        memory: (times, …, n) of a `Policy` in the step, see its `unpack`; None without.
+        memory: (times, …, n) of a `CompiledPolicy` in the step, see its `unpack`; None without.
         run: What a simulation goes on with besides; None if there was none.
         replay: Inputs of all periods of a run with record="replay"; None without.
         tau: (times, …, nv) generalized forces that were given to a motion, or a function of times, q and v that gives

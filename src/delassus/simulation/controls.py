@@ -14,8 +14,8 @@ from delassus.common.checks import check_integer, real_array
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import short
 from delassus.simulation.checks import RunError, SimulationError, fits
-from delassus.simulation.policy import Policy
-from delassus.simulation.policy_kernels import kernel_with
+from delassus.simulation.policies.kernels import kernel_with
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.setup import Setup
 from delassus.step.bodies.kernels import period_kernel
 
@@ -67,7 +67,7 @@ class Control:
         asks: Whether a Python function of configuration and velocity computes the controls.
         ahead: Returns the controls (n, nu) or (nu,) of n periods from an index on, for one environment; None if they
             are not known in advance.
-        policy: The `Policy` in the kernel; None without.
+        policy: The `CompiledPolicy` in the kernel; None without.
     """
 
     steps: int
@@ -76,7 +76,7 @@ class Control:
     takes: bool = True
     asks: bool = False
     ahead: Callable[[int, int], Any] | None = None
-    policy: Policy | None = None
+    policy: CompiledPolicy | None = None
 
 
 def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
@@ -84,7 +84,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
     steps = None if steps is None else check_integer("steps", steps, 0)
     if isinstance(control, Delayed):
         return _delayed(control_of(sim, control.control, steps, batch), control.periods, batch)
-    if isinstance(control, Policy):
+    if isinstance(control, CompiledPolicy):
         return with_policy(sim, control_of(sim, control.reference, steps, batch), control)
     if control is not None and not callable(control):
         return _from_array(sim, real_array("control", control), steps, batch)
@@ -125,7 +125,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
     return Control(int(steps), period_kernel(sim.scene), ask, asks=True)
 
 
-def with_policy(sim: Setup, control: Control, policy: Policy) -> Control:
+def with_policy(sim: Setup, control: Control, policy: CompiledPolicy) -> Control:
     """A control with a policy in the period, which reads it."""
     if not control.takes or control.policy is not None:
         raise SimulationError(

@@ -19,9 +19,9 @@ from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
 from delassus.step.bodies.kernels import geometry_kernel
+from delassus.step.period.kernels import assemble_step, contact_candidates, soft_accelerations
 from delassus.step.points.slot_friction import contact_coefficients
 from delassus.step.scene import ParametricScene
-from delassus.step.stages.kernels import assemble_step, contact_candidates, soft_accelerations
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import GroundShape, SolverLimits, StepInputs, StepState
 

@@ -28,16 +28,16 @@ from delassus.simulation.bound.small_batch import LARGEST, SmallBatch
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
-from delassus.simulation.policy import Policy
-from delassus.simulation.policy_kernels import kernel_with, shared_values
+from delassus.simulation.policies.kernels import kernel_with, shared_values
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.flags import Mark
+from delassus.step.period.hooks import COUNTERS
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import has_impulse_outside
-from delassus.step.stages.hooks import COUNTERS
 from delassus.step.stages.solve import LONGER, QUICKLY
 from delassus.step.stages.types import MAX_ITERATIONS, SolverLimits
 
@@ -267,7 +267,7 @@ class Runner:
 
     def takes(self, state: Any, control: Any) -> bool:
         """Whether a state and controls can be copied without checks: same batch, plain arrays of doubles."""
-        if isinstance(control, Policy):
+        if isinstance(control, CompiledPolicy):
             known = control is self.policy or kernel_with(control, self.sim.scene) is self.control.kernel
             u = np.zeros((*self.q.shape[:-1], self.sim.nu)) if control.reference is None else control.reference
         else:
@@ -285,7 +285,7 @@ class Runner:
 
     def once(self, state: State, control: Any) -> State:
         """The state after one control period with this control, instead of that of the runner."""
-        if isinstance(control, Policy):
+        if isinstance(control, CompiledPolicy):
             self._use(control)
             control = 0.0 if control.reference is None else control.reference
         if self._tick is None:
@@ -306,7 +306,7 @@ class Runner:
         self.advance()
         return self.state()
 
-    def _use(self, policy: Policy) -> None:
+    def _use(self, policy: CompiledPolicy) -> None:
         """Advance by another policy with the same functions and shapes from now on."""
         if policy is not self.policy:
             self.policy, self.control = policy, replace(self.control, policy=policy)

@@ -22,8 +22,8 @@ from delassus.simulation.initial_states import between_robots, first_keyframe
 from delassus.simulation.options import StepSolver
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
+from delassus.step.period.reduced import reduced_scene
 from delassus.step.scene import ParametricScene, Scene
-from delassus.step.stages.reduced import reduced_scene
 
 PRIMAL: Final = "primal"
 """The name of Newton's method on velocities, which solves MuJoCo's contact law."""

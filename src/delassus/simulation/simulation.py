@@ -48,7 +48,7 @@ from delassus.simulation.initial_states import (
 )
 from delassus.simulation.inspection import Inspection
 from delassus.simulation.options import ContactSelection, Recording, StepSolver
-from delassus.simulation.policy import Policy
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
@@ -245,7 +245,7 @@ class Simulation(Inspection):
             activation: (…, na) activations of the actuators that have a state, by default zero.
             parameters: (…, nparameters) of a parametric robot, as `robot.pack` builds them; by default its nominal
                 values. Impossible values, such as a negative mass, freeze their environment.
-            memory: (…, n) memory of a `Policy`, as its `pack` builds it; by default its initial values.
+            memory: (…, n) memory of a `CompiledPolicy`, as its `pack` builds it; by default its initial values.
         """
         scene = self.scene
         if q0 is None:
@@ -326,8 +326,8 @@ class Simulation(Inspection):
     ) -> State:
         """Restart selected environments. The others, and all streams of random numbers, continue.
 
-        Resetting clears the impulses, unfreezes frozen environments, and sets the memory of a `Policy` to NaN, which
-        stands for its initial values.
+        Resetting clears the impulses, unfreezes frozen environments, and sets the memory of a `CompiledPolicy` to NaN,
+        which stands for its initial values.
 
         Args:
             state: A state of one environment or a batch.
@@ -364,8 +364,8 @@ class Simulation(Inspection):
         return resume(log, k, items)
 
     def step(self, state: State, control: Any = None, *, push: Push | None = None) -> State:
-        """Advance a state by one control period with a control (…, nu), by default zero, or a `Policy`, and optionally
-        a `Push`."""
+        """Advance a state by one control period with a control (…, nu), by default zero, or a `CompiledPolicy`, and
+        optionally a `Push`."""
         if push is not None:
             constant = self._constant(state, control)
             check_push(self, push, state.batch)
@@ -387,12 +387,12 @@ class Simulation(Inspection):
 
     def _constant(self, state: State, control: Any) -> Control:
         """The control of one period: an array, or a policy."""
-        policy = control if isinstance(control, Policy) else None
+        policy = control if isinstance(control, CompiledPolicy) else None
         u = self.check(state, control if policy is None else policy.reference)
         constant = Control(1, period_kernel(self.scene), lambda *_: (u,))
         return constant if policy is None else with_policy(self, constant, policy)
 
-    def compile(self, items: int = 1, control: Policy | None = None) -> None:
+    def compile(self, items: int = 1, control: CompiledPolicy | None = None) -> None:
         """Compile all kernels that steps of one or several environments may need, also with a policy in them, and wait
         until they are optimized, so that no step waits for a compiler.
 
@@ -409,7 +409,7 @@ class Simulation(Inspection):
 
         Args:
             state: A state of one environment.
-            control: (nu,) control of the first period, by default zero; or a `Policy`, which reads it.
+            control: (nu,) control of the first period, by default zero; or a `CompiledPolicy`, which reads it.
         """
         constant = self._constant(state, control)
         runner = Runner(self, state, constant)
@@ -457,8 +457,8 @@ class Simulation(Inspection):
             v0: (…, nv) initial velocities [rad/s, m/s], by default zero.
             control: None; an array (nu,), (steps, nu) for all environments or (steps, …, nu), refused if its axis
                 could also be that of environments; a function control(time, q, v) of the whole batch with times (…);
-                one of these `Delayed`; or a `Policy` or a kernel (model, time, q, v) -> (nu,), which are compiled into
-                the step.
+                one of these `Delayed`; or a `CompiledPolicy` or a kernel (model, time, q, v) -> (nu,), which are
+                compiled into the step.
             steps: Number of control periods, by default the number of rows in the array of controls.
             repair: As for `start`.
             progress: Function of the period's number and the state, called after each period. If it returns a state,
@@ -493,7 +493,7 @@ class Simulation(Inspection):
             from delassus.simulation.replays.inputs import InputRecorder
 
             inputs = partial(
-                InputRecorder, controller, policy=control if isinstance(control, Kernel | Policy) else None
+                InputRecorder, controller, policy=control if isinstance(control, Kernel | CompiledPolicy) else None
             )
         return record_run(self, state, controller, record.interval, progress, push, inputs)
 

@@ -79,8 +79,8 @@ class State:
         parameters: (…, nparameters) of a parametric robot.
         tally: (…, 3 tracked) mean and peak force [N] over the last control period, and air time [s], of each tracked
             shape.
-        memory: (…, n) memory of a `Policy` in the step; NaN stands for its initial values. (…, 0) for a state that no
-            policy has advanced; runs without one keep it.
+        memory: (…, n) memory of a `CompiledPolicy` in the step; NaN stands for its initial values. (…, 0) for a state
+            that no policy has advanced; runs without one keep it.
 
     >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
     >>> float(sim.step(sim.start([1.0])).time)

@@ -82,7 +82,7 @@ class Scene(HasModel):
         tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`points.statistics`).
         many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs
             and contacts (`step.bodies`); None for straight code.
-        memory_size: Numbers that a policy in the step carries from period to period (`stages.hooks`).
+        memory_size: Numbers that a policy in the step carries from period to period (`period.hooks`).
     """
 
     mechanism: Mechanism

@@ -15,11 +15,11 @@ from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.learning.environment.task import LearningTask, Moment
 from delassus.learning.errors import LearningError
-from delassus.simulation.draws import Draws
+from delassus.simulation.policies.draws import Draws
 from delassus.simulation.sensors.readout import Readout
+from delassus.step.period.kernels import GROUND
 from delassus.step.scene import Scene
 from delassus.step.scene_sizes import HasScene
-from delassus.step.stages.kernels import GROUND
 from delassus.step.stages.types import GroundShape
 
 LARGEST_OBSERVATION: Final = 100.0

@@ -18,7 +18,7 @@ from delassus.output.replay_record import ReplayRecord
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.initial_states import ground_of_items
-from delassus.simulation.policy import Policy
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push
 from delassus.simulation.runner import Runner
 from delassus.simulation.setup import Setup
@@ -100,8 +100,8 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
 
 def take_period(current: Replay, policy: Any = None) -> State:
     """Simulate one control period, and return the state after it."""
-    if isinstance(policy, Policy):
-        control = control_of(current.sim, policy.replace(reference=np.asarray(current.control)), 1, ())
+    if isinstance(policy, CompiledPolicy):
+        control = control_of(current.sim, replace(policy, reference=np.asarray(current.control)), 1, ())
     elif policy is None:
         control = Control(1, period_kernel(current.sim.scene), lambda *_: (np.asarray(current.control),))
     else:
@@ -150,6 +150,6 @@ def _restarted(record: ReplayRecord, k: int, number: int, state: State) -> State
         return state
     i = int(np.flatnonzero(reset.items == number)[0])
     restarted = State(**{name: x[i] for name, x in reset.parts.items()})
-    if not isinstance(record.policy, Policy):
+    if not isinstance(record.policy, CompiledPolicy):
         return restarted
     return replace(restarted, memory=record.policy.fill(restarted.memory, ()))

@@ -9,7 +9,7 @@ from typing import Any
 import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
 from delassus.common.names import UnknownName
 from delassus.simulation.checks import SimulationError
-from delassus.simulation.draws import Draws
+from delassus.simulation.policies.draws import Draws
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 
 
@@ -61,7 +61,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class StepSnapshot(Snapshot):
-    """One environment in a step of a simulation, as the functions of a `Policy` see it."""
+    """One environment in a step of a simulation, as the functions of a `CompiledPolicy` see it."""
 
     @property
     def time(self) -> Any:

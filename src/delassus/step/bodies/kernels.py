@@ -16,10 +16,8 @@ from delassus.step.bodies.collide import ground_touches, pair_touches, place_sha
 from delassus.step.bodies.motion import numbers_to, poses_of
 from delassus.step.bodies.step import step_bodies
 from delassus.step.bodies.tables import tables_of
-from delassus.step.scene import Scene
-from delassus.step.stages.collide import ground_surface
-from delassus.step.stages.hooks import StepHooks
-from delassus.step.stages.kernels import (
+from delassus.step.period.hooks import StepHooks
+from delassus.step.period.kernels import (
     GROUND,
     candidate_geometry,
     simulate,
@@ -27,6 +25,8 @@ from delassus.step.stages.kernels import (
     simulate_with,
     simulate_with_hooks,
 )
+from delassus.step.scene import Scene
+from delassus.step.stages.collide import ground_surface
 from delassus.step.stages.pipeline import take_activated_step
 from delassus.step.stages.types import GroundShape
 

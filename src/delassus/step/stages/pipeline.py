@@ -1,4 +1,4 @@
-"""A step of a robot on the ground as seven stages; `period` makes a control period of several steps.
+"""A step of a robot on the ground as seven stages; `step.period` makes a control period of several steps.
 
     kinematics → collide → forces → assemble → solve → integrate → close loops
 

@@ -11,12 +11,12 @@ from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.actuators.activation import activate
 from delassus.step.actuators.drive import drive
+from delassus.step.period.hooks import StepHooks
+from delassus.step.period.period import PeriodStart, take_period
 from delassus.step.scene import Scene
 from delassus.step.stages.assemble import assemble
 from delassus.step.stages.collide import collide, find_candidates
-from delassus.step.stages.hooks import StepHooks
 from delassus.step.stages.kinematics import compute_kinematics
-from delassus.step.stages.period import PeriodStart, take_period
 from delassus.step.stages.pipeline import (
     Step,
     initial_result,

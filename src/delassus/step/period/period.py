@@ -9,9 +9,9 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
 from delassus.step.flags import Mark
+from delassus.step.period.hooks import COUNTERS, HookInputs, StepHooks, apply_command
 from delassus.step.points.statistics import begin_tally, end_tally, update_tally
 from delassus.step.scene import Scene
-from delassus.step.stages.hooks import COUNTERS, HookInputs, StepHooks, apply_command
 from delassus.step.stages.pipeline import Step, initial_result, take_activated_step
 from delassus.step.stages.types import MAX_ITERATIONS, StepInputs, StepResult, StepState
 

@@ -1,4 +1,4 @@
-"""`Policy`: functions of a user that are compiled into the control period, with memory and shared arrays.
+"""`CompiledPolicy`: functions of a user that are compiled into the control period, with memory and shared arrays.
 
     def act(now, *, weights):
         u = np.tanh(weights @ now.q)
@@ -7,12 +7,12 @@
     def judge(now):
         return {"reward": now["reward"] + now.v[0]}
 
-    policy = Policy(act, after=judge, memory={"last": np.zeros(12), "reward": 0.0}, shared={"weights": W})
+    policy = CompiledPolicy(act, after=judge, memory={"last": np.zeros(12), "reward": 0.0}, shared={"weights": W})
     log = sim.run(q0, control=policy, steps=500)
     policy.unpack(log.memory)["reward"]          # (501, …)
 
 The functions are written in `delassus.numpy` for one environment and are traced once for a simulation. Weights are read
-when the period runs: `policy.replace(shared={"weights": W2})` compiles nothing.
+when the period runs: `policy.with_shared(weights=W2)` compiles nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import one_of, real_array
-from delassus.common.options import Options
 from delassus.errors import short
-from delassus.simulation.checks import SimulationError
+from delassus.simulation.policies.errors import PolicyError
 
 Array = NDArray[np.float64]
 
@@ -41,7 +40,7 @@ EVERY: Final = ("period", "step")
 
 
 @dataclass(frozen=True, eq=False)
-class Policy(Options):
+class CompiledPolicy:
     """Functions that are compiled into the control period, and the state that they carry from period to period.
 
     `before(now, **shared)` runs before the forces of a step. It returns the controls (nu,), or a dict with any of
@@ -61,7 +60,7 @@ class Policy(Options):
         every: "period" or "step": whether the functions run once a control period, or in each time step.
         reference: Controls as `run` takes them otherwise: `now.control`, and the controls if `before` returns none.
 
-    >>> dl.simulation.Policy(lambda now: -2.0 * now.v, memory={"clock": 0.0}).initial
+    >>> dl.simulation.CompiledPolicy(lambda now: -2.0 * now.v, memory={"clock": 0.0}).initial
     array([0.])
     """
 
@@ -75,11 +74,11 @@ class Policy(Options):
     def __post_init__(self) -> None:
         one_of("every", self.every, EVERY)
         if self.before is None and self.after is None:
-            raise SimulationError("the policy has no function: give before= or after=.", code="missing-argument")
+            raise PolicyError("the policy has no function: give before= or after=.", code="missing-argument")
         for name in ("before", "after"):
             function = getattr(self, name)
             if function is not None and not callable(function):
-                raise SimulationError(
+                raise PolicyError(
                     f"{name} is {short(repr(function))}; it must be a function of the environment, such as "
                     "lambda now: -now.v.",
                     code="wrong-type",
@@ -89,13 +88,13 @@ class Policy(Options):
         used = {one for taken in self.parameters for one in taken}
         unused, missing = [n for n in self.shared if n not in used], [n for n in used if n not in self.shared]
         if missing:
-            raise SimulationError(
+            raise PolicyError(
                 f"a function of the policy takes {missing[0]!r}, which shared= does not have; it has "
                 f"{', '.join(self.shared) or 'nothing'}.",
                 code="unknown-name",
             )
         if unused:
-            raise SimulationError(
+            raise PolicyError(
                 f"no function of the policy takes the shared array {unused[0]!r}: write (now, *, {unused[0]}).",
                 code="unknown-name",
             )
@@ -117,7 +116,7 @@ class Policy(Options):
         if not np.shape(memory)[-1]:
             return np.broadcast_to(self.initial, (*batch, self.size)).copy()
         if np.shape(memory)[-1] != self.size:
-            raise SimulationError(
+            raise PolicyError(
                 f"the memory of the state has {np.shape(memory)[-1]} numbers, and the policy remembers {self.size}: "
                 "start with sim.start(q0), or give the memory of this policy, replace(state, memory=policy.initial).",
                 code="wrong-shape",
@@ -129,7 +128,7 @@ class Policy(Options):
         parts = dict(self.memory)
         for name, value in values.items():
             if name not in parts:
-                raise SimulationError(
+                raise PolicyError(
                     f"the memory has no {name!r}; it has {', '.join(parts) or 'nothing'}.", code="unknown-name"
                 )
             parts[name] = self._checked(name, real_array(f"{name} of the memory", value))
@@ -137,9 +136,7 @@ class Policy(Options):
         try:
             batch = np.broadcast_shapes(*leads)
         except ValueError:
-            raise SimulationError(
-                f"the values have batch axes that do not fit: {leads}.", code="batch-mismatch"
-            ) from None
+            raise PolicyError(f"the values have batch axes that do not fit: {leads}.", code="batch-mismatch") from None
         flat = [np.broadcast_to(x, (*batch, *self.memory[name].shape)).reshape(*batch, -1) for name, x in parts.items()]
         return np.concatenate([np.zeros((*batch, 0)), *flat], axis=-1)
 
@@ -147,13 +144,13 @@ class Policy(Options):
         core = self.memory[name].shape
         if x.shape[x.ndim - len(core) :] != core:
             axes = ", ".join(["…", *map(str, core)])
-            raise SimulationError(f"{name} of the memory has shape {x.shape}; it must be ({axes}).", code="wrong-shape")
+            raise PolicyError(f"{name} of the memory has shape {x.shape}; it must be ({axes}).", code="wrong-shape")
         return x
 
     def unpack(self, memory: Any) -> dict[str, Any]:
         """The parts of memory (…, size) by name, such as those of `log.memory` and `state.memory`."""
         if np.shape(memory)[-1:] != (self.size,):
-            raise SimulationError(
+            raise PolicyError(
                 f"the memory has shape {np.shape(memory)}; that of this policy is (…, {self.size}).", code="wrong-shape"
             )
         parts, end = {}, 0
@@ -168,6 +165,18 @@ class Policy(Options):
     def parameters(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the shared arrays that `before` and `after` take."""
         return _keywords(self.before), _keywords(self.after)
+
+    def with_shared(self, **arrays: Any) -> CompiledPolicy:
+        """This policy with other values of shared arrays, which compile nothing."""
+        changed = replace(self, shared={**self.shared, **arrays})
+        for name, x in self.shared.items():
+            if changed.shared[name].shape != x.shape:
+                raise PolicyError(
+                    f"{name} has shape {changed.shared[name].shape}; that of this policy is {x.shape}. Create another "
+                    "policy, which is compiled for this shape.",
+                    code="wrong-shape",
+                )
+        return changed
 
     def shared_arrays(self, dtype: Any) -> tuple[Any, ...]:
         """The shared arrays in the dtype of the step, in order."""
@@ -194,21 +203,21 @@ def _keywords(function: Callable[..., Any] | None) -> tuple[str, ...]:
 def _arrays(what: str, values: Any) -> dict[str, Array]:
     """Named arrays, copied and read-only."""
     if not isinstance(values, Mapping):
-        raise SimulationError(
+        raise PolicyError(
             f"{what} is {short(repr(values))}; it must be a dict of names and values, such as {{'weights': W}}.",
             code="wrong-type",
         )
     arrays = {}
     for name, value in values.items():
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise SimulationError(f"{what} has the name {name!r}; names are words of Python.", code="unknown-name")
+            raise PolicyError(f"{what} has the name {name!r}; names are words of Python.", code="unknown-name")
         if what == "memory" and name in COMMANDS:
-            raise SimulationError(
+            raise PolicyError(
                 f"memory has the name {name!r}, which stands for a command: choose another.", code="unknown-name"
             )
         array = np.array(real_array(f"{name} of {what}", value))
         if not array.size:
-            raise SimulationError(f"{name} of {what} has shape {array.shape}: it is empty.", code="wrong-shape")
+            raise PolicyError(f"{name} of {what} has shape {array.shape}: it is empty.", code="wrong-shape")
         array.flags.writeable = False
         arrays[name] = array
     return arrays

@@ -1,4 +1,4 @@
-"""The kernel of a control period with the functions of a `Policy` in it."""
+"""The kernel of a control period with the functions of a `CompiledPolicy` in it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import delassus.numpy as np
 from delassus.compiler.host.inputs import Group, Input
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import DelassusError, short
-from delassus.simulation.checks import SimulationError
-from delassus.simulation.draws import Draws
-from delassus.simulation.policy import COMMANDS, Policy
+from delassus.simulation.policies.draws import Draws
+from delassus.simulation.policies.errors import PolicyError
+from delassus.simulation.policies.policy import COMMANDS, CompiledPolicy
 from delassus.step.actuators.external import JointForces
 from delassus.step.bodies.kernels import hooked_kernel
+from delassus.step.period.hooks import COUNTERS, Command, HookInputs, StepHooks
 from delassus.step.scene import Scene
-from delassus.step.stages.hooks import COUNTERS, Command, HookInputs, StepHooks
 
 _PLACES_OF_A_STEP: Final = 1024.0
 """Places for random numbers of a function in one time step."""
@@ -45,7 +45,7 @@ class _Layout(NamedTuple):
     every_step: bool
 
 
-def kernel_with(policy: Policy, scene: Scene) -> Kernel[..., Any]:
+def kernel_with(policy: CompiledPolicy, scene: Scene) -> Kernel[..., Any]:
     """The kernel of a period with a policy in it. Policies with the same functions and shapes share it."""
     before, after = policy.before, policy.after
     function = after if before is None else before
@@ -63,14 +63,14 @@ def kernel_with(policy: Policy, scene: Scene) -> Kernel[..., Any]:
     return known[key]
 
 
-def shared_values(policy: Policy, dtype: Any) -> dict[str, Any]:
+def shared_values(policy: CompiledPolicy, dtype: Any) -> dict[str, Any]:
     """The shared arrays of a policy, as the kernel takes them."""
     if not policy.shared:
         return {}
     return {"shared": _structure(tuple(policy.shared))(*policy.shared_arrays(dtype))}
 
 
-def _layout_of(policy: Policy) -> _Layout:
+def _layout_of(policy: CompiledPolicy) -> _Layout:
     memory, shared = (tuple((name, x.shape) for name, x in one.items()) for one in (policy.memory, policy.shared))
     return _Layout(memory, shared, policy.parameters, policy.every == "step")
 
@@ -127,7 +127,7 @@ def _command(layout: _Layout, call: Callable[[Any], Any], read: HookInputs) -> C
     for name, x in forces.items():
         _check_shape("before", name, x, (scene.nv,))
     if forces and scene.many_bodies is not None:
-        raise SimulationError(
+        raise PolicyError(
             "the policy returns forces on joints, which scenes of many free bodies do not have: pass a Push, or choose "
             'method="dual".',
             code="not-supported",
@@ -141,7 +141,7 @@ def _remember(layout: _Layout, call: Callable[[Any], Any], read: HookInputs) -> 
     memory = _unpack(layout, read.memory)
     result = call(_snapshot(read, memory, _PLACE_AFTER))
     if result is not None and not isinstance(result, Mapping):
-        raise SimulationError(
+        raise PolicyError(
             f"after returned {short(repr(result))}; it must return a dict of memory, or None.", code="wrong-type"
         )
     return _pack("after", layout, memory, result or {})
@@ -165,15 +165,15 @@ def _call(name: str, weakly: Any, arrays: dict[str, Any], now: Any) -> Any:
     """The result of a user's function; its errors name the line."""
     function = weakly()
     if function is None:
-        raise SimulationError("the function of the policy has been deleted: keep the policy.", code="wrong-type")
+        raise PolicyError("the function of the policy has been deleted: keep the policy.", code="wrong-type")
     try:
         return function(now, **arrays)
     except Exception as error:
-        if isinstance(error, SimulationError):
+        if isinstance(error, PolicyError):
             raise
         code = error.code if isinstance(error, DelassusError) else "function-failed"
         what = f"{name} of the policy failed in {_place_of(error)}: {type(error).__name__}, {error}"
-        raise SimulationError(what, code=code) from error
+        raise PolicyError(what, code=code) from error
 
 
 def _place_of(error: Exception) -> str:
@@ -197,7 +197,7 @@ def _pack(function: str, layout: _Layout, memory: dict[str, Any], changes: Mappi
     unknown = next((name for name in changes if name not in memory), None)
     if unknown is not None:
         commands = f"{', '.join(COMMANDS)} and " if function == "before" else ""
-        raise SimulationError(
+        raise PolicyError(
             f"{function} of the policy returned {unknown!r}; it may return {commands}the memory "
             f"{', '.join(memory) or '(none)'}.",
             code="unknown-name",
@@ -212,7 +212,7 @@ def _pack(function: str, layout: _Layout, memory: dict[str, Any], changes: Mappi
 
 def _check_shape(function: str, name: str, x: Any, shape: tuple[int, ...]) -> None:
     if np.shape(x) != shape:
-        raise SimulationError(
+        raise PolicyError(
             f"{name} that {function} of the policy returned has shape {np.shape(x)}; it must be {shape}.",
             code="wrong-shape",
         )
