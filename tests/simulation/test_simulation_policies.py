@@ -369,3 +369,19 @@ def test_many_free_bodies_have_memory_and_no_joint_forces():
     np.testing.assert_array_equal(log.memory[1:, 0], np.cumsum(log.q[1:, 2]))
     with refuses("not-supported"):
         sim.run(q0, control=CompiledPolicy(lambda now: {"force": 0.0 * now.v}), steps=2)
+
+
+def test_the_stages_of_a_step_with_a_policy_are_those_of_the_step():
+    sim, q0, policy = CASES["dog"]
+    one = dl.Simulation(DOG, time_step=2e-3, actuators=sim.scene.actuators, touching="*_calf_1")
+    state = one.run(q0, control=policy, steps=20)[-1]
+    stages = one.stages(state, policy)
+    np.testing.assert_allclose(stages.v, one.step(state, policy).v, atol=1e-9)
+
+
+def test_the_step_in_which_a_policy_failed_is_explained():
+    def fail(now):
+        return dnp.sqrt(0.02 - now.time) * dnp.ones(2)
+
+    log = CART_SIM.run(np.zeros((2, 2)), control=CompiledPolicy(fail), steps=10, record="replay")
+    assert "The control 0" in str(log.explain(1))

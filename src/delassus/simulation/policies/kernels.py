@@ -11,6 +11,8 @@ from types import MethodType
 from typing import Any, Final, NamedTuple
 from weakref import WeakMethod, finalize, ref
 
+import numpy
+
 import delassus
 import delassus.numpy as np
 from delassus.compiler.host.inputs import Group, Input
@@ -97,6 +99,17 @@ def _group(layout: _Layout) -> Group | None:
         return None
     fields = {name: Input(f"({','.join(map(str, shape))})", shared=True) for name, shape in layout.shared}
     return Group(_structure(tuple(fields)), **fields)
+
+
+def evaluate_command(policy: CompiledPolicy, read: HookInputs) -> Command:
+    """What a policy commands in one state, by plain evaluation of its function: slow, and for inspection."""
+    layout = _layout_of(policy)
+    shared = shared_values(policy, float).get("shared")
+    before = _step_hooks(layout, (_weak(policy.before), None), shared).before
+    if before is None:
+        return Command(read.inputs.control, None, read.memory)
+    with numpy.errstate(all="ignore"):
+        return before(read)
 
 
 # --- tracing ----------------------------------------------------------------------------------------------------------

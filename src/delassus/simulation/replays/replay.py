@@ -32,7 +32,7 @@ class Replay(NamedTuple):
     Attributes:
         sim: The simulation of this environment alone.
         state: At the beginning of the period, before its kick.
-        control: (nu,) or None.
+        control: (nu,), a `CompiledPolicy` that reads it, or None.
         push: Or None.
     """
 
@@ -100,8 +100,8 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
 
 def take_period(current: Replay, policy: Any = None) -> State:
     """Simulate one control period, and return the state after it."""
-    if isinstance(policy, CompiledPolicy):
-        control = control_of(current.sim, replace(policy, reference=np.asarray(current.control)), 1, ())
+    if isinstance(current.control, CompiledPolicy):
+        control = control_of(current.sim, current.control, 1, ())
     elif policy is None:
         control = Control(1, period_kernel(current.sim.scene), lambda *_: (np.asarray(current.control),))
     else:
@@ -130,6 +130,8 @@ def item_simulation(sim: Any, number: int, batch: tuple[int, ...]) -> Any:
 def _inputs(record: ReplayRecord, k: int, at: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, Push | None]:
     """Control and push of an item in the k-th period."""
     control = None if record.control is None else _of_item(record.control[k], 1, at, batch)
+    if isinstance(record.policy, CompiledPolicy):
+        control = replace(record.policy, reference=control)
     push = record.pushes.get(k)
     if push is None:
         return control, None
