@@ -287,11 +287,12 @@ class Runner:
         """The state after one control period with this control, instead of that of the runner."""
         if isinstance(control, CompiledPolicy):
             self._use(control)
-            control = 0.0 if control.reference is None else control.reference
+            batch = (*self.q.shape[:-1], self.sim.nu)
+            control = np.zeros(batch) if control.reference is None else control.reference
         if self._tick is None:
             self.q, self.v, self._rows, self._places = self._moving_of(state)
             self.time, self.status, self._first, self.made = state.time, state.status, state, 0
-            self._call((np.broadcast_to(control, (*self.q.shape[:-1], self.sim.nu)),))
+            self._call((control,))
             self._count_period()
             return self._state_of(self.q, self.v, self._rows, self._places, self.residual)
         self.q[:], self.v[:] = state.q, state.v
