@@ -30,7 +30,7 @@ class ShapeContacts:
     >>> rest = np.zeros(robot.nv)
     >>> step = dl.contact_dynamics(robot, robot.posture("home"), rest, rest, touching="*_calf_1", time_step=1e-3)
     >>> sorted(step.contacts.name.tolist())[0]
-    'fl_calf_1'
+    'front_left_calf_1'
     """
 
     names: tuple[str, ...]
