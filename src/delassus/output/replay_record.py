@@ -42,7 +42,8 @@ class ReplayRecord:
         failures: (marks, …) periods in which environments were first flagged, in the order of `FAILURES`, or `NEVER`.
         pushes: Pushes by period.
         resets: Resets by the period that follows.
-        policy: The kernel of the controls; None if they are arrays. Files do not contain it.
+        policy: The kernel or `CompiledPolicy` that is compiled into the step; None without one. Files contain neither
+            it nor the controls, which such a policy reads.
     """
 
     control: Any
@@ -55,7 +56,7 @@ class ReplayRecord:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All fields except the policy as arrays, for files."""
         arrays = {"failures": self.failures}
-        if self.control is not None:
+        if self.control is not None and self.policy is None:
             arrays["control"] = self.control
         for k, recorded_push in self.pushes.items():
             arrays[f"push {k} frames"] = np.array(recorded_push.frames, str)

@@ -19,10 +19,10 @@ from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import scan
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.flags import Mark
+from delassus.step.period.kernels import GROUND, MATERIAL, step_inputs
+from delassus.step.period.period import PeriodStart, take_period
 from delassus.step.scene import Scene
 from delassus.step.scene_sizes import HasScene
-from delassus.step.stages.kernels import GROUND, MATERIAL, step_inputs
-from delassus.step.stages.pipeline import PeriodStart, take_period
 from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits
 
 STATE: Final = "(nq),(nv),(impulse_size),(slot_size),(),(),()"

@@ -15,27 +15,24 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
-import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
-from delassus.learning.environment.draws import Draws
 from delassus.learning.environment.options import PPO
 from delassus.model.model import Model
 from delassus.simulation.ground import Ground
-from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
+from delassus.simulation.sensors.snapshot import Snapshot
 from delassus.simulation.simulation import Simulation
 
 Floats = NDArray[numpy.float64]
 
 
 @dataclass(frozen=True)
-class Moment:
+class Moment(Snapshot):
     """One robot at the end of a control period, as the functions of a task see it.
 
+    Among its memory are `action`, the one before, and `age`, periods since the start.
+
     Attributes:
-        readout: The robot's state and the forces on it, which sensors read.
-        memory: What the task remembers, by name; among it `action`, the one before, and `age`, periods since the start.
         action: (actions,) of the policy in this period; before the first one, zero.
         difficulty: From 0 to 1: how far a curriculum has come.
-        draws: Random numbers.
 
     >>> class Still(dl.learning.LearningTask):
     ...     def observe(self, now):
@@ -44,28 +41,8 @@ class Moment:
     'observe'
     """
 
-    readout: Readout
-    memory: Mapping[str, Any]
     action: Any
     difficulty: Any
-    draws: Draws
-
-    @property
-    def q(self) -> Any:
-        """(nq,) configuration [rad, m]."""
-        return self.readout.q
-
-    @property
-    def v(self) -> Any:
-        """(nv,) velocity [rad/s, m/s]."""
-        return self.readout.v
-
-    def __getitem__(self, name: str) -> Any:
-        """The memory of the task, or the reading of a sensor: now["command"], now["gyro:trunk"]."""
-        if name in self.memory:
-            return self.memory[name]
-        kind, _, target = name.partition(":")
-        return KINDS[kind].read(self.readout, Sensor(kind, target))
 
 
 class Evaluation(NamedTuple):

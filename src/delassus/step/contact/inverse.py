@@ -21,6 +21,7 @@ from delassus.step.contact.origins import Origin
 from delassus.step.contact.result import InContact
 from delassus.step.contact.steps import outcome_of, row_relaxation
 from delassus.step.laws.law import EXPLAINED, Law, Relaxed
+from delassus.step.selection.options import ShapeSelection
 
 Array = NDArray[np.float64]
 
@@ -96,6 +97,12 @@ def contact_inverse_dynamics(
     if time_step is None and not isinstance(chosen, Relaxed):
         raise ContactProblemError(
             "time_step is missing: it decides which rigid contacts are active.", code="missing-argument"
+        )
+    if isinstance(contacts, ShapeSelection):
+        raise ContactProblemError(
+            "contact_inverse_dynamics explains a motion by contact points, not by shapes: pass points such as "
+            "contacts=[Contact('foot')].",
+            code="not-supported",
         )
     arguments = ContactArguments.of(mechanism, (q, v, a), contacts, time_step, chosen, options)
     solver = solver_inputs(arguments.scene, chosen, options.solver)

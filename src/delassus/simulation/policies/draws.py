@@ -20,11 +20,11 @@ class Draws:
     (2,)
     """
 
-    def __init__(self, seed: Any, stream: Any, period: Any, place: float = 0.0) -> None:
+    def __init__(self, seed: Any, stream: Any, period: Any, place: Any = 0.0) -> None:
         self._counters, self._place = (seed, stream, period), place
 
-    def _next_place(self) -> float:
-        self._place += 1.0
+    def _next_place(self) -> Any:
+        self._place = self._place + 1.0
         return self._place
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, shape: int | tuple[int, ...] = ()) -> Any:
