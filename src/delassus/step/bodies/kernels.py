@@ -22,7 +22,6 @@ from delassus.step.period.kernels import (
     candidate_geometry,
     simulate,
     simulate_by,
-    simulate_with,
     simulate_with_hooks,
 )
 from delassus.step.scene import Scene
@@ -90,11 +89,9 @@ def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Float
     return gap, point, normal
 
 
-def period_kernel(scene: Scene, policy: Callable[[Any, Any, Any], Any] | None = None) -> Kernel[..., Any]:
-    """The kernel of a control period; if a traced function of time, q and v is given, it computes the controls."""
-    if scene.many_bodies is None:
-        return simulate if policy is None else simulate_with(policy)
-    return simulate_bodies if policy is None else simulate_with(policy, step_bodies)
+def period_kernel(scene: Scene) -> Kernel[..., Any]:
+    """The kernel of a control period."""
+    return simulate if scene.many_bodies is None else simulate_bodies
 
 
 def hooked_kernel(scene: Scene, hooks: Callable[[Any], StepHooks], shared: Group | None) -> Kernel[..., Any]:
