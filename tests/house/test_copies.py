@@ -101,6 +101,9 @@ EXAMPLES = {
     "ContactStep": STEP,
     "DelassusOperator": dl.contact.DelassusOperator(LOOP, HOME),
     "ContactForces": dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=None, law="relaxed"),
+    "ShapeContacts": dl.contact.ShapeContacts(
+        ("sole",), np.zeros(1, int), np.zeros((1, 3)), np.zeros((1, 3)), np.array(False)
+    ),
     "ContactExplanation": dl.contact_inverse_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, law="relaxed"),
     "Event": dl.stepping.Event(crossing),
     "Trajectory": MOTION,

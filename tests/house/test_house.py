@@ -107,7 +107,7 @@ INNER = {
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
     "step": [
-        *("actuators", "sources", "", "scheme", "points", "impacts", "laws"),
+        *("actuators", "sources", "", "selection", "scheme", "points", "impacts", "laws"),
         *("articulated", "primal", "stages", "period", "bodies", "compliant", "contact"),
     ],
     "simulation": ["bound", "policies", "", "sensors", "replays"],

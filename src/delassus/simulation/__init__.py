@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import Accelerations, GroundContacts
-    from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, Recording, StepSolver
+    from delassus.simulation.options import GroundPlane, HeightField, Recording, StepSolver
     from delassus.simulation.policies.policy import CompiledPolicy
     from delassus.simulation.pushes import Push
     from delassus.simulation.sensors.readout import Sensor
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from delassus.step.actuators.actuator_forces import actuator_forces
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos, with_lag
     from delassus.step.flags import Mark
+    from delassus.step.selection.options import ContactSelection
 
 __all__ = [
     "Accelerations",
@@ -58,7 +59,7 @@ if not TYPE_CHECKING:
             "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
             "simulation.inspection": "Accelerations GroundContacts",
-            "simulation.options": "ContactSelection GroundPlane HeightField Recording StepSolver",
+            "simulation.options": "GroundPlane HeightField Recording StepSolver",
             "simulation.world_shapes": "ground_of",
             "simulation.policies.policy": "CompiledPolicy",
             "simulation.pushes": "Push",
@@ -67,5 +68,6 @@ if not TYPE_CHECKING:
             "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.flags": "Mark",
+            "step.selection.options": "ContactSelection",
         },
     )

@@ -40,6 +40,10 @@ class GroundContacts(NamedTuple):
         normal: (…, candidates, 3) normals, towards the robot.
         body: Names of the joints that move the bodies of the candidates.
         shape: Names of the shapes.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.Simulation(robot, time_step=2e-3).contacts(robot.posture("home")).gap.shape
+    (64,)
     """
 
     gap: Array
@@ -59,6 +63,10 @@ class Accelerations(NamedTuple):
         candidate: (…, slots) indices of the candidates in the contact slots.
         gap: (…, slots) signed distances [m].
         residual: (…) residual of the solver [m/s²].
+
+    >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=(), law="mujoco")
+    >>> sim.accelerations(sim.start([0.0])).acceleration
+    array([0.])
     """
 
     acceleration: Array

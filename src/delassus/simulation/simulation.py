@@ -33,7 +33,6 @@ from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.bound.robot import BoundRobot, bind_robot
 from delassus.simulation.checks import SimulationError, fits
-from delassus.simulation.collision_pairs import CollisionPairs, count_slots, friction_of, select_collision_pairs
 from delassus.simulation.controls import Control, control_of, with_policy
 from delassus.simulation.ground import Ground
 from delassus.simulation.initial_states import (
@@ -46,15 +45,14 @@ from delassus.simulation.initial_states import (
     values_of_items,
 )
 from delassus.simulation.inspection import Inspection
-from delassus.simulation.options import ContactSelection, Recording, StepSolver
+from delassus.simulation.options import Recording, StepSolver
 from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
 from delassus.simulation.setup import MORE_SLOTS, choose_step, refuse_restitution, refuse_single_precision
-from delassus.simulation.shapes import shapes_of
 from delassus.simulation.state import State, item_numbers, reject_moment, resume
-from delassus.simulation.world_shapes import choose_ground, ground_shape, warn_of_untouchable_shapes
+from delassus.simulation.world_shapes import choose_ground, warn_of_untouchable_shapes
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.actuators.joint_ranges import limited_by_joints
 from delassus.step.bodies.kernels import period_kernel
@@ -63,6 +61,10 @@ from delassus.step.laws.softening import soften
 from delassus.step.laws.static_penetration import warn_of_softness
 from delassus.step.points.statistics import expand_targets
 from delassus.step.scene import Scene
+from delassus.step.selection.collision_pairs import CollisionPairs, count_slots, friction_of, select_collision_pairs
+from delassus.step.selection.options import ContactSelection
+from delassus.step.selection.shapes import shapes_of
+from delassus.step.selection.world_shapes import ground_shape
 from delassus.step.sources.limits import with_model_limits
 
 if TYPE_CHECKING:
@@ -161,7 +163,7 @@ class Simulation(Inspection):
         self.mechanism, self.ground, self.time_step = robot, ground, time_step
         self.tolerance, self.dtype = how.effective_tolerance, how.dtype
         shapes = shapes_of(model, contacts.touching, ground.field, contacts.hull_error) if max_contacts != 0 else ()
-        friction = friction_of(model, ground, shapes, collision_pairs)
+        friction = friction_of(model, ground.coefficients, shapes, collision_pairs)
         scene = Scene(
             robot,
             max_limits=contacts.max_limits,

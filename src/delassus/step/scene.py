@@ -136,8 +136,8 @@ class Scene(HasModel):
 
     @property
     def points(self) -> int:
-        """The number of named contact points."""
-        return len(self.contact_points)
+        """The number of contacts: named points, and slots."""
+        return len(self.contact_points) + self.slots
 
     @cached_property
     def row_mechanism(self) -> Mechanism:

@@ -33,6 +33,12 @@ class Moment(Snapshot):
     Attributes:
         action: (actions,) of the policy in this period; before the first one, zero.
         difficulty: From 0 to 1: how far a curriculum has come.
+
+    >>> class Still(dl.learning.LearningTask):
+    ...     def observe(self, now):
+    ...         return dl.numpy.concatenate([now.q, now.v])
+    >>> Still.observe.__name__
+    'observe'
     """
 
     action: Any
@@ -49,6 +55,11 @@ class Evaluation(NamedTuple):
         failed: (items,) truth values: whether it failed at any time.
         measures: By name, (periods, items).
         told: What they were told, by the names of memory, (items, n) each.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("quadruped-walk"), items=2)
+    >>> trial = dl.learning.evaluate(dl.learning.bundled_policy("quadruped-walk"), envs, periods=3)
+    >>> trial.reward.shape
+    (3, 2)
     """
 
     q: Floats
@@ -61,7 +72,11 @@ class Evaluation(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A trial in words, whether the goal is reached, and whether an earlier one is (it walks, if not yet precisely)."""
+    """A trial in words, whether the goal is reached, and whether an earlier one is (it walks, if not yet precisely).
+
+    >>> dl.learning.Verdict("none of 64 robots falls", reached=True, halfway=True).reached
+    True
+    """
 
     words: str
     reached: bool
@@ -77,6 +92,10 @@ class LearningTask:
         time_step: Of one step of time [s].
         substeps: Steps of time in a control period.
         periods: Control periods of an episode, which ends by time-out if the robot has not failed before.
+
+    >>> task = dl.learning.find_task("cart-pole")
+    >>> task.period, task.actions
+    (0.02, 1)
     """
 
     robot: Model
@@ -153,7 +172,14 @@ class LearningTask:
 
 
 def lower_onto_ground(now: Moment, q: Any, clearance: float = 1e-3) -> Any:
-    """A configuration of a robot with a free base, moved straight up or down until it almost touches the ground."""
+    """A configuration of a robot with a free base, moved straight up or down until it almost touches the ground.
+
+    >>> class Lowered(dl.learning.LearningTask):
+    ...     def begin(self, now):
+    ...         return {"q": dl.learning.lower_onto_ground(now, self.robot.posture("home"))}
+    >>> Lowered.begin.__name__
+    'begin'
+    """
     from delassus.step.stages.collide import find_candidates
     from delassus.step.stages.kinematics import compute_kinematics
 

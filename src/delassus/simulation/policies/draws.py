@@ -12,6 +12,12 @@ class Draws:
 
     Each call has a place of its own, counted while the kernel is traced, so that all numbers of a period are
     independent, and the same in any batch and on any number of threads.
+
+    >>> @dl.kernel("(),()->(2)")
+    ... def draw(model, seed, period):
+    ...     return dl.learning.Draws(seed, 0.0, period).uniform(0.0, 1.0, 2)
+    >>> draw(dl.load("pendulum"), 0.0, 0.0).shape
+    (2,)
     """
 
     def __init__(self, seed: Any, stream: Any, period: Any, place: Any = 0.0) -> None:

@@ -121,6 +121,11 @@ class Sensors:
     Attributes:
         sensors: The sensors, in order.
         names: The name of each.
+
+    >>> robot = dl.load("quadruped")
+    >>> sim = dl.Simulation(robot, time_step=2e-3)
+    >>> sim.sensors("gyro:trunk")(sim.start(robot.posture("home")))["gyro:trunk"]
+    array([0., 0., 0.])
     """
 
     def __init__(self, sim: Setup, sensors: tuple[str | Sensor, ...]) -> None:

@@ -193,6 +193,10 @@ def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = N
     return result, modes
 
 
+Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
+"""Makes a step of time."""
+
+
 class _ServoGuess(NamedTuple):
     """A step, the servo modes to try next, whether the previous ones were wrong, and the number of attempts."""
 
@@ -234,8 +238,8 @@ class _Substeps(NamedTuple):
     final: Any
 
 
-def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
-    """One step, split into substeps if a joint rotates by more than `TURN`.
+def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs, step: Step = take_step) -> StepResult:
+    """One step, split into substeps if a joint rotates by more than `TURN`; `step` makes one of them.
 
     The initial velocity determines their number; if joints rotate further in the first substep, it is repeated with the
     number that its angle requires. The reduced contact set leaves such steps to the full set. The returned impulses are
@@ -243,16 +247,16 @@ def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepRes
     """
     turns = turning_dofs(scene.model, components(scene.mechanism, last.state.q))
     if scene.is_soft:
-        return take_step(scene, last, inputs)
+        return step(scene, last, inputs)
     if scene.reduced is not None or not turns:
-        result = take_step(scene, last, inputs)
+        result = step(scene, last, inputs)
         too_far = result.omitted | (result.angle > TURN)
         return result._replace(omitted=too_far) if scene.reduced is not None else result
 
     def substep(now: _Substeps) -> _Substeps:
         state, count = now.result.state, now.count
         before = now.result._replace(state=state._replace(impulse=state.impulse / count))
-        result = take_step(scene, before, inputs._replace(time_step=inputs.time_step / count))
+        result = step(scene, before, inputs._replace(time_step=inputs.time_step / count))
         needed = _needed_substeps(count * result.angle)
         retry = ~now.final & (needed > count)
         result = result._replace(state=result.state._replace(impulse=result.state.impulse * count))
@@ -299,15 +303,11 @@ def initial_result(scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, tim
     return StepResult(state, zero, zero, no, no, no, no, zero, no, no)
 
 
-def take_activated_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
+def take_activated_step(scene: Scene, last: StepResult, inputs: StepInputs, step: Step = take_step) -> StepResult:
     """One step with actuator activations, which depend on the controls only and advance once per step."""
     if not scene.na:
-        return take_substeps(scene, last, inputs)
+        return take_substeps(scene, last, inputs, step)
     signals, after = activate(scene.actuators, last.state.activation, inputs.control, inputs.time_step)
-    result = take_substeps(scene, last, inputs._replace(control=signals))
+    result = take_substeps(scene, last, inputs._replace(control=signals), step)
     clipped = result.clipped | (count_clipped(scene.actuators, inputs.control) > 0.0)
     return result._replace(state=result.state._replace(activation=after), clipped=clipped)
-
-
-Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
-"""Makes a step of time."""
