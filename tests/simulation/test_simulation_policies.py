@@ -389,12 +389,13 @@ def test_the_step_in_which_a_policy_failed_is_explained():
 
 def test_robots_among_free_bodies_follow_policies():
     ball = '<body pos="{} 0 .5"><freejoint/><geom type="sphere" size=".05"/></body>'
-    arm = '<body><joint name="j" axis="0 1 0"/><geom type="capsule" fromto="0 0 1 .3 0 1" size=".03"/></body>'
+    joint = '<joint name="j" axis="0 1 0" limited="true" range="-2 2"/>'
+    arm = f'<body>{joint}<geom type="capsule" fromto="0 0 1 .3 0 1" size=".03"/></body>'
     bodies = arm + "".join(ball.format(0.2 * k + 1.0) for k in range(7))
     model = dl.load(f"<mujoco><worldbody>{bodies}</worldbody><actuator><motor joint='j'/></actuator></mujoco>")
     sim, gain = dl.Simulation(model, dl.Ground(), method="sweeps"), {"gain": 2.0}
     policy = CompiledPolicy(lambda now, *, gain: -gain * now.q[:1], shared=gain)
-    state = sim.start(model.neutral() + 0.1 * (np.arange(model.nq) == 0))
+    state = sim.start(sim.keyframe.q + 0.1 * (np.arange(model.nq) == 0))
     log = sim.run(state, control=policy, steps=20)
     for _ in range(20):
         state = sim.step(state, -2.0 * state.q[:1])
