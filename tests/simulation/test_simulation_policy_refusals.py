@@ -29,7 +29,7 @@ def test_a_function_that_cannot_be_traced_is_refused_with_its_line():
     def branch(now):
         return now.v if now.q[0] > 0.0 else -now.v
 
-    with refuses("function-failed", "now.q[0] > 0.0", "line 30 of test_simulation_policy_refusals.py"):
+    with refuses("function-failed", "now.q[0] > 0.0", f"line {branch.__code__.co_firstlineno + 1} of"):
         CART_SIM.run(np.zeros(2), control=CompiledPolicy(branch), steps=3)
 
 
