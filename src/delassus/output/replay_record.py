@@ -38,12 +38,12 @@ class ReplayRecord:
     """Inputs of all control periods of a run, and when items were flagged first.
 
     Attributes:
-        control: (periods, …, nu) as given, for all items or each; None if the controls are compiled into the step.
+        control: (periods, …, nu) as given, for all items or each; None in files of runs with a policy.
         failures: (marks, …) periods in which items were first flagged, in the order of `FAILURES`, or `NEVER`.
         pushes: Those of periods that have one, by their numbers.
         resets: Those before periods that have one, by their numbers.
-        policy: The kernel or `CompiledPolicy` that is compiled into the step; None if there is none. Files keep neither
-            it nor the controls, which such a policy reads.
+        policy: The `CompiledPolicy` in the step; None if there is none. Files keep neither it nor the controls, which
+            it reads.
     """
 
     control: Any
