@@ -38,12 +38,12 @@ class ReplayRecord:
     """Inputs of all control periods of a run, and the first flags of environments.
 
     Attributes:
-        control: (periods, …, nu) controls, for all environments or each; None if they are compiled into the step.
+        control: (periods, …, nu) controls, for all environments or each; None in files of runs with a policy.
         failures: (marks, …) periods in which environments were first flagged, in the order of `FAILURES`, or `NEVER`.
         pushes: Pushes by period.
         resets: Resets by the period that follows.
-        policy: The kernel or `CompiledPolicy` that is compiled into the step; None without one. Files contain neither
-            it nor the controls, which such a policy reads.
+        policy: The `CompiledPolicy` in the step; None without one. Files contain neither it nor the controls, which it
+            reads.
     """
 
     control: Any
