@@ -26,9 +26,7 @@ def body(name, place, shape='type="box" size=".05 .05 .05"', mass=1.0):
 
 
 def scene(*parts, gravity="0 0 -9.81", tail=""):
-    return dl.load(
-        f'<mujoco><option gravity="{gravity}"/><worldbody>{"".join(parts)}</worldbody>{tail}</mujoco>'
-    )
+    return dl.load(f'<mujoco><option gravity="{gravity}"/><worldbody>{"".join(parts)}</worldbody>{tail}</mujoco>')
 
 
 def simulation(model, **options):
