@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
+from delassus.errors import DelassusWarning
 from delassus.simulation.checks import SimulationError
 from delassus.step.bodies.kernels import simulate_robots
 from delassus.step.bodies.robots import scene_parts
@@ -70,6 +71,11 @@ def test_a_welded_body_is_a_part_of_the_robots():
 def test_rolling_friction_among_bodies_and_robots_is_refused_by_loops():
     with pytest.raises(SimulationError, match="torsional or rolling friction"):
         simulation(scene(PLANE, PADDLE, *boxes(3)), ground=dl.Ground(friction=0.6, rolling=1e-3), method="sweeps")
+
+
+def test_free_bodies_in_straight_line_code_are_warned_of():
+    with pytest.warns(DelassusWarning, match="torsional or rolling friction"):
+        simulation(scene(PLANE, PADDLE, *boxes(3)), ground=dl.Ground(friction=0.6, rolling=1e-3))
 
 
 def test_an_arm_beside_twenty_boxes_is_a_short_program():
