@@ -236,8 +236,8 @@ class Inspection(Setup):
         if self.scene.many_bodies is not None:
             count = len(scene_parts(self.scene).bodies)
             raise SimulationError(
-                f"{name} needs a dense contact problem, but the contacts of this scene with {count} free bodies are solved "
-                "without a matrix. Use sim.contacts(q), or a scene with fewer bodies.",
+                f"{name} needs a dense contact problem, but the contacts of this scene with {count} free bodies are "
+                "solved without a matrix. Use sim.contacts(q), or a scene with fewer bodies.",
                 code="not-supported",
             )
 
