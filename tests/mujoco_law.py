@@ -10,7 +10,7 @@ import delassus as dl
 from delassus.model.converters.mujoco import q_from_mujoco, q_to_mujoco, v_from_mujoco
 from delassus.model.readers.mjcf import from_mujoco
 from delassus.model.readers.mjcf_names import read_names
-from delassus.simulation.world_shapes import ground_shape
+from delassus.step.selection.world_shapes import ground_shape
 
 GRAVITY = 9.81
 

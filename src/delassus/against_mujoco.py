@@ -27,8 +27,8 @@ from delassus.model.converters.mujoco import a_from_mujoco, q_from_mujoco, q_to_
 from delassus.model.model import Model
 from delassus.model.readers.mjcf_names import read_names, text_at
 from delassus.simulation.simulation import Simulation
-from delassus.simulation.world_shapes import ground_shape
 from delassus.step.actuators.actuator_forces import actuator_forces
+from delassus.step.selection.world_shapes import ground_shape
 
 Array = NDArray[np.float64]
 

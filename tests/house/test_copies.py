@@ -101,6 +101,9 @@ EXAMPLES = {
     "ContactStep": STEP,
     "DelassusOperator": dl.contact.DelassusOperator(LOOP, HOME),
     "ContactForces": dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=None, law="relaxed"),
+    "ShapeContacts": dl.contact.ShapeContacts(
+        ("sole",), np.zeros(1, int), np.zeros((1, 3)), np.zeros((1, 3)), np.array(False)
+    ),
     "ContactExplanation": dl.contact_inverse_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, law="relaxed"),
     "Event": dl.stepping.Event(crossing),
     "Trajectory": MOTION,
@@ -131,6 +134,7 @@ EXAMPLES = {
     "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
     "FrameTask": dl.control.FrameTask("tool", rows="x y"),
     "CenterOfMassTask": dl.control.CenterOfMassTask(priority=1),
+    "CompiledPolicy": dl.simulation.CompiledPolicy(crossing, memory={"clock": 0.0}),
     "Delayed": dl.simulation.Delayed(None, 2),
     "Push": dl.simulation.Push({"trunk": (0.0, 50.0, 0.0, 0.0, 0.0, 0.0)}),
     "Sensor": dl.simulation.Sensor("gyro", "trunk"),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from bodies import BALL, BRICK, G, H, body
-from delassus.simulation.collision_pairs import combined
 from delassus.step.flags import Mark
+from delassus.step.selection.collision_pairs import combined
 
 STILL = np.array([0, 0, 0.1, 0, 0, 0, 1.0])
 """A ball on the ground."""

@@ -14,7 +14,7 @@ import pytest
 import delassus as dl
 from delassus.constrained.rows.references import constraint_error
 from delassus.model.readers.mjcf_names import read_names
-from delassus.simulation.world_shapes import ground_shape
+from delassus.step.selection.world_shapes import ground_shape
 
 ROBOTS = Path(os.environ.get("DELASSUS_ROBOTS", "/nowhere"))
 SCENES = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.glob("*/scene*.xml"))

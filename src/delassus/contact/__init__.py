@@ -27,12 +27,14 @@ if TYPE_CHECKING:
         RestThresholds,
     )
     from delassus.step.contact.result import ContactForces, ContactStep
+    from delassus.step.contact.shape_contacts import ShapeContacts
     from delassus.step.laws.inputs import ContactPlanes
     from delassus.step.laws.law import Relaxed, Soft
     from delassus.step.laws.options import RowOptions
     from delassus.step.laws.relaxation import Relaxation
     from delassus.step.laws.softness import Softness
     from delassus.step.points.kinematics import ContactKinematics, contact_kinematics
+    from delassus.step.selection.options import ShapeSelection
     from delassus.step.sources.contact import Contact, ContactPlane, ContactPoints
 
 __all__ = [
@@ -62,6 +64,8 @@ __all__ = [
     "RowOptions",
     "RowParameters",
     "RowsOnVelocities",
+    "ShapeContacts",
+    "ShapeSelection",
     "Soft",
     "Softness",
     "SolverInputs",
@@ -106,5 +110,7 @@ if not TYPE_CHECKING:
             "step.laws.inputs": "ContactPlanes",
             "step.laws.law": "Relaxed Soft",
             "step.laws.options": "RowOptions",
+            "step.contact.shape_contacts": "ShapeContacts",
+            "step.selection.options": "ShapeSelection",
         },
     )

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from delassus.simulation.controls import Delayed
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import Accelerations, GroundContacts
-    from delassus.simulation.options import ContactSelection, GroundPlane, HeightField, Recording, StepSolver
+    from delassus.simulation.options import GroundPlane, HeightField, Recording, StepSolver
+    from delassus.simulation.policies.policy import CompiledPolicy
     from delassus.simulation.pushes import Push
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from delassus.step.actuators.actuator_forces import actuator_forces
     from delassus.step.actuators.servos import motors, position_servos, velocity_servos, with_lag
     from delassus.step.flags import Mark
+    from delassus.step.selection.options import ContactSelection
 
 __all__ = [
     "Accelerations",
     "BoundRobot",
+    "CompiledPolicy",
     "ContactSelection",
     "Delayed",
     "Ground",
@@ -56,13 +59,15 @@ if not TYPE_CHECKING:
             "simulation.controls": "Delayed",
             "simulation.ground": "Ground",
             "simulation.inspection": "Accelerations GroundContacts",
-            "simulation.options": "ContactSelection GroundPlane HeightField Recording StepSolver",
+            "simulation.options": "GroundPlane HeightField Recording StepSolver",
             "simulation.world_shapes": "ground_of",
+            "simulation.policies.policy": "CompiledPolicy",
             "simulation.pushes": "Push",
             "simulation.sensors.readout": "Sensor",
             "simulation.sensors.sensors": "Sensors",
             "simulation.simulation": "Simulation",
             "simulation.state": "State",
             "step.flags": "Mark",
+            "step.selection.options": "ContactSelection",
         },
     )

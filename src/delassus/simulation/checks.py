@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from delassus.errors import BadArgument, DelassusError
+from delassus.errors import DelassusError
+from delassus.step.selection.errors import SimulationError
 
-
-class SimulationError(BadArgument):
-    """An invalid ground, start, control or option of a simulation."""
+__all__ = ["NoSuchItem", "RunError", "SimulationError", "StateFileError", "fits"]
 
 
 class RunError(SimulationError):

@@ -18,10 +18,8 @@ from delassus.geometry.fields import Field
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.options import GroundPlane, HeightField
 from delassus.step.laws.inputs import group_inputs
+from delassus.step.selection.collision_pairs import FRICTION
 from delassus.step.stages.types import GroundShape
-
-FRICTION: Final = 0.7
-"""Default coefficient, if neither the ground nor the shape has one."""
 
 HIGHEST: Final = 1e6
 """Largest magnitude of a height of a height field [m]."""
@@ -182,6 +180,11 @@ class Ground:
         (x, y), (rows, columns) = self.origin, self.heights.shape
         along_x, along_y = np.broadcast_to(self.spacing, 2).tolist()
         return Field(rows, columns, (along_x, along_y), (float(x), float(y)))
+
+    @property
+    def coefficients(self) -> tuple[Any, Any, Any]:
+        """Sliding, torsional and rolling friction (…); None for that of the model's file."""
+        return self.friction, self.torsional, self.rolling
 
     @property
     def batch(self) -> tuple[int, ...]:

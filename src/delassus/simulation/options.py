@@ -1,8 +1,7 @@
-"""Options of `Simulation` and `Ground`: what may touch, how steps are solved, and where the ground is."""
+"""Options of `Simulation` and `Ground`: what a log contains, how steps are solved, and where the ground is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -11,15 +10,12 @@ import numpy as np
 from delassus.common.checks import (
     TOLERANCES,
     Range,
-    boolean,
     check_integer,
     number_in_range,
     one_of,
-    positive_number,
 )
 from delassus.common.options import Options
 from delassus.errors import BadArgument, short
-from delassus.step.sources.contact import Contact
 from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
@@ -41,55 +37,6 @@ _RECORDS: Final = {"states": 1, "replay": 100}
 
 
 @dataclass(frozen=True, eq=False)
-class ContactSelection(Options):
-    """Which shapes may touch, and how many rows a state has.
-
-    Attributes:
-        touching: Names or patterns of the collision shapes that may touch the ground, and points by name: a `Contact`
-            such as Contact("left_foot", corners=…), with the ground's normal and restitution.
-        colliding: Pairs of names or patterns of collision shapes that may touch each other: of one robot, of several,
-            or of the world. Their contacts have the friction and restitution of the ground.
-        self_collision: Whether moving bodies may touch each other by the rules of the model's file, in addition to
-            `colliding`. Shapes that are fixed to the world may always be touched by these rules.
-        max_contacts: Number of contact slots; the nearest contacts are solved for. None for 8, for up to 16 if
-            many bodies of a robot may touch each other, and for the default of scenes of many free bodies.
-        max_limits: Largest number of joints that are at their limits at once; 0 disables joint limits.
-        joint_friction: Whether joints have friction.
-        tracked: Names or patterns of shapes, or names of bodies, whose contacts are accumulated in each control
-            period: mean and peak force and air time, for the sensors "touchmean", "touchpeak" and "airtime" of states.
-        hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
-            each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
-
-    >>> dl.simulation.ContactSelection(touching="*_foot").touching
-    '*_foot'
-    """
-
-    touching: str | Contact | Iterable[str | Contact] = "*"
-    colliding: Iterable[tuple[str, str]] = ()
-    self_collision: bool = True
-    max_contacts: int | None = None
-    max_limits: int = 4
-    joint_friction: bool = True
-    hull_error: float | None = None
-    tracked: str | Iterable[str] = ()
-
-    def __post_init__(self) -> None:
-        for name in ("joint_friction", "self_collision"):
-            object.__setattr__(self, name, boolean(name, getattr(self, name)))
-        for name in ("max_contacts", "max_limits"):
-            if name == "max_limits" or self.max_contacts is not None:
-                object.__setattr__(self, name, check_integer(name, getattr(self, name), 0))
-        tracked = (self.tracked,) if isinstance(self.tracked, str) else tuple(self.tracked)
-        if not all(isinstance(name, str) for name in tracked):
-            raise BadArgument(
-                f"tracked is {short(repr(self.tracked))}; it must contain names of shapes or bodies.", code="wrong-type"
-            )
-        object.__setattr__(self, "tracked", tracked)
-        if self.hull_error is not None:
-            object.__setattr__(self, "hull_error", positive_number("hull_error [m]", self.hull_error))
-
-
-@dataclass(frozen=True, eq=False)
 class Recording(Options):
     """Contents of the log of a run.
 
@@ -98,6 +45,9 @@ class Recording(Options):
             `log.explain(item)` can replay any environment bit for bit.
         every: Interval between recorded states, in control periods. The first and the last state are always recorded.
             None for 1, or with "replay" for 100.
+
+    >>> dl.simulation.Recording(record="replay").interval
+    100
     """
 
     main: ClassVar[str] = "record"

@@ -22,43 +22,13 @@ import numpy as np
 from delassus.errors import expect, warn
 from delassus.model.joints import Free
 from delassus.model.model import Model
-from delassus.model.parts import HEIGHT_FIELD, WORLD, Geometry
+from delassus.model.parts import HEIGHT_FIELD, Geometry
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
-from delassus.simulation.options import ContactSelection
-
-_LEVEL: Final = 1e-12
-"""A plane is level if 1 - n_z of its normal n is smaller."""
+from delassus.step.selection.options import ContactSelection
+from delassus.step.selection.world_shapes import ground_plane, ground_shapes, static_shapes
 
 _SHOWN: Final = 5
-
-
-def static_shapes(model: Model) -> list[Geometry]:
-    """The collision shapes that are fixed to the world, including planes."""
-    return [g for g in model.geometries if g.role == "collision" and g.joint == WORLD]
-
-
-def ground_shapes(model: Model) -> tuple[Geometry, ...]:
-    """The shapes of a model's file that are the ground, in the order in which they decide on friction.
-
-    These are the first height field with the world's axes and the level planes, or these planes and a field below the
-    highest; without a field the first level plane, else the first plane, else none.
-    """
-    static = static_shapes(model)
-    planes = [g for g in static if g.shape == "plane"]
-    level = [g for g in planes if g.placement.R[2, 2] >= 1.0 - _LEVEL]
-    for g in static:
-        if g.shape == HEIGHT_FIELD and np.abs(g.placement.R - np.eye(3)).max() <= _LEVEL:
-            highest = max(level, key=lambda plane: plane.placement.p[2], default=None)
-            if highest is not None and g.placement.p[2] + max(map(max, g.heights)) <= highest.placement.p[2]:
-                return highest, *(plane for plane in level if plane is not highest), g
-            return g, *level
-    return tuple((level or planes)[:1])
-
-
-def ground_shape(model: Model) -> Geometry | None:
-    """The shape whose coefficients are those of the ground; None without a ground."""
-    return next(iter(ground_shapes(model)), None)
 
 
 def has_floor(model: Model) -> bool:
@@ -70,6 +40,9 @@ def ground_of(model: Model, **options: Any) -> Ground:
     """The ground of a model's file, with changed `options` of `Ground`, such as friction=0.5.
 
     A robot from URDF stands on level ground at height zero. An MJCF file without a ground raises an error.
+
+    >>> dl.simulation.ground_of(dl.load("quadruped"), friction=0.5).friction
+    array(0.5)
     """
     shapes = ground_shapes(model)
     if not shapes:
@@ -84,10 +57,7 @@ def ground_of(model: Model, **options: Any) -> Ground:
         field = _height_field(*shapes)
         flat = {"height": float(field["heights"][0, 0])} if np.ptp(field["heights"]) == 0.0 else None
         return Ground(**{**(flat or field), **options})
-    normal = shapes[0].placement.R[:, 2]
-    level = normal[2] >= 1.0 - _LEVEL
-    normal = np.array([0.0, 0.0, 1.0]) if level else normal
-    height = float(normal @ shapes[0].placement.p) + 0.0
+    normal, height = ground_plane(shapes[0])
     return Ground(**{"normal": normal, "height": height, **options})
 
 

@@ -1,8 +1,9 @@
 """The response W = M + h α D + h² α β K of velocities to forces and row impulses.
 
 W Δv = h (τ - bias) + Jᵀ λ is solved by the articulated-body recursion with D and K on the joints' diagonals, O(n), and
-J W⁻¹ Jᵀ by a sweep over the tree (see `pv_osim`). Where joints share coordinates (mimicry), or something that is not
-diagonal is added to W (tendons, geometric stiffness), W is formed and its sparse factors do the work.
+J W⁻¹ Jᵀ by a sweep over the tree (see `pv_osim`). Where joints share coordinates (mimicry), something that is not
+diagonal is added to W (tendons, geometric stiffness), or rows are dense (contacts of shapes), W is formed and its
+sparse factors do the work.
 
 Joints can be driven: their velocity after the step is given, and no force changes it (a projective constraint, in
 which rows and columns of W are projected out; here the joint's D⁻¹ is zero).
@@ -39,6 +40,10 @@ class PrescribedVelocities(NamedTuple):
     velocity: Any = None
 
 
+DENSE: Final = 6
+"""Velocities that a row takes on average, beyond which factors of W do the work: the recursion would pass such rows
+through the whole tree."""
+
 FREE: Final = PrescribedVelocities()
 """No joint is driven."""
 
@@ -62,7 +67,7 @@ def free_response(
     motions = motions_without_flight(motions, parts)
     given = _accelerations(motions, driven, v, h)
     turned = turning_of(motions, driven) if straight else None
-    if motions.tree.mimics or forces.coupling is not None:
+    if motions.tree.mimics or forces.coupling is not None or len(rows.dofs) > DENSE * rows.m:
         return _by_factors(motions, rows, v, forces, h, driven, given, turned)
     motions, links = _prescribed_motions(motions, driven, given, turned)
     body, push = eliminate_joints(motions, rows, None, Loads(forces.force, None), forces.added, links)

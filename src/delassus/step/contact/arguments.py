@@ -17,6 +17,7 @@ from delassus.common.checks import (
     numbers_in_range,
     real_array,
 )
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.solvers.laws import Lcp
 from delassus.contact.solvers.options import SolverInputs, SolverOptions
@@ -25,10 +26,12 @@ from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.kinematics.manifold import parts
 from delassus.step.contact.options import ProblemOptions
+from delassus.step.contact.shape_arguments import shape_scene, slot_parameters, slot_planes
 from delassus.step.laws.inputs import ContactInputs, ContactPlanes
 from delassus.step.laws.law import Law, Relaxed
 from delassus.step.points.parameters import contact_parameters, plane_arrays, scene_for
 from delassus.step.scene import Scene
+from delassus.step.selection.options import ShapeSelection
 from delassus.step.sources.contact import Contact
 
 
@@ -64,14 +67,24 @@ class ContactArguments:
     ) -> ContactArguments:
         """Checked; solvers are the business of `solver_inputs`."""
         rows = options.rows
-        scene, given = scene_for(mechanism, contacts, rows.limits, rows.joint_friction, isinstance(law, Relaxed))
+        given: tuple[Contact, ...] = ()
+        of_shapes = isinstance(contacts, ShapeSelection)
+        if of_shapes:
+            on_plane = any(x is not None for x in options.planes)
+            scene = shape_scene(mechanism, contacts, rows, options.contact, on_plane)
+        else:
+            scene, given = scene_for(mechanism, contacts, rows.limits, rows.joint_friction, isinstance(law, Relaxed))
         step = None if time_step is None else numbers_in_range("time_step", time_step, TIME_STEPS)
         solver = getattr(options, "solver", SolverOptions())
         _check_batch(state, step, solver.start)
         if options.time is not None:
             real_array("time", options.time, "a number of seconds")
-        contact = contact_parameters(given, options.contact)
-        planes = ContactPlanes(*plane_arrays(scene, *options.planes))
+        if of_shapes:
+            contact = slot_parameters(scene, options.contact) if scene.slots else ContactParameters()
+            planes = slot_planes(scene, options.planes) if scene.slots else ContactPlanes()
+        else:
+            contact = contact_parameters(given, options.contact)
+            planes = ContactPlanes(*plane_arrays(scene, *options.planes))
         share = numbers_in_range(
             "stabilization", 0.0 if options.stabilization is None else options.stabilization, SHARES
         )

@@ -11,14 +11,22 @@ from delassus.contact.solvers.laws import Lcp, Ncp
 from delassus.step.contact.arguments import ContactArguments
 from delassus.step.contact.options import ContactOptions, ProblemOptions
 from delassus.step.contact.origins import rigid_problem
+from delassus.step.contact.shape_arguments import refuse_other_laws, selects_shapes
 from delassus.step.contact.steps import accelerations, free, rigid, soft, step_relaxed
 from delassus.step.laws.law import LAWS, Law, Relaxed, Soft
+from delassus.step.selection.options import ShapeSelection
 
-_NAMES: Final = "mechanism q v tau contacts time_step"
+_NAMES: Final = "mechanism q v tau time_step"
 _STEP: Final = Shortcuts(
-    "contact_dynamics", _NAMES, renamed={"model": "law"}, code="unknown-law", law=LAWS, options=ContactOptions()
+    "contact_dynamics",
+    _NAMES,
+    renamed={"model": "law"},
+    code="unknown-law",
+    contacts=ShapeSelection(),
+    law=LAWS,
+    options=ContactOptions(),
 )
-_PROBLEM: Final = Shortcuts("contact_problem", _NAMES, options=ProblemOptions())
+_PROBLEM: Final = Shortcuts("contact_problem", _NAMES, contacts=ShapeSelection(), options=ProblemOptions())
 
 
 def contact_dynamics(
@@ -49,14 +57,16 @@ def contact_dynamics(
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the step.
         tau: Generalized forces (…, nv) [N·m, N], those of springs and dampers (`passive_forces`) among them.
-        contacts: Where it may touch: some `Contact`.
+        contacts: Where it may touch: some `Contact`, or a `ShapeSelection` of collision shapes on a plane and on each
+            other.
         time_step: (…) h [s], or None for accelerations and forces (see `rigid_forces`).
         law: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "lcp" or `Lcp(faces, pyramid)`
             for friction pyramids; "relaxed" or `Relaxed(relaxation, impratio, cone)` for MuJoCo's model, in which rows
             give way; "soft" or `Soft(softness)` for springs and dampers.
         options: A `ContactOptions`: contact, planes, rows, stabilization, solver, rest, time, parameters.
         **shortcuts: Fields of these objects by their names. Of the law: faces, pyramid, relaxation, impratio, cone,
-            softness. Of the options: their own fields; friction, torsional, rolling, restitution, compliance (contact);
+            softness. Of a selection of shapes: touching, colliding, self_collision, max_contacts, hull_error. Of the
+            options: their own fields; friction, torsional, rolling, restitution, compliance (contact);
             normal, height (planes); limits, joint_friction (rows); method, tolerance, iterations, start (solver);
             rest_gap, rest_speed (rest).
 
@@ -68,9 +78,15 @@ def contact_dynamics(
     array([0.   , 0.   , 0.098])
     """
     named = _STEP.resolve_renamed(shortcuts, "law", law, "ncp")
-    chosen, options = _STEP.fill(shortcuts, law=named, options=options)
+    shapes = selects_shapes(contacts, shortcuts)
+    selection, chosen, options = _STEP.fill(
+        shortcuts, contacts=contacts if contacts != () and shapes else None, law=named, options=options
+    )
+    contacts = selection if shapes else contacts
     arguments = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, chosen, options)
     solver = options.solver
+    if arguments.scene.slots:
+        refuse_other_laws(chosen, arguments.step)
     if not arguments.scene.m:
         return free(arguments, chosen, solver)
     if isinstance(chosen, Relaxed):
@@ -117,7 +133,11 @@ def contact_problem(
         raise ContactProblemError(
             "time_step is missing: the contact problem is one of a step of time.", code="missing-argument"
         )
-    (options,) = _PROBLEM.fill(shortcuts, options=options)
+    shapes = selects_shapes(contacts, shortcuts)
+    selection, options = _PROBLEM.fill(
+        shortcuts, contacts=contacts if contacts != () and shapes else None, options=options
+    )
+    contacts = selection if shapes else contacts
     arguments = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, Ncp(), options)
     if not arguments.scene.m:
         raise ContactProblemError(

@@ -21,6 +21,7 @@ from delassus.step.contact.origins import Origin
 from delassus.step.contact.result import InContact
 from delassus.step.contact.steps import outcome_of, row_relaxation
 from delassus.step.laws.law import EXPLAINED, Law, Relaxed
+from delassus.step.selection.options import ShapeSelection
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,12 @@ class ContactExplanation(InContact):
         torque: (…, nv) tau = M a + c - Jᵀ f [N·m, N], of motors, springs and dampers together.
         force: (…, m) of all rows [N, N·m]: of a contact t1, t2, n, on its first body.
         unexplained: (…, nv) what is left to do for velocities without a motor [N·m, N].
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> zero = np.zeros(3)
+    >>> dl.contact_inverse_dynamics(ball, zero, zero, zero, contacts=[dl.Contact("center")], time_step=1e-2).force
+    array([0., 0., 0.])
     """
 
     torque: Array
@@ -90,6 +97,12 @@ def contact_inverse_dynamics(
     if time_step is None and not isinstance(chosen, Relaxed):
         raise ContactProblemError(
             "time_step is missing: it decides which rigid contacts are active.", code="missing-argument"
+        )
+    if isinstance(contacts, ShapeSelection):
+        raise ContactProblemError(
+            "contact_inverse_dynamics explains a motion by contact points, not by shapes: pass points such as "
+            "contacts=[Contact('foot')].",
+            code="not-supported",
         )
     arguments = ContactArguments.of(mechanism, (q, v, a), contacts, time_step, chosen, options)
     solver = solver_inputs(arguments.scene, chosen, options.solver)

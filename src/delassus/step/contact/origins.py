@@ -10,6 +10,7 @@ import numpy as np
 from delassus.contact.problems.problem import ContactProblem
 from delassus.errors import BadArgument
 from delassus.step.contact.rigid import assemble_contacts
+from delassus.step.contact.shape_rows import assemble_shape_contacts
 from delassus.step.laws.inputs import ContactInputs, RowRelaxation
 from delassus.step.laws.relaxed import relaxed_rows
 from delassus.step.scene import Scene
@@ -55,6 +56,16 @@ def rigid_problem(
     scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, parameters: Any = None, restitution_share: Any = None
 ) -> ContactProblem:
     """That of a step of time with rigid contact."""
+    if scene.slots:
+        result = assemble_shape_contacts(
+            scene, *state, surroundings=inputs, parameters=parameters, restitution_share=restitution_share
+        )
+        own = inputs.contact.replace(friction=result.friction)
+        own = own if own.torsional is None else own.replace(torsional=result.torsional)
+        own = own if own.rolling is None else own.replace(rolling=result.rolling)
+        R = result.compliance
+        known = inputs._replace(contact=own)
+        return _problem(scene, result.G, result.g, np.asarray(state[3]), known, R if np.any(R) else None)
     G, g, R, _, _ = assemble_contacts(
         scene,
         *state,

@@ -57,8 +57,15 @@ def assemble_contacts(
     restitution_share: Any = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """G (m, m), g (m,), R (m,), gaps (points,) and the free velocity (nv,) of a step."""
-    contact, stabilization, planes, time = surroundings
-    kinematics = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time)
+    kinematics = RowKinematics.of(scene, scene.on_planes(*surroundings.planes), q, v, surroundings.time)
+    return assemble_rows(kinematics, (q, v, tau, time_step), surroundings, restitution_share)
+
+
+def assemble_rows(
+    kinematics: RowKinematics, state: tuple[Any, Any, Any, Any], surroundings: ContactInputs, restitution_share: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """The results of `assemble_contacts` from known gaps and rows; `state` is q, v, tau and h."""
+    (q, v, tau, time_step), (contact, stabilization, *_), scene = state, surroundings, kinematics.scene
     inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
     setup = StepSetup(Forces(tau), inputs, ConeInputs(), STEP, components(scene.mechanism, q))
     system = assemble(kinematics, v, setup)
@@ -87,8 +94,21 @@ def contact_step(
 ) -> tuple[Floats, ...]:
     """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status, and the share of
     restitution that added no energy."""
-    contact, stabilization, planes, time = surroundings
-    kinematics, parts = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time), components(scene.mechanism, q)
+    kinematics = RowKinematics.of(scene, scene.on_planes(*surroundings.planes), q, v, surroundings.time)
+    return solve_step(kinematics, (q, v, tau, time_step), surroundings, solver, options)
+
+
+def solve_step(
+    kinematics: RowKinematics,
+    state: tuple[Any, Any, Any, Any],
+    surroundings: ContactInputs,
+    solver: SolverInputs,
+    options: StepOptions,
+) -> tuple[Any, ...]:
+    """The results of `contact_step` from known gaps and rows; `state` is q, v, tau and h."""
+    (q, v, tau, time_step), (contact, stabilization, planes, _) = state, surroundings
+    scene = kinematics.scene
+    parts = components(scene.mechanism, q)
     inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
     bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
     cones = ConeInputs(contact.friction, contact.torsional, contact.rolling, bounds, *solver)

@@ -18,6 +18,8 @@ from delassus.step.contact.options import RestThresholds
 from delassus.step.contact.origins import Origin, copy_arrays
 from delassus.step.contact.result import ContactForces, ContactStep, InContact
 from delassus.step.contact.rigid import advance_freely, contact_step
+from delassus.step.contact.shape_contacts import ShapeContacts
+from delassus.step.contact.shape_rows import shape_contact_step
 from delassus.step.contact.soft import PointSoftness, soft_step
 from delassus.step.laws.inputs import RowRelaxation
 from delassus.step.laws.law import Law, Relaxed, Soft
@@ -46,8 +48,9 @@ def rigid(arguments: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptio
                 code="not-supported",
             )
         pyramid = {"faces": law.faces, "pyramid": law.pyramid}
-    inputs = arguments.inputs
-    *result, share = contact_step(
+    inputs, scene = arguments.inputs, arguments.scene
+    step: Any = shape_contact_step if scene.slots else contact_step
+    results = step(
         arguments.scene,
         *arguments.state,
         arguments.step,
@@ -58,6 +61,8 @@ def rigid(arguments: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptio
         method=solver.method,
         **pyramid,
     )
+    *result, share = results[:9]
+    places = ShapeContacts.of(scene, *results[9:]) if scene.slots else None
     lowered = None if inputs.contact.restitution is None else share
     origin = Origin(
         "rigid",
@@ -67,7 +72,7 @@ def rigid(arguments: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptio
         lowered,
         parameters=arguments.parameters,
     )
-    return _step(arguments, law, result, origin, share)
+    return _step(arguments, law, result, origin, share, places)
 
 
 def accelerations(
@@ -211,7 +216,12 @@ def outcome_of(
 
 
 def _step(
-    arguments: ContactArguments, law: Law, result: Any, origin: Origin, restitution_share: Any = None
+    arguments: ContactArguments,
+    law: Law,
+    result: Any,
+    origin: Origin,
+    restitution_share: Any = None,
+    contacts: ShapeContacts | None = None,
 ) -> ContactStep:
     q, velocity, impulse, moving, *rest = result
     return ContactStep(
@@ -222,4 +232,5 @@ def _step(
         row_velocity=moving,
         pyramid=(law.faces, law.pyramid) if isinstance(law, Lcp) else None,
         restitution_share=np.ones(np.shape(rest[-1])) if restitution_share is None else restitution_share,
+        contacts=contacts,
     )

@@ -32,16 +32,27 @@ def scene_for(
     mechanism: Any, contacts: Any, limits: bool, joint_friction: bool, as_in_mujoco: bool = False
 ) -> tuple[Scene, tuple[Contact, ...]]:
     """The scene that is compiled, and the contacts with their parameters. A model is wrapped in a mechanism."""
+    mechanism, given = as_mechanism(mechanism), contacts_of(contacts)
+    check_row_choice(limits, joint_friction)
+    return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
+
+
+def as_mechanism(mechanism: Any) -> Mechanism:
+    """A mechanism; a model is wrapped in one, with its own constraints."""
     if isinstance(mechanism, Model | ParametricModel):
         mechanism = _single_model(mechanism)
     expect("the mechanism", mechanism, Mechanism, "Mechanism(model, Point('foot'))")
-    given = contacts_of(contacts)
+    checked: Mechanism = mechanism
+    return checked
+
+
+def check_row_choice(limits: Any, joint_friction: Any) -> None:
+    """Raise unless both are True or False."""
     for name, value in (("limits", limits), ("joint_friction", joint_friction)):
         if not isinstance(value, bool | int | float | np.bool_ | np.number | None) or value not in (None, 0, 1):
             raise ContactProblemError(
                 f"{name} is {text_of(repr(value))}; it must be True or False.", code="not-a-boolean"
             )
-    return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
 
 
 @lru_cache(maxsize=64)

@@ -79,7 +79,7 @@ def constraint_rows(
 ) -> ConstraintRows:
     """The rows of a state; constraints that move in time are evaluated at the end of the step."""
     q, v, time = state.q, state.v, state.time + time_step
-    J, sharing = _contact_rows(scene, kinematics, contacts)
+    J, sharing = contact_rows(scene, kinematics, contacts)
     one_sided, stop_gap = _one_sided_rows(scene, q, time)
     limits, limit_gap, overflow = _limit_rows(scene, q, v, time_step)
     if scene.limit_slots:
@@ -102,7 +102,7 @@ def constraint_rows(
     return ConstraintRows(rows, sharing, stop_gap, target, mobile, overflow)
 
 
-def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, BodyMotions | None]:
+def contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, BodyMotions | None]:
     """J (motions, nv) of contacts, and the rows as functions of the motions."""
     slots, count, reach = scene.slots, scene.contact_rows, kinematics.reach
     if not slots or reach is None:

@@ -20,8 +20,8 @@ from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Model
 from delassus.model.parts import HEIGHT_FIELD, WORLD, Geometry
 from delassus.model.placement import Placement
-from delassus.simulation.checks import SimulationError
-from delassus.simulation.world_shapes import ground_shapes
+from delassus.step.selection.errors import SimulationError
+from delassus.step.selection.world_shapes import ground_shapes
 from delassus.step.sources.contact import Contact
 
 _RADIUS: Final = 1e-9

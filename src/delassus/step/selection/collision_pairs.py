@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,12 +24,11 @@ from delassus.geometry.filters import touching_pairs
 from delassus.model.joints import Free
 from delassus.model.model import Model
 from delassus.model.parts import HEIGHT_FIELD, WORLD, ContactPair, Geometry
-from delassus.simulation.checks import SimulationError
-from delassus.simulation.ground import Ground
-from delassus.simulation.options import ContactSelection
-from delassus.simulation.shapes import colliding, shape_of
-from delassus.simulation.world_shapes import ground_shapes
 from delassus.step.scene import CONTACTS
+from delassus.step.selection.errors import SimulationError
+from delassus.step.selection.options import ShapeSelection
+from delassus.step.selection.shapes import colliding, shape_of
+from delassus.step.selection.world_shapes import ground_shapes
 
 MOST_PAIRS: Final = 30_000
 """Largest number of pairs of shapes that may touch in a scene."""
@@ -53,6 +52,10 @@ _MOST_SLOTS: Final = 32
 """Largest default number of contact slots: the cost of a step grows with its square."""
 
 
+FRICTION: Final = 0.7
+"""Default coefficient of sliding friction, if neither the ground nor the shape has one."""
+
+
 class CollisionPairs(NamedTuple):
     """Pairs of shapes that may touch: those in straight-line code, and those in classes."""
 
@@ -66,7 +69,7 @@ class CollisionPairs(NamedTuple):
         return frozenset(shape.geometry for pair in pairs for shape in pair)
 
 
-def select_collision_pairs(model: Model, contacts: ContactSelection) -> CollisionPairs:
+def select_collision_pairs(model: Model, contacts: ShapeSelection) -> CollisionPairs:
     """The pairs of `colliding` and of the model's file; the latter without pairs of moving bodies if `self_collision`
     is off."""
     pairs = colliding(model, contacts.colliding, contacts.hull_error)
@@ -143,6 +146,10 @@ Own = tuple[float | None, float | None, float | None]
 """Sliding, torsional [m] and rolling [m] friction of a candidate; None for that of the ground."""
 
 
+Coefficients = tuple[Any, Any, Any]
+"""Sliding, torsional [m] and rolling [m] friction (…) of a ground; None for that of the model's file."""
+
+
 class Friction(NamedTuple):
     """The number of rows of a contact, and the coefficients of all candidates; empty if all are those of the ground."""
 
@@ -150,8 +157,10 @@ class Friction(NamedTuple):
     own: tuple[Own, ...]
 
 
-def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], collision_pairs: CollisionPairs) -> Friction:
-    """The friction of all candidates, in their order."""
+def friction_of(
+    model: Model, ground: Coefficients, shapes: tuple[Shape, ...], collision_pairs: CollisionPairs
+) -> Friction:
+    """The friction of all candidates, in their order; where the ground has a coefficient, it counts."""
     pairs = [(shape.count, (shape.geometry, *ground_shapes(model)[:1])) for shape in shapes]
     pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in collision_pairs.collisions]
     pairs += [(one.points, (a.geometry, b.geometry)) for one in collision_pairs.classes for a, b in one.pairs]
@@ -160,7 +169,7 @@ def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], collisi
     for count, geometries in pairs:
         in_file = listed.get(frozenset(g.name for g in geometries)) or combined(*geometries)
         own += [_effective_coefficients(ground, in_file)] * count
-    of_ground = [x is not None and bool(np.any(x)) for x in (ground.friction, ground.torsional, ground.rolling)]
+    of_ground = [x is not None and bool(np.any(x)) for x in ground]
     acts = [any(of_ground[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
     rows = 6 if acts[2] else 4 if acts[1] else 3
     counted = {3: 1, 4: 2, 6: 3}[rows]
@@ -168,14 +177,13 @@ def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], collisi
     return Friction(rows, tuple(own) if differs else ())
 
 
-def _effective_coefficients(ground: Ground, in_file: FrictionCoefficients | None) -> Own:
+def _effective_coefficients(ground: Coefficients, in_file: FrictionCoefficients | None) -> Own:
     """The coefficients of a file that the ground does not override."""
     if in_file is None:
         return None, None, None
     if in_file.condim == 1:
         return 0.0, 0.0, 0.0
-    of_ground = (ground.friction, ground.torsional, ground.rolling)
-    sliding, torsional, rolling = (c if x is None else None for x, c in zip(of_ground, in_file[:3], strict=True))
+    sliding, torsional, rolling = (c if x is None else None for x, c in zip(ground, in_file[:3], strict=True))
     return sliding, torsional, rolling
 
 

@@ -1,0 +1,76 @@
+"""`ShapeSelection` and `ContactSelection`: which shapes of a robot may touch, and how many rows a state has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from delassus.common.checks import boolean, check_integer, positive_number
+from delassus.common.options import Options
+from delassus.errors import BadArgument, short
+from delassus.step.sources.contact import Contact
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeSelection(Options):
+    """Which shapes may touch the ground and each other.
+
+    Attributes:
+        touching: Names or patterns of the collision shapes that may touch the ground, and points by name: a `Contact`
+            such as Contact("left_foot", corners=…), with the ground's normal and restitution.
+        colliding: Pairs of names or patterns of collision shapes that may touch each other: of one robot, of several,
+            or of the world. Their contacts have the friction and restitution of the ground.
+        self_collision: Whether moving bodies may touch each other by the rules of the model's file, in addition to
+            `colliding`. Shapes that are fixed to the world may always be touched by these rules.
+        max_contacts: Number of contact slots; the nearest contacts are solved for. None for 8, for up to 16 if
+            many bodies of a robot may touch each other, and for the default of scenes of many free bodies.
+        hull_error: The Hausdorff distance [m] to which the hulls of meshes are simplified, with at most 64 vertices
+            each; by default 5 mm or 1 % of a mesh's diagonal, whichever is smaller.
+
+    >>> dl.contact.ShapeSelection(touching="*_foot").touching
+    '*_foot'
+    """
+
+    touching: str | Contact | Iterable[str | Contact] = "*"
+    colliding: Iterable[tuple[str, str]] = ()
+    self_collision: bool = True
+    max_contacts: int | None = None
+    hull_error: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "self_collision", boolean("self_collision", self.self_collision))
+        if self.max_contacts is not None:
+            object.__setattr__(self, "max_contacts", check_integer("max_contacts", self.max_contacts, 0))
+        if self.hull_error is not None:
+            object.__setattr__(self, "hull_error", positive_number("hull_error [m]", self.hull_error))
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSelection(ShapeSelection):
+    """Which shapes may touch in a simulation, how many joint limits a state has, and what is recorded of contacts.
+
+    Attributes:
+        touching, colliding, self_collision, max_contacts, hull_error: As in `ShapeSelection`.
+        max_limits: Largest number of joints that are at their limits at once; 0 disables joint limits.
+        joint_friction: Whether joints have friction.
+        tracked: Names or patterns of shapes, or names of bodies, whose contacts are accumulated in each control
+            period: mean and peak force and air time, for the sensors "touchmean", "touchpeak" and "airtime" of states.
+
+    >>> dl.simulation.ContactSelection(touching="*_foot").touching
+    '*_foot'
+    """
+
+    max_limits: int = 4
+    joint_friction: bool = True
+    tracked: str | Iterable[str] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "joint_friction", boolean("joint_friction", self.joint_friction))
+        object.__setattr__(self, "max_limits", check_integer("max_limits", self.max_limits, 0))
+        tracked = (self.tracked,) if isinstance(self.tracked, str) else tuple(self.tracked)
+        if not all(isinstance(name, str) for name in tracked):
+            raise BadArgument(
+                f"tracked is {short(repr(self.tracked))}; it must contain names of shapes or bodies.", code="wrong-type"
+            )
+        object.__setattr__(self, "tracked", tracked)
