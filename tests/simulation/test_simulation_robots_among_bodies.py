@@ -73,6 +73,15 @@ def test_rolling_friction_among_bodies_and_robots_is_refused_by_loops():
         simulation(scene(PLANE, PADDLE, *boxes(3)), ground=dl.Ground(friction=0.6, rolling=1e-3), method="sweeps")
 
 
+def test_a_robot_without_limits_and_friction_pushes_bodies():
+    ball = f'<geom type="sphere" size=".04" mass="1" {TOUCH}/>'
+    slider = f'<body pos="0 0 .05"><joint type="slide" axis="1 0 0"/>{ball}</body>'
+    sim = simulation(scene(PLANE, slider, *boxes(3)), max_contacts=None)
+    log = sim.run(v0=np.concatenate([[2.0], np.zeros(18)]), steps=200)
+    assert log.q[-1, 1] > 0.36
+    assert not log.status.any()
+
+
 def test_free_bodies_in_straight_line_code_are_warned_of():
     with pytest.warns(DelassusWarning, match="torsional or rolling friction"):
         simulation(scene(PLANE, PADDLE, *boxes(3)), ground=dl.Ground(friction=0.6, rolling=1e-3))
