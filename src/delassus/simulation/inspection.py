@@ -21,6 +21,7 @@ from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
 from delassus.step.bodies.kernels import geometry_kernel
+from delassus.step.bodies.robots import scene_parts
 from delassus.step.period.hooks import HookInputs
 from delassus.step.period.kernels import assemble_step, contact_candidates, soft_accelerations
 from delassus.step.points.slot_friction import contact_coefficients
@@ -257,9 +258,10 @@ class Inspection(Setup):
     def _refuse_many_bodies(self, name: str) -> None:
         """Refuse queries that need a dense contact problem in scenes without one."""
         if self.scene.many_bodies is not None:
+            count = len(scene_parts(self.scene).bodies)
             raise SimulationError(
-                f"{name} needs a dense contact problem, but the contacts of this scene with {self.scene.nv // 6} free "
-                "bodies are solved without a matrix. Use sim.contacts(q), or a scene with fewer bodies.",
+                f"{name} needs a dense contact problem, but the contacts of this scene with {count} free bodies are "
+                "solved without a matrix. Use sim.contacts(q), or a scene with fewer bodies.",
                 code="not-supported",
             )
 

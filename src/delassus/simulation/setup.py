@@ -13,7 +13,7 @@ from delassus.common.frozen import Frozen
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
-from delassus.errors import short
+from delassus.errors import short, warn
 from delassus.model.description import Keyframe
 from delassus.model.model import Model, ParametricModel
 from delassus.simulation.checks import SimulationError
@@ -21,7 +21,8 @@ from delassus.simulation.ground import Ground
 from delassus.simulation.initial_states import between_robots, first_keyframe
 from delassus.simulation.options import StepSolver
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
-from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
+from delassus.step.bodies.choice import SWEEPS, choose_loops, has_many_bodies, reason_against_loops, with_loops
+from delassus.step.bodies.robots import scene_parts
 from delassus.step.period.reduced import reduced_scene
 from delassus.step.scene import ParametricScene, Scene
 
@@ -90,8 +91,21 @@ def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
     looped = choose_loops(scene) if method == "auto" else scene
     if looped.many_bodies is not None:
         return looped
+    if method == "auto":
+        warn_of_straight_code(scene)
     scene = replace(scene, max_contacts=slots) if scene.max_contacts is None else scene
     return replace(scene, method=step_method(scene, method))
+
+
+def warn_of_straight_code(scene: Scene) -> None:
+    """Warn if free bodies are many and their steps straight-line code."""
+    if not (scene.has_pairs and has_many_bodies(scene)):
+        return
+    warn(
+        f"the steps of {len(scene_parts(scene).bodies)} free bodies are straight-line code, which takes minutes to "
+        f"compile, since {reason_against_loops(scene)}. Remove this, such as with Ground(friction, torsional=0.0, "
+        "rolling=0.0), or simulate fewer bodies."
+    )
 
 
 def step_method(scene: Scene, method: Any) -> str:

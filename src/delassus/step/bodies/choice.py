@@ -29,13 +29,16 @@ FEWEST_BESIDE_ROBOTS: Final = 3
 
 def choose_loops(scene: Scene) -> Scene:
     """The scene with slots for loops over bodies if it has many free bodies; otherwise unchanged."""
+    return scene if not has_many_bodies(scene) or reason_against_loops(scene) is not None else with_loops(scene)
+
+
+def has_many_bodies(scene: Scene) -> bool:
+    """Whether a scene has so many free bodies that loops are better than straight-line code, and shapes that touch."""
     free = sum(isinstance(joint.kind, Free) and joint.parent == WORLD for joint in scene.model.joints)
-    few = free < (FEWEST if free == len(scene.model.joints) else FEWEST_BESIDE_ROBOTS)
-    if few or reason_against_loops(scene) is not None:
-        return scene
+    if free < FEWEST_BESIDE_ROBOTS or not scene.candidates or scene.contacts:
+        return False
     parts = scene_parts(scene)
-    few = len(parts.bodies) < (FEWEST if parts.robots is None else FEWEST_BESIDE_ROBOTS)
-    return scene if few else with_loops(scene)
+    return len(parts.bodies) >= (FEWEST if parts.robots is None else FEWEST_BESIDE_ROBOTS)
 
 
 def with_loops(scene: Scene) -> Scene:

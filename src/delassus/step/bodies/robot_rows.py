@@ -171,6 +171,9 @@ def link_rows(
 def joint_rows(J: Any, W: Any) -> JointRows:
     """Rows J (rows, nv) of joints with the inverse inertia W (nv, nv)."""
 
+    if not len(J):
+        return JointRows(J, J, np.zeros(0))
+
     def row(own: Any) -> tuple[Any, Any, Any]:
         response = W @ own
         G = own @ response
