@@ -7,8 +7,9 @@ with moment arms r:
     S = J M̂⁻¹ Jᵀ                                  the response of the motions
     g = J v_f + b                                  row velocities without impulses, minus their lower bounds
 
-A gap may close but not more: b = gap/h, with J at the middle of the step where a free body rolls. A contact that
-approaches faster than 2·g·h is an impact: it leaves the ground with its rebound velocity (see `impacts.detection`).
+A gap may close but not become negative: b = gap/h. Where a free body rolls, J is that of the middle of the step. A
+contact that approaches faster than 2·g·h is an impact and separates with its rebound velocity (see
+`impacts.detection`).
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from delassus.step.stages.rows import ConstraintRows, constraint_rows
 from delassus.step.stages.types import StepInputs, StepState
 
 FAR: Final = 10.0
-"""Gaps that would close only at more than this many times the velocities of a step are clipped; they stay open."""
+"""Closing velocities gap/h are clipped to this multiple of the velocity scale; such contacts stay open."""
 
 
 class StepSystem(NamedTuple):
-    """A step before its impulses are known: a `Response` by the factors of M̂.
+    """The system of a step, whose unknowns are the impulses; a `Response` computed with the factors of M̂.
 
     Attributes:
         rows: J, and the motions of bodies with contacts.
@@ -51,7 +52,7 @@ class StepSystem(NamedTuple):
         rebound: (m,) the part of g due to restitution.
         before: (m,) row velocities at the impact.
         after: (m,) row velocities without impulses.
-        scale: () of the velocities.
+        scale: () the velocity scale [m/s], to which tolerances are relative.
         free_velocity: (nv,) v_f.
         start: (m,) the warm start.
         forces: Forces of actuators, springs and dampers.
@@ -61,8 +62,8 @@ class StepSystem(NamedTuple):
         kick: (nv,) the velocity change due to all forces except velocity products.
         parts: Independently moving parts.
         soft: The compliance of rows under MuJoCo's contact law; None for rigid rows.
-        spin: (nv,) the part of v_f due to velocity products of free bodies, which their flight includes; None under the
-            rigid law, where v_f does not contain it.
+        spin: (nv,) the part of v_f due to velocity products of free bodies, which `integrate_velocity` includes; None
+            under the rigid law, where v_f does not contain it.
     """
 
     rows: ConstraintRows
@@ -89,15 +90,15 @@ class StepSystem(NamedTuple):
         return _solve(self.factor, force)
 
     def respond(self, impulse: Any) -> Any:
-        """M̂⁻¹ Jᵀ λ (nv,) of impulses (m,) of the rows."""
+        """M̂⁻¹ Jᵀ λ (nv,) for row impulses (m,)."""
         return _respond(self.factor, self.rows, impulse, self.S is not None)
 
     def velocities(self, v: Any) -> Any:
-        """J v (m,) of velocities (nv,)."""
+        """J v (m,) for velocities (nv,)."""
         return self.rows.velocities(v)
 
     def delassus(self, count: int | None = None) -> Any:
-        """G (count, count) of the first rows, all by default."""
+        """G (count, count) of the first `count` rows; None for all rows."""
         S = self.S
         if S is None:
             factor = self.factor
@@ -105,7 +106,8 @@ class StepSystem(NamedTuple):
         return self.rows.delassus(S, count)
 
     def delassus_among(self, rows: Sequence[int], single: Sequence[int]) -> tuple[Any, list[Any]]:
-        """G restricted to some rows, and the diagonal of G, without forming all of G."""
+        """G (rows, rows) restricted to `rows`, and the diagonal entries of G for the rows `single`, without forming all
+        of G."""
         factor, every, sharing = self.factor, sorted({*rows, *single}), self.rows.sharing
         J = self.rows.J if sharing is None else sharing.P @ self.rows.J
         Y = eliminate_rows_of(factor.above, factor.U, factor.D, J[every])[0]
@@ -121,7 +123,7 @@ class StepSystem(NamedTuple):
         return motion if self.rows.sharing is None else self.rows.sharing.P @ motion
 
     def delassus_of(self, rows: Sequence[int]) -> Any:
-        """G of rows that are not functions of body motions, such as those of loops."""
+        """G of rows that are motions themselves, such as those of loops."""
         motions = [row + len(self.S) - len(self.g) for row in rows]
         return self.S[motions][:, motions]
 
@@ -139,7 +141,7 @@ def _respond(factor: TreeFactor, rows: ConstraintRows, impulse: Any, by_rows: bo
 def assemble(
     scene: Scene, state: StepState, kinematics: Kinematics, contacts: Contacts, forces: Forces, inputs: StepInputs
 ) -> StepSystem:
-    """The system of a step."""
+    """Assemble the system of a step."""
     model, h, q, v = scene.model, inputs.time_step, state.q, state.v
     rows = constraint_rows(scene, state, kinematics, contacts, h)
     by_rows = scene.method != ARTICULATED and not scene.is_soft
@@ -151,7 +153,8 @@ def assemble(
     parts, M = components(scene.mechanism, q), mass_matrix(model, q)
 
     def accelerating_forces(v: Any) -> Any:
-        """Forces (nv,) of motors, gravity and velocity products; free bodies have these in their flight."""
+        """Forces (nv,) of motors, gravity and velocity products, without the velocity products of free bodies, which
+        `integrate_velocity` includes."""
         moving = without_flight(parts, v)
         return forces.force - newton_euler(model, q, moving, turning(model, moving), None)
 
@@ -190,14 +193,15 @@ def assemble(
             spin,
         )
 
-    # Velocity products are those of the middle of a step with the impulses of the one before: what rests has none.
+    # Velocity products are evaluated at the predicted middle of the step. The prediction uses the previous impulses, so
+    # bodies at rest have none.
     weight = gravity_forces(model, q, M, parts)
     force = forces.force + weight
     kick = h * _solve(factor, force)
     change, response, persists = kick, None, np.array(True)
     if scene.m:
         response = _respond(factor, rows, start, by_rows)
-        # Impulses of an impact are no guide to the step after it: what they pushed would leave.
+        # The impulses of an impact do not predict those of the next step: with them, contacts would separate.
         unilateral = scene.unilateral_rows
         apart = np.where(start[unilateral] > 0.0, rows.velocities(v + change + response)[unilateral], 0.0)
         persists = np.all(apart <= SLOW * fall_speed(model, h)) if unilateral else persists
@@ -206,15 +210,15 @@ def assemble(
     acting = accelerating_forces(v + 0.5 * change)
     free = v + h * _solve(factor, acting)
     rebounds = scene.bounces and scene.m > 0
-    if rebounds:  # a second estimate of the middle: what never comes to rest accumulates the error of one
+    if rebounds:  # a second estimate of the middle: bouncing bodies would accumulate the error of the first
         bounces = inputs.contact.restitution > 0.0
         middle = 0.5 * (v + free + np.where(persists, response, 0.0))
         acting = np.where(bounces, accelerating_forces(middle), acting)
         free = np.where(bounces, v + h * _solve(factor, acting), free)
     before, after = rows.velocities(v), rows.velocities(free)
     if rebounds:
-        # The energy of an impact is that of velocities that bodies have turned with already, but that gravity and
-        # motors have not changed: with those of the beginning, h ω of it would be gained or lost.
+        # Restitution applies to the velocities after the rotation of the bodies in this step, but before gravity and
+        # motors act. With the initial velocities, an impact would gain or lose a fraction h ω of its energy.
         before = np.where(bounces, after - rows.velocities(kick), before)
     lead = rolling_velocity(scene, kinematics, contacts, q, v + change, inputs.ground, h)
     lead = np.where(persists, lead, 0.0)
@@ -237,8 +241,8 @@ def _row_velocities(
 ) -> tuple[Any, Any, Any]:
     """g (m,), its part due to restitution (m,), and the scale () of velocities.
 
-    Lasting contacts are held to their mean velocities over the step, which differ from those at its beginning by `lead`
-    (contact rows,). This applies only if no contact is an impact, which would gain energy from it.
+    The equation of a lasting contact constrains its mean velocity over the step, which differs from the initial one by
+    `lead` (contact rows,). If a contact is an impact, `lead` is not added, since the impact would gain energy.
     """
     if not scene.m:
         return after, after, np.array(1.0)
@@ -270,7 +274,7 @@ def _row_velocities(
 
 
 def _largest_speed(scene: Scene, velocity: Any) -> Any:
-    """The largest of velocities (m,), except rotations of contacts, which do not close gaps."""
+    """The largest row speed () of velocities (m,), without the rotations of contacts, which do not close gaps."""
     if scene.contact_rows == 3:
         return np.max(np.abs(velocity))
     turns = {n + 1 + k for n in scene.normals for k in range(scene.contact_rows - 3)}

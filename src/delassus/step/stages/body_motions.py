@@ -16,7 +16,8 @@ import delassus.numpy as np
 from delassus.spatial.rotations import skew
 
 SIX: Final = 6
-"""Motions of a body: along the axes of its contacts, and about the third, first and second axis."""
+"""Motions of a body: translations along the axes of its contacts, and rotations about the third, first and second
+axis."""
 
 _TURNS: Final = [2, 0, 1]
 
@@ -26,7 +27,7 @@ Bodies: TypeAlias = tuple[tuple[slice, tuple[int, ...]], ...]
 
 
 class BodyMotions(NamedTuple):
-    """P (rows, motions), and for each body its motions and contacts."""
+    """The map P (rows, motions) from body motions to contact rows, and the motions and contacts of each body."""
 
     P: Any
     bodies: Bodies
@@ -46,13 +47,15 @@ def shared_motions(
     count: int,
     rows: Callable[[int, Any, Any, int], Any],
 ) -> tuple[list[Any], BodyMotions | None]:
-    """J of the motions, in parts (·, nv), and the rows as functions of them; None if each row is a motion.
+    """The Jacobian J of the body motions, as a list of blocks (·, nv), and the map from motions to rows.
+
+    The map is None if sharing motions saves nothing; then each row is a motion.
 
     Args:
         bodies: The two bodies of each contact.
-        points: (contacts, 3) [m].
+        points: (contacts, 3) contact points in the world [m].
         axes: Axes (3, 3) of each contact, the normal last.
-        flat: The axes of all contacts, or None if they differ.
+        flat: (3, 3) the axes of all contacts, or None if they differ.
         count: Rows of a contact.
         rows: The Jacobian (count, nv) of a contact's body at a point (3,) along axes.
     """
@@ -86,8 +89,8 @@ def shared_motions(
 
 
 def _at(arm: Any, turned: Any, count: int) -> Any:
-    """The rows (count, 6) of a contact at an arm (3,) from the reference point of the motions, along rotated axes: v +
-    ω × r, and ω."""
+    """The rows (count, 6) of a contact at r (3,) from the reference point of the motions: v + ω × r, and ω, along the
+    rotated axes."""
     moves = np.concatenate([np.eye(3), -skew(arm)[:, _TURNS]], 1)
     turns = np.concatenate([np.zeros((3, 3)), np.eye(3)[:, _TURNS]], 1)
     return np.concatenate([turned @ moves, (turned @ turns)[_TURNS[: count - 3]]]) if count > 3 else turned @ moves

@@ -1,11 +1,12 @@
-"""The contact problem of a step in body space, scaled, with the operations that its solver uses.
+"""The contact problem of a step in body space, with scaled rows and the operations that its solver uses.
 
-With σ = P S Pᵀ λ + g, where S is the response of body motions, all products go through the motions. An iteration of
-Newton's method, (B + D P S Pᵀ) Δλ = r with B = I - D + ρ D block diagonal in the contacts, becomes
+The row velocities are σ = P S Pᵀ λ + g, where S is the response of body motions, so products are computed in the space
+of motions. An iteration of Newton's method is (B + D P S Pᵀ) Δλ = r, where B = I - D + ρ D is block diagonal in the
+contacts. With y = S Pᵀ Δλ, the change of the motions, it becomes
 
     (I + S K) y = S Pᵀ B⁻¹ r,   Δλ = B⁻¹ (r - D P y),   K = Pᵀ B⁻¹ D P
 
-for the change y of the motions. Two feet with four corners each have 12 motions and 24 rows.
+so the linear system has one row per motion. Two feet with four corners each have 12 motions and 24 rows.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class BodySpaceProblem(HasRows):
     """A contact problem with scaled rows, the matrices S (motions, motions) and P (m, motions) in the same scale, and
     the contacts of each body.
 
-    If P is None, each row is a motion, and `rows` has G.
+    If P is None, each row is a motion, and `rows` contains G.
     """
 
     rows: Scaled
@@ -113,8 +114,8 @@ class BodySpaceProblem(HasRows):
             moved = moved + self.S @ (P[k] * (new - impulse[k]))
             impulse[k] = new
         for pair in (self.bodies[k : k + 2] for k in range(0, len(self.bodies), 2)):
-            # What contacts do to their own body is known at once, what they do to others when all of them are done. Two
-            # bodies take turns, since a processor waits for one contact after the other.
+            # A contact updates the motion of its own body at once, and those of other bodies after the last contact.
+            # Contacts of two bodies alternate: each depends on the one before, so two chains hide the latency.
             there = [moved[contacts[0].body] for contacts in pair]
             pushed = [np.zeros(len(some)) for some in there]
             for n, contact in ((n, c) for some in zip_longest(*pair) for n, c in enumerate(some) if c is not None):
@@ -122,7 +123,7 @@ class BodySpaceProblem(HasRows):
                 velocity, mu = arms @ there[n] + rows.g[at], rows.friction[rows.layout.blocks.index(at)]
                 new = coulomb_move(own, steps, impulse[at], velocity, mu)
                 change = new - impulse[at]
-                # The normal's part, which comes last, is known first.
+                # The order is reversed since the normal impulse, the last one, is computed first.
                 there[n], pushed[n] = there[n] + moves[:, ::-1] @ change[::-1], pushed[n] + arms.T @ change
                 impulse[at] = new
             for n, contacts in enumerate(pair):
@@ -141,7 +142,7 @@ class BodySpaceProblem(HasRows):
         """(I - D + D (R⁻¹ G + ρ R⁻½))⁻¹ r (m,), with the derivative D of the projection, the residual r (m,), and the
         weights R⁻¹ (m,) of velocities (None for ones).
 
-        A ρ that is not above the smallest one only regularizes the factorization; its effect is removed by refinement.
+        The smallest ρ only regularizes the factorization; a step of iterative refinement removes its effect.
         """
         if self.P is None:
             return self.rows.newton_direction(jacobians, rho, asked, weights=weights)
@@ -156,7 +157,7 @@ class BodySpaceProblem(HasRows):
             less = kept * D if weights is None else proximal_slopes(D, rho, weights[at])
             parts.append((at, D, size * np.eye(len(D)) - less))
         shares = {contact.rows.start: contact.body for some in self.bodies for contact in some}
-        beside = len(self.S) - layout.scalars  # rows that are no contacts are motions, in their order
+        beside = len(self.S) - layout.scalars  # rows other than contacts are motions, in the order of the rows
         for k in range(layout.scalars):
             shares[k] = slice(beside + self._rank(k), beside + self._rank(k) + 1)
         own = [shares[at.start] for at, _, _ in parts]
@@ -176,7 +177,7 @@ class BodySpaceProblem(HasRows):
             return alone - np.concatenate([part @ y[some] for some, part in zip(own, DP, strict=True)])
 
         first, near = solve(asked), 0.0 if proximal is None else proximal.near
-        # ρ, and what is lost where B is nearly singular, are taken off once more, with the same factors.
+        # A step of iterative refinement with the same factors removes ρ, and the error where B is nearly singular.
         held = P @ self._moved(first) - first
         left = asked - first - np.concatenate([D @ held[at] for at, D, _ in parts])
         return first + np.where(rho <= near, solve(left), 0.0)

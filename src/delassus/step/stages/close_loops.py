@@ -1,14 +1,14 @@
 """Stage 7 of a step: closes loops, and restores energy and momentum of articulated robots.
 
-A step leaves errors of second order in its length: e of positions and J v of velocities. The factors at the beginning
-of the step, G and M̂, remove them in a few iterations, each of which reduces the error to a fraction h ω:
+A step leaves position errors e and velocity errors J v of second order in h. A few iterations with the factors of G and
+M̂ at the beginning of the step remove them; each one multiplies the error by about h ω:
 
     q ← q ⊕ -M̂⁻¹ Jᵀ G⁻¹ e,    v ← v - M̂⁻¹ J⁺ᵀ G⁻¹ J⁺ v
 
-with J at the beginning and J⁺ at the end. The first velocity change M̂⁻¹ f is transferred to the inertia at the end,
-M̂⁺⁻¹ f = 2 M̂⁻¹ f - M̂⁻¹ M̂⁺ M̂⁻¹ f up to terms of second order. A rotating mechanism then loses no more energy than by
-projection to the nearest velocity. If the iterations do not converge, `project` starts anew with its own factors. Then
-v⁺ is corrected to the energy and momentum that the impulses imply, see `scheme.energy`.
+with J at the beginning and J⁺ at the end. The first velocity change M̂⁻¹ f is converted to the inertia at the end, up
+to terms of second order: M̂⁺⁻¹ f = 2 M̂⁻¹ f - M̂⁻¹ M̂⁺ M̂⁻¹ f. A rotating mechanism then loses no more energy than with
+the projection onto the nearest admissible velocity. If the iterations do not converge, `project` computes new factors.
+Last, v⁺ is corrected to the energy and momentum that the impulses imply (see `scheme.energy`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from delassus.step.scheme.restoration import Allowances, restore_parts
 from delassus.step.stages.assemble import StepSystem
 
 TOLERANCE: Final = 1e-12
-"""Errors that may remain, relative to the robot's length or a radian, and to the velocities that cancel in rows."""
+"""Largest error that may remain: of positions, relative to the robot's length or a radian; of velocities, relative to
+the terms that cancel in a row."""
 
 _MAX_ITERATIONS: Final = 6
 
@@ -45,7 +46,8 @@ _EPSILON: Final = 1e-9
 
 
 class _Position(NamedTuple):
-    """A configuration (nq,), the constraint errors (bilateral,), their norm now and before, iterations."""
+    """A configuration (nq,), its constraint errors (bilateral,), their norm and the previous one, and the number of
+    iterations."""
 
     q: Any
     error: Any
@@ -55,8 +57,8 @@ class _Position(NamedTuple):
 
 
 class _Velocity(NamedTuple):
-    """A velocity (nv,), the velocities (bilateral,) at which loops open, their excess over the tolerance,
-    iterations."""
+    """A velocity (nv,), the velocities (bilateral,) at which loops open, their excess over the tolerance, and the
+    number of iterations."""
 
     v: Any
     speed: Any

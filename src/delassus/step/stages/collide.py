@@ -40,8 +40,8 @@ SLOP: Final = 1e-9
 class Candidates(NamedTuple):
     """Candidates for contact: gaps (n,) [m], points and normals (n, 3) in the world, and their indices (n,).
 
-    Those of the ground and of single collisions come first, then those of the nearest pairs of classes. `crowded` if
-    more pairs may touch than are examined.
+    Candidates with the ground and with single collision pairs come first, followed by the nearest pairs of each class.
+    `crowded` is true if more pairs may touch than are examined.
     """
 
     gap: Any
@@ -60,8 +60,8 @@ class Contacts(NamedTuple):
         point: (slots, 3) contact points in the world [m].
         axes: The axes (3, 3) of each slot: t1, t2, n as columns.
         common_axes: (3, 3) the axes of all contacts; None if they differ.
-        body: The touching link of each slot: an integer if it is fixed, else traced. The world has the last index.
-        other: The touched link of each slot.
+        body: The first link of each slot: an integer if it is fixed, else traced. The world has the last index.
+        other: The second link of each slot.
         overflow: Whether more candidates touch than there are slots.
         candidates: All candidates.
     """
@@ -78,7 +78,7 @@ class Contacts(NamedTuple):
 
 
 def ground_surface(scene: Scene, ground: GroundShape) -> Surface:
-    """The ground as geometry functions take it: distances and normals of points."""
+    """The ground as a `Surface`, which gives distances and normals of points."""
     if scene.field is None:
         return plane_surface(ground.normal, ground.height)
     return HeightField(scene.field, ground.heights)
@@ -87,8 +87,11 @@ def ground_surface(scene: Scene, ground: GroundShape) -> Surface:
 def find_candidates(
     scene: Scene, kinematics: Kinematics, ground: GroundShape, moving: Movement | None = None
 ) -> Candidates:
-    """Gaps, points and normals of candidates: of classes of pairs those of the pairs that are nearest as links move in
-    the step; None for those of every pair."""
+    """Gaps, points and normals of all candidates.
+
+    Of a class of pairs, only the pairs that are nearest during the step are examined, as `moving` predicts; with None,
+    every pair is.
+    """
     tree, poses = kinematics.tree, kinematics.poses
     surface = ground_surface(scene, ground)
     touching = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
@@ -114,7 +117,8 @@ def find_candidates(
 
 
 def _without_capsule_ends(scene: Scene, gap: Any, number: Any) -> Any:
-    """Gaps of candidates by their numbers, far for the ends of capsules on capsules: MuJoCo has one contact there."""
+    """Gaps of candidates, by index. Those at the ends of two capsules become large, since MuJoCo has one contact for
+    such a pair."""
     ways = [
         *scene.collisions,
         *(way for one in scene.pair_classes for pair in one.pairs for way in collisions_of(*pair)),
@@ -131,7 +135,7 @@ def _without_capsule_ends(scene: Scene, gap: Any, number: Any) -> Any:
 def link_movement(scene: Scene, kinematics: Kinematics, v: Any, time_step: Any) -> Movement | None:
     """The motion of links in a step at velocities v (nv,); None if nothing may touch.
 
-    Under MuJoCo's law, contacts are those at the beginning of a step, within their margins.
+    Under MuJoCo's law, contacts are detected at the beginning of a step, within their margins.
     """
     reach = kinematics.reach
     if reach is None:
@@ -169,7 +173,7 @@ def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape, v: Any, t
         candidate = np.take(candidates.number, places) if scene.pair_classes else places
         body, other = (list(np.take(numpy.array(some, float), candidate)) for some in (body, other))
     axes = [contact_axes(normal[k]) if common is None else common for k in range(slots)]
-    if scene.is_soft:  # bodies touch halfway between their surfaces
+    if scene.is_soft:  # the contact point is halfway between the surfaces
         point = point - 0.5 * gap[:, None] * normal
     return Contacts(np.array(candidate), gap, point, axes, common, body, other, overflow, candidates)
 
@@ -185,13 +189,13 @@ def candidate_links(scene: Scene, tree: Links) -> tuple[list[Any], list[Any]]:
     return [one for one, _ in pairs], [two for _, two in pairs]
 
 
-# --- what the reduced contact set leaves out --------------------------------------------------------------------------
+# --- contacts outside the reduced contact set -------------------------------------------------------------------------
 
 
 def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts, q: Any, v: Any, time_step: Any) -> Any:
-    """Whether a contact or joint limit outside the contact set would be penetrated in a step with the velocity v (nv,).
+    """Whether a contact or joint limit outside the contact set would be violated in a step with the velocity v (nv,).
 
-    If none is, their impulses are zero, and those of this set solve the full one.
+    If none is, their impulses are zero, and the solution with the reduced set solves the full problem.
     """
     if scene.reduced is None:
         return np.array(False)
@@ -285,8 +289,11 @@ def _predicted_gaps_of_classes(
 
 
 def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:
-    """Whether a contact or joint limit outside the reduced set had an impulse in the step before (…): it is likely to
-    have one again. Impulses (…, rows) and candidates (…, slots) are those of the full set."""
+    """Whether a contact or joint limit outside the reduced set had an impulse in the previous step (…).
+
+    Such a row is likely to have an impulse again. Impulses (…, rows) and candidates (…, slots) are those of the full
+    set.
+    """
     full, inside = scene.full, [float(number) for number in scene.reduced or ()]
     result: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
     for row in () if scene.is_soft else full.limit_rows:
@@ -300,7 +307,7 @@ def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:
 
 
 def warm_start(scene: Scene, candidate: Any, last: StepState) -> Any:
-    """Initial impulses (m,): those that the candidate of each slot had in the previous step."""
+    """Initial impulses (m,): for each slot, the impulses of its candidate in the previous step."""
     start = np.array(last.impulse[list(scene.rows_in_full)])
     if scene.has_slot_for_all:
         return start

@@ -2,9 +2,9 @@
 
     W δ = Jᵀ μ,      J δ ≥ d  ⊥  μ ≥ 0  for contacts and limits,      J δ = d  for constraints
 
-d (m,) is the demanded displacement of the rows: a fraction of penetrations, at most the gap for open contacts, or the
-full error of constraints. The caller chooses the solver of μ: a few sweeps if the next step continues the correction, a
-solve to a tolerance if the result is reported.
+d (m,) is the demanded displacement of the rows: a fraction of a penetration, minus the gap of an open contact, or the
+full error of a constraint. The caller chooses how μ is solved for: by a few sweeps if the next step continues the
+correction, to a tolerance if the result is reported.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from delassus.step.stages.assemble import StepSystem
 from delassus.step.stages.collide import SLOP, Contacts
 
 _CORRECTED: Final = 0.2
-"""The fraction of a penetration corrected in a step."""
+"""Fraction of a penetration that a step corrects."""
 
 _FASTEST: Final = 1.0
 """Largest speed [m/s] at which a contact is moved out of the ground, so that δ stays small."""
 
 LEAN: Final = 1e-2
-"""Regularization of the normal response of a contact, relative to its tangential response: without it, joints that
-hardly move the contact out of the ground would be displaced far."""
+"""Regularization of the normal response of a contact, relative to its tangential response. It limits the displacement
+of joints that hardly move the contact along its normal."""
 
 _REDUNDANT: Final = 1e-9
 """Relative regularization of the response of loop rows, which may be redundant."""
@@ -57,7 +57,7 @@ def correct_positions(response: Response, demand: Any, solve: Callable[[Any], tu
 def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v: Any, time_step: Any) -> Any:
     """δ (nv,) that corrects a fraction of all penetrations and closes no gap; zero if nothing penetrates.
 
-    A few sweeps of projected Gauss–Seidel on normals of contacts and limits, with loops kept closed.
+    It takes a few sweeps of projected Gauss–Seidel over normals of contacts and limits, with loops kept closed.
     """
     rows = scene.unilateral_rows
     if not rows:
@@ -73,18 +73,18 @@ def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v:
 
 
 def penetration_demand(scene: Scene, gap: Any, predicted: Any, time_step: Any) -> Any:
-    """d of unilateral rows: a fraction of a penetration, else minus the gap predicted for the end of the step."""
+    """d of unilateral rows: a fraction of a penetration, or minus the gap predicted for the end of the step."""
     most = np.concatenate([np.full(scene.slots, _FASTEST * time_step), np.full(len(scene.stop_rows), np.inf)])
     return _demand(gap, predicted, most)
 
 
 def contact_demand(gap: Any, predicted: Any, time_step: Any) -> Any:
-    """The largest correction demanded by contacts, for one or several states."""
+    """d of contacts, limited by the largest correction speed; for one or several states."""
     return _demand(gap, predicted, _FASTEST * time_step)
 
 
 def stop_demand(gap: Any, predicted: Any) -> Any:
-    """The same for joint limits and one-sided constraints, whose correction has no largest speed."""
+    """d of joint limits and one-sided constraints, whose correction speed has no limit."""
     return _demand(gap, predicted, np.inf)
 
 
@@ -93,8 +93,10 @@ def _demand(gap: Any, predicted: Any, most: Any) -> Any:
 
 
 def limited_bias(scene: Scene, b: Any) -> Any:
-    """b = -d (m,), with gaps clipped to a multiple of the largest error: larger gaps would dominate the tolerance of a
-    solver."""
+    """b = -d (m,) with clipped gaps.
+
+    Gaps are clipped to a multiple of the largest error, since larger ones would dominate the solver's tolerance.
+    """
     pushing = scene.unilateral_rows
     if not pushing:
         return b
@@ -143,8 +145,8 @@ def sweep_beside_loops(scene: Scene, system: StepSystem, demand: Any) -> Any:
 
 
 def _response_beside_loops(scene: Scene, G: Any, rows: list[int]) -> tuple[Any, Any]:
-    """The response of some rows to each other while loops stay closed, and the loop impulses per impulse of each
-    row."""
+    """The response (rows, rows) of rows to each other while loops stay closed, and the loop impulses (loops, rows) per
+    unit impulse of each row."""
     loops = list(range(scene.m)[scene.bilateral])
     if not loops:
         return G[rows][:, rows], np.zeros((0, len(rows)))

@@ -1,11 +1,10 @@
 """Stage 6 of a step: the configuration and velocity at its end.
 
     v⁺ = v_f + M̂⁻¹ Jᵀ λ
-    q⁺ = q ⊕ (h v⁺ + δ)                            δ corrects penetrations, without a velocity
+    q⁺ = q ⊕ (h v⁺ + δ)                            δ corrects penetrations and does not change v⁺
 
-In flight, the effect of velocity products is averaged over the step, which is of second order, while gravity and motor
-forces act at its beginning. In contact, positions are integrated with v⁺, whose row velocities J v⁺ satisfy the contact
-laws.
+In flight, velocity products are averaged over the step, which is accurate to second order; gravity and motor forces act
+at its beginning. In contact, positions are integrated with v⁺, whose row velocities J v⁺ satisfy the contact laws.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from delassus.step.stages.types import Impulses, StepState
 
 
 class Motion(NamedTuple):
-    """The end of a step before loops are closed.
+    """The state at the end of a step, before loops are closed.
 
     Attributes:
         q: (nq,) configuration.
-        v: (nv,) velocity, in the axes at the end.
+        v: (nv,) velocity, in the body axes at the end of the step.
         allowances: The allowed energy and momentum of each articulated part.
         angle: () the largest rotation [rad] of a joint.
         substeps: () the largest number of substeps that the flight of a free body needs.
@@ -60,7 +59,7 @@ def integrate(
 ) -> Motion:
     """The state after a step with the velocity v (nv,) and the impulses of the solved system."""
     h, impulse = time_step, impulses.impulse
-    if scene.is_soft:  # as it is: what penetrates is pushed out by its own law
+    if scene.is_soft:  # no position correction: the contact law itself reduces penetrations
         v = v - system.spin
         turns = turning_dofs(scene.model, system.parts)
         angle = h * np.max(np.abs(v[turns])) if turns else np.array(0.0)
@@ -83,7 +82,7 @@ def integrate(
 
 
 def _kicked_velocity(scene: Scene, system: StepSystem, state: StepState, impulses: Impulses) -> Any:
-    """The velocity (nv,) due to forces and joint friction without velocity products, with loops kept closed."""
+    """The velocity (nv,) after forces and joint friction act, without velocity products, with loops kept closed."""
     change, loops, impulse = system.kick, scene.bilateral, impulses.impulse
     if scene.friction_rows:
         friction = np.zeros(scene.m)
@@ -139,7 +138,7 @@ def _allowances(
 
 
 def _touches_world(scene: Scene, kinematics: Kinematics, contacts: Contacts, part: Component) -> Any:
-    """Which selected contacts (slots,) are between a part and the world."""
+    """Whether each selected contact (slots,) is between a part and the world."""
     inside = [_root(scene, kinematics, k) in part.roots for k in range(scene.ground_candidates)]
     if not any(inside):
         return [False] * scene.slots

@@ -12,7 +12,7 @@ from delassus.step.scene import Scene
 
 
 class Kinematics(NamedTuple):
-    """The tree of links, their rotations and origins in the world, and their Jacobians, None if nothing may touch."""
+    """The tree of links, their rotations and origins in the world, and their Jacobians (None if nothing may touch)."""
 
     tree: Links
     poses: list[Pair]

@@ -1,10 +1,10 @@
-"""A step of a robot on the ground as seven stages; `step.period` makes a control period of several steps.
+"""A step of a robot on the ground as seven stages; `step.period` composes a control period of several steps.
 
     kinematics → collide → forces → assemble → solve → integrate → close loops
 
 Each stage is a function of the results of earlier stages (see `types`). Kernels are composed of these functions, and
-`Simulation.stages` calls them on plain arrays. Around the stages: servos whose force limits become active during a
-step, substeps for fast joints, and flags that tell the host which environments to solve again.
+`Simulation.stages` calls them on plain arrays. Functions around the stages repeat a step if force limits of servos
+become active, split it into substeps for fast joints, and set the flags of environments that the host solves again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from delassus.step.stages.tree_problem import TreeSolution, tree_solver
 from delassus.step.stages.types import Impulses, StepInputs, StepResult, StepState
 
 TURN: Final = 0.2
-"""Largest angle of a joint in a step [rad]; faster joints take substeps."""
+"""Largest angle [rad] by which a joint rotates in a step; faster joints take substeps."""
 
 MOST_SUBSTEPS: Final = 16
 """Largest number of substeps of a step."""
@@ -56,7 +56,7 @@ _SERVO_GUESSES: Final = 8
 
 
 class Stages(NamedTuple):
-    """The result of each stage of a step: see `types`, and `Simulation.stages`."""
+    """The result of each stage of a step (see `types` and `Simulation.stages`)."""
 
     kinematics: Kinematics
     contacts: Contacts
@@ -70,11 +70,12 @@ class Stages(NamedTuple):
 
 
 def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = None) -> Stages:
-    """The seven stages of one step; `modes` as in `Forces`, None for the modes at the beginning of the step."""
+    """Run the seven stages of one step; `modes` are those of `Forces`, None for the modes at the beginning of the
+    step."""
     h = inputs.time_step
     kinematics = compute_kinematics(scene, state.q)
     contacts = collide(scene, kinematics, inputs.ground, state.v, h)
-    if scene.is_soft:  # limits of servos are in the problem that is solved
+    if scene.is_soft:  # the problem of stage 5 contains the limits of servos
         modes = np.zeros(len(limited_servos(scene.actuators)))
     forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
     if scene.method == ARTICULATED and forces.servos is not None and modes is None:
@@ -102,7 +103,11 @@ def solve_contacts_without_gain(
     system: StepSystem,
     inputs: StepInputs,
 ) -> Impulses:
-    """Stage 5 of a step: impulses that satisfy the contact laws, with the largest restitution that adds no energy."""
+    """Stage 5 of a step: impulses that satisfy the contact laws, with the largest restitution that adds no energy.
+
+    Without restitution it is one solve; with it, `solve_without_gain` repeats the solve with smaller restitution if the
+    impact would add energy.
+    """
     if not scene.m and not scene.is_soft:
         zero = np.array(0.0)
         return Impulses(np.zeros(0), zero, zero, np.array(True), np.array(1.0))
@@ -160,7 +165,7 @@ def _impulses(solution: Any, fraction: Any) -> Impulses:
 
 
 def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = None) -> tuple[StepResult, Any]:
-    """One step with assumed modes of servos, and the modes at its end."""
+    """One step with assumed servo modes, and the modes that its end velocity implies."""
     state, h = last.state, inputs.time_step
     stages = run_stages(scene, state, inputs, modes)
     contacts, forces, motion, impulse = stages.contacts, stages.forces, stages.motion, stages.impulses.impulse
@@ -194,11 +199,11 @@ def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = N
 
 
 Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
-"""Makes a step of time."""
+"""A function that integrates the state over one time step."""
 
 
 class _ServoGuess(NamedTuple):
-    """A step, the servo modes to try next, whether the previous ones were wrong, and the number of attempts."""
+    """A step, the servo modes of the next attempt, whether the previous ones were wrong, and the number of attempts."""
 
     result: StepResult
     modes: Any
@@ -207,10 +212,10 @@ class _ServoGuess(NamedTuple):
 
 
 def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
-    """One step.
+    """Integrate over one time step.
 
-    Which servos reach their limits is known only at its end. With the reduced contact set, a step with wrong modes is
-    left to the full set, which repeats it with the modes found.
+    Which servos reach their force limits is known only at the end of the step. With the full contact set, a step with
+    wrong modes is repeated with the modes at its end. With the reduced set, the step is flagged for the full set.
     """
     known = scene.method == ARTICULATED or scene.is_soft
     if scene.reduced is not None or known or not limited_servos(scene.actuators):
@@ -219,7 +224,7 @@ def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
     def try_again(guess: _ServoGuess) -> _ServoGuess:
         result, modes = _try_step(scene, last, inputs, guess.modes)
         wrong = np.any(modes != guess.modes)
-        # From one limit to the other it goes by the range between them.
+        # A servo changes from one limit to the other by way of the unsaturated mode 0.
         return _ServoGuess(result, np.where(modes * guess.modes < 0.0, 0.0, modes), wrong, guess.count + 1.0)
 
     state = last.state
@@ -230,7 +235,7 @@ def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
 
 
 class _Substeps(NamedTuple):
-    """The result after some substeps, how many are done, how many there are, and whether this number is final."""
+    """The result so far, the number of finished substeps, their total number, and whether this total is final."""
 
     result: StepResult
     done: Any
@@ -239,11 +244,11 @@ class _Substeps(NamedTuple):
 
 
 def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs, step: Step = take_step) -> StepResult:
-    """One step, split into substeps if a joint rotates by more than `TURN`; `step` makes one of them.
+    """One time step, split into substeps if a joint rotates by more than `TURN`; `step` integrates one substep.
 
-    The initial velocity determines their number; if joints rotate further in the first substep, it is repeated with the
-    number that its angle requires. The reduced contact set leaves such steps to the full set. The returned impulses are
-    those of the last substep, scaled to the whole step.
+    The initial velocity determines the number of substeps. If joints rotate further in the first substep, it is
+    repeated with the number that its angle requires. With the reduced contact set, such a step is flagged for the full
+    set. The returned impulses are those of the last substep, scaled to the whole step.
     """
     turns = turning_dofs(scene.model, components(scene.mechanism, last.state.q))
     if scene.is_soft:
@@ -271,7 +276,7 @@ def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs, step: Step
     start = _Substeps(last, np.array(0.0), expected, np.array(False))
     if scene.full_slots:
         return while_loop(remains, substep, start, MOST_SUBSTEPS + 1).result
-    # Without contacts a step is short: straight code for the first substep is worth being compiled a second time.
+    # Without contacts the code of a step is short, so the first substep is compiled a second time, without a loop.
     first = substep(start)
 
     def loop(done: Any, count: Any, final: Any) -> StepResult:
@@ -287,7 +292,7 @@ def _needed_substeps(angle: Any) -> Any:
 
 
 def _select(condition: Any, one: StepResult, other: StepResult) -> StepResult:
-    """One of two results."""
+    """The first result where the condition holds, else the other."""
     states = (np.where(condition, x, y) for x, y in zip(one.state, other.state, strict=True))
     rest = (np.where(condition, x, y) for x, y in zip(one[1:], other[1:], strict=True))
     return StepResult(StepState(*states), *rest)
@@ -297,7 +302,7 @@ def _select(condition: Any, one: StepResult, other: StepResult) -> StepResult:
 
 
 def initial_result(scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> StepResult:
-    """The state at the beginning of a period, without the padding of empty arrays."""
+    """The result that a period starts from: the initial state without the padding of empty arrays, and no flags."""
     zero, no, rows = np.array(0.0), np.array(False), scene.full.m
     state = StepState(q, v, impulse[:rows], contact[: scene.full_slots], time, impulse[rows : rows + scene.na])
     return StepResult(state, zero, zero, no, no, no, no, zero, no, no)

@@ -1,9 +1,9 @@
 """Displacements of contact points of rolling bodies over a step, beyond J v.
 
-A body that moves freely with v for h touches the ground at r from its origin at the beginning of the step and at r⁺ at
-its end, where another point of its surface is the lowest and its rotation axis may differ. Lasting contacts are held to
-the mean velocity of the touching point over the step: J v plus half the change of this velocity. Without this term,
-rolling has an error of h ω. Corners, and bodies that joints carry, are held to J v.
+A free body with velocity v touches the ground at r from its origin at the beginning of a step, and at r⁺ at its end:
+another point of its surface is then the lowest, and its rotation axis may differ. The row of a lasting contact
+constrains the mean velocity of the touching point over the step, which is J v plus half the change of this velocity.
+Without this term, rolling has an error of h ω. Rows of corners, and of bodies on joints, constrain J v.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import GroundShape
 
 _NEAR: Final = 1e-2
-"""Largest displacement of a point on a rolling body in half a step, as a squared fraction of its distance from the
+"""Largest displacement of the touching point in half a step: the square of its ratio to the distance from the body's
 origin."""
 
 _SAME_FACE: Final = 1.0 - 1e-12
@@ -32,7 +32,7 @@ _SAME_FACE: Final = 1.0 - 1e-12
 def rolling_velocity(
     scene: Scene, kinematics: Kinematics, contacts: Contacts, q: Any, v: Any, ground: GroundShape, time_step: Any
 ) -> Any:
-    """(contact rows,) the mean velocity of the touching points over a step, minus J v [m/s, rad/s]."""
+    """The mean velocity of the touching points over a step minus J v (contact rows,) [m/s, rad/s]."""
     slots, count = scene.slots, scene.contact_rows
     if not slots:
         return np.zeros(0)
@@ -42,16 +42,16 @@ def rolling_velocity(
         if scene.has_fixed_slots
         else (np.take(leads, contacts.candidate, axis=0))
     )
-    if scene.pair_classes:  # whose numbers come after those of leads
+    if scene.pair_classes:  # their candidates come after those that have a lead
         leads = np.where((contacts.candidate < float(scene.fixed_candidates))[:, None], leads, 0.0)
     along = [contacts.axes[k].T @ leads[k] for k in range(slots)]
-    if count > 3:  # turns are those of the body, wherever it touches
+    if count > 3:  # the angular velocity does not depend on the contact point
         along = [np.concatenate([lead, np.zeros(count - 3)]) for lead in along]
     return np.concatenate(along)
 
 
 def _candidate_leads(scene: Scene, kinematics: Kinematics, q: Any, v: Any, ground: GroundShape, time_step: Any) -> Any:
-    """(fixed candidates, 3) half of the change of velocity of each candidate's point over the step [m/s]."""
+    """Half the change of velocity of each candidate's touching point over the step (fixed candidates, 3) [m/s]."""
     tree, poses, surface = kinematics.tree, kinematics.poses, ground_surface(scene, ground)
     later: list[Pair] = list(poses)
     twists: dict[int, tuple[Pair, Pair]] = {}
@@ -91,11 +91,11 @@ velocity of the body in the world, and the ground normal there (3,)."""
 
 
 def touching_lead(now: End, then: End, on_field: bool) -> Any:
-    """(3,) half of the change of velocity of a touching point over a step [m/s]."""
+    """Half the change of velocity (3,) of a touching point over a step [m/s]."""
     (arm, v_now, w_now, normal), (arm_then, v_then, w_then, normal_then) = now, then
     shift = 0.5 * (arm_then - arm)
-    small = shift @ shift < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
-    if on_field:  # from one face to another the point jumps, and nothing of the body moves so
+    small = shift @ shift < _NEAR * (arm @ arm)  # else the point moves fast around a rim that is nearly flat
+    if on_field:  # between faces the point jumps, which is no motion of the body
         small = small & (normal_then @ normal > _SAME_FACE)
     lead = 0.5 * (v_then - v_now + np.cross(w_then, arm_then) - np.cross(w_now, arm))
     return np.where(small, lead, 0.0)

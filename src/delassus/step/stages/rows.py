@@ -2,7 +2,7 @@
 
 All contacts of a body are functions of its six velocities (see `body_motions`). With J (motions, nv) the Jacobian of
 these velocities, the Jacobian of all rows is P J, and their Delassus matrix is P S Pᵀ with S = J M̂⁻¹ Jᵀ. Each row that
-belongs to no such body is a motion of its own.
+does not belong to such a body is a motion of its own.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import StepState
 
 _LONGEST: Final = 600
-"""Entries of the Jacobian of contacts up to which they are written out; beyond, a loop goes over the slots."""
+"""Largest number of entries of the contact Jacobian for which the code is unrolled; for more, it loops over slots."""
 
 _IMMOBILE: Final = 1e-9
-"""Constraint rows smaller than this, relative to the largest, move nothing."""
+"""Constraint rows smaller than this, relative to the largest row, are treated as zero."""
 
 
 class ConstraintRows(NamedTuple):
@@ -39,7 +39,7 @@ class ConstraintRows(NamedTuple):
         sharing: P (m, motions) and the bodies with contacts; None if each row is a motion.
         stop_gap: (stops,) gaps of unilateral constraints and joint limits [rad, m].
         target: (bilateral,) target velocities of constraints.
-        mobile: (bilateral,) whether the row of a constraint moves anything.
+        mobile: (bilateral,) whether the row of a constraint is not zero.
         overflow: Whether more joint limits are active than there are slots.
     """
 
@@ -63,7 +63,7 @@ class ConstraintRows(NamedTuple):
         return self.J.T @ self.motion_impulses(impulse) if len(self.J) else np.zeros(self.J.shape[1])
 
     def delassus(self, S: Any, count: int | None = None) -> Any:
-        """G (count, count) of the first rows, all by default, from the response S (motions, motions) of the motions.
+        """G (count, count) of the first `count` rows (None for all), from the response S (motions, motions).
 
         Rows that are motions themselves, such as those of joint friction, come last in both.
         """
@@ -89,7 +89,7 @@ def constraint_rows(
         held = Mechanism(scene.model, scene.bilateral_constraints, model_constraints=False)
         loops = constraint_jacobian.function(held if scene.as_in_mujoco else scene.mechanism, q, time=time)
         target = velocities_asked(scene.mechanism, q, time)
-        # Out-of-plane rows of a planar linkage are zero up to rounding: they would get huge impulses.
+        # Out-of-plane rows of a planar linkage are zero up to rounding: their impulses would be huge.
         sizes = np.max(np.abs(loops), axis=1)
         mobile = sizes > _IMMOBILE * np.max(sizes)
         loops, target = np.where(mobile[:, None], loops, 0.0), np.where(mobile, target, 0.0)
@@ -103,7 +103,7 @@ def constraint_rows(
 
 
 def contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, BodyMotions | None]:
-    """J (motions, nv) of contacts, and the rows as functions of the motions."""
+    """The Jacobian J (motions, nv) of contacts, and the map from motions to rows."""
     slots, count, reach = scene.slots, scene.contact_rows, kinematics.reach
     if not slots or reach is None:
         return np.zeros((0, scene.nv)), None
@@ -111,7 +111,7 @@ def contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tu
     fixed = scene.has_fixed_slots
 
     def row_block(k: int, point: Any, axes: Any, count: int) -> Any:
-        """Rows (count, nv) of a slot's bodies at a point, along some axes."""
+        """Rows (count, nv) of a slot at a point (3,), along axes (3, 3)."""
         bodies = [
             (link[k], frozenset({link[k]}) if fixed else frozenset(links))
             for link, links in zip((contacts.body, contacts.other), every, strict=True)

@@ -1,4 +1,4 @@
-"""Stage 5 of a step under MuJoCo's law of contact: see `primal.newton`."""
+"""Stage 5 of a step under MuJoCo's contact law, by a primal Newton method (see `primal.newton`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def solve_softly(
     time_step: Any,
     limits: SolverLimits,
 ) -> Impulses:
-    """Impulses and velocity of a step."""
+    """Impulses and velocity of a step under MuJoCo's contact law."""
     problem = primal_problem(scene, system, parameters, time_step)
     inverse = 1.0 / np.stack([problem.M[k, k] for k in range(scene.nv)])
 
@@ -87,14 +87,14 @@ def _blocks(scene: Scene, system: StepSystem, costs: list[ContactCost]) -> list[
 
 
 def _singles(scene: Scene, system: StepSystem, parameters: RowParameters) -> list[Single]:
-    """All rows except those of contacts."""
+    """The rows other than contacts, each with its own cost."""
     J, end = system.rows.J, scene.contact_end
     shift = len(J) - scene.m
     motions = LinkMotions.of(scene.model, scene.model.neutral(), numpy.zeros(scene.nv))
     dofs: dict[int, list[int]] = {}
     for row, limit in zip(scene.limit_rows, scene.joint_limits, strict=True):
         dofs[row] = [limit.joints(motions)[0].v]
-    for row, dof in zip(scene.friction_rows, scene.friction_dofs, strict=False):  # those of tendons come last
+    for row, dof in zip(scene.friction_rows, scene.friction_dofs, strict=False):  # rows of tendons come last
         dofs[row] = [dof]
     found = []
     for row in range(end, scene.m):
@@ -109,7 +109,7 @@ def _singles(scene: Scene, system: StepSystem, parameters: RowParameters) -> lis
 
 
 def _servos(forces: Forces, h: Any) -> list[SoftServo]:
-    """Servos with limits, which the system of the step contains as if they had none."""
+    """Servos with force limits; the system of the step contains them without their limits."""
     servos = forces.servos
     if servos is None:
         return []

@@ -1,11 +1,11 @@
 """Solves the contact problem of a step by Newton's method, warm-started with the previous impulses.
 
-Most steps change little: after a few Gauss–Seidel sweeps, one or two iterations solve λ = P(λ - σ). A robot on flat
-feet has more contact rows than motions, so its impulses are not unique and G is singular. Each iteration adds ρ to G,
-as the proximal point method does, which does not change the solution. A small ρ converges fast near the solution; if
-the iteration cycles, a larger ρ that decreases escapes the cycle. The last attempts smooth the kinks of the projection
-with a radius e, as in `newton`. All attempts share one loop, since the linear system is most of the code. The error in
-an iteration is the residual at its start.
+Impulses change little from step to step: after a few Gauss–Seidel sweeps, one or two Newton iterations solve
+λ = P(λ - σ). A robot on flat feet has more contact rows than motions, so its impulses are not unique and G is singular.
+Each iteration adds ρ to G, as the proximal point method does; this does not change the solution. A small ρ converges
+fast near the solution. If the iteration cycles, the next attempt starts with a larger ρ and decreases it. The last
+attempts smooth the kinks of the projection with a radius e, as in `newton`. All attempts share one loop, since the
+linear system is most of the code. The error of an iteration is the residual at its start.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ from delassus.step.stages.body_space import BodySpaceProblem
 from delassus.step.stages.types import SolverLimits
 
 QUICKLY: Final = 4.0
-"""Iterations after which an unsolved environment is left to a second call."""
+"""Iterations of the first call; environments that need more are solved by a second call."""
 
 LONGER: Final = 20.0
-"""Iterations after which an environment is left to a third call, since all lanes wait for the slowest."""
+"""Iterations of the second call; environments that need more are solved by a third, since all lanes wait for the
+slowest."""
 
 WANTED: Final = (1e-3, 0.1, 1.0, 1.0, 10.0)
-"""Fraction of the tolerance that suffices after this many iterations; the last entry holds for all further ones.
+"""Fraction of the tolerance at which the solver ends after 0, 1, 2 … iterations; the last entry applies to all further
+ones.
 
-Resting contacts converge further with each step, since each step makes at least one iteration. After many iterations,
-contacts stick, and what remains is the distribution of friction among redundant contact points.
+Each step runs at least one iteration, so resting contacts converge further with each step. After many iterations,
+contacts stick, and only the distribution of friction among redundant contact points still changes.
 """
 
 EAGER: Final = (
@@ -48,7 +50,7 @@ EAGER: Final = (
     Attempt(0.01, 0.3, 16.0, 1.0),
     Attempt(1.0, 0.5, 34.0, 0.0),
 )
-"""Number of first attempts; the very first starts from the impulses of the previous step."""
+"""The first attempts of Newton's method; the very first starts from the impulses of the previous step."""
 
 SWEEPS: Final = 6.0
 """Number of Gauss–Seidel sweeps before Newton's method."""
@@ -57,7 +59,7 @@ PROXIMAL: Final = {
     "float64": Proximal(near=1e-7, far=1e-2, at_once=2.0, shrinks=0.3),
     "float32": Proximal(near=1e-5, far=1e-2, at_once=2.0, shrinks=0.3),
 }
-"""Smallest ρ for each precision: below the resolution of the format, matrices of redundant contacts would be
+"""Smallest ρ for each precision. With a ρ below the resolution of the format, matrices of redundant contacts would be
 singular."""
 
 
@@ -67,10 +69,11 @@ def newton_rules(m: int) -> NewtonRules:
 
 
 ITERATIONS: Final = 20.0
-"""Iterations of a solver, by name, for each iteration of Newton's method: sweeps are cheaper."""
+"""Iterations of a solver that is selected by name, for each iteration of Newton's method: its iterations are
+cheaper."""
 
 _EPSILON: Final = 1e-11
-"""Compliance of loop rows, as a fraction of their response: far below the tolerance."""
+"""Compliance of loop rows, as a fraction of their response, far below the tolerance."""
 
 
 class Solved(NamedTuple):
@@ -83,9 +86,9 @@ class Solved(NamedTuple):
 
 
 def _limit(problem: Scaled, scale: Any) -> Any:
-    """The residual (m,) of rows at a tolerance of one: the velocity scale, without closing gaps.
+    """The residual (m,) of each row at a tolerance of one: the velocity scale without the closing velocity of gaps.
 
-    Rows of constraints and joints may have other units; for these, a small fraction of the motion's scale is used.
+    Rows of constraints and joints may have other units; for them it is a small fraction of the scale of motions.
     """
     limit, scalars = scale / problem.root, problem.layout.scalars
     energy = np.concatenate([np.full(scalars, 1e-4), np.zeros(len(limit) - scalars)]) * np.max(np.abs(problem.g))
@@ -109,7 +112,7 @@ def solve_impulses(
         layout: The cones.
         sharing: Rows as functions of the motions; None if each row is a motion.
         S: (motions, motions) the response of motions: G = P S Pᵀ.
-        g: (m,) [m/s].
+        g: (m,) row velocities without impulses, minus their lower bounds [m/s].
         parameters: Friction and bounds.
         start: (m,) initial impulses [N·s].
         scale: Scale of velocities [m/s].
@@ -117,7 +120,7 @@ def solve_impulses(
         method: Name of the contact solver.
     """
     loops, others = list(layout.rows(Free)), [row for row in range(layout.m) if row not in layout.rows(Free)]
-    shift = len(S) - layout.m  # rows that are no contacts are motions, in their order
+    shift = len(S) - layout.m  # rows other than contacts are motions, in the order of the rows
     moving = [k for k in range(len(S)) if k - shift not in loops]
     if not moving:
         impulse = _without_loops(S, g).impulses(np.zeros(0))
@@ -141,10 +144,10 @@ def solve_impulses(
 
 
 def _without_loops(S: Any, g: Any) -> ReducedSystem:
-    """The response of motions after elimination of closed loops, which come first and have the velocities g (loops,).
+    """The response of motions after elimination of the loop rows, which come first and have velocities g (loops,).
 
-    Computed once per step, so that iterations have fewer rows. The ε in their factors distributes impulses over
-    redundant rows. Loops open by ε λ until they are projected.
+    It is computed once per step, so that iterations have fewer rows. The ε in the factors distributes impulses over
+    redundant rows; loops open by ε λ until stage 7 closes them.
     """
     return eliminate_rows(S, g, lambda loops, sides: ldl_regularized(loops, _EPSILON).solve(sides))
 

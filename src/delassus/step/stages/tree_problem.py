@@ -1,11 +1,12 @@
 """Stage 5 of a step inside the articulated-body recursion: see `articulated.newton`.
 
-With M̂ and v_f of the step's system, from which the terms of servos with limits (see `drive`) are removed,
+The problem has the M̂ and v_f of the step's system without the terms of servos with limits (see `drive`):
 
-    M = M̂ - servos,   rhs = M̂ v_f - servos,   offset = g - J v_f,
+    M = M̂ - servos,   rhs = M̂ v_f - servos,   offset = g - J v_f
 
-joint laws need no rows. The results are those of the other solvers: impulses of all rows, including limits and friction
-of joints. `servo` is the difference between the servo impulses and those assumed in the step's system.
+Limits, friction and servos of joints are scalar laws of the recursion and need no rows. The results are those of the
+other solvers: impulses of all rows, including limits and friction of joints. `servo` is the difference between the
+servo impulses and those that the step's system assumes.
 """
 
 from __future__ import annotations
@@ -31,20 +32,21 @@ from delassus.step.stages.solve import WANTED
 from delassus.step.stages.types import SolverLimits, StepState
 
 _SOFTER: Final = 0.3
-"""R as a fraction of the response of a single contact on a passive robot; other contacts and servos reduce the
-response. Measured on feet with four points: this value takes a sixth fewer iterations than 1; ten times more or less
-takes a third more."""
+"""R as a fraction of the response of a single contact on a passive robot, which other contacts and servos reduce.
+Measured on feet with four points: this value takes a sixth fewer iterations than 1; ten times more or less takes a
+third more."""
 
 _LEAST: Final = 1e-8
-"""Smallest response of a row, as a fraction of the normal response: with a coefficient of zero, a row has none."""
+"""Smallest response of a row, as a fraction of the normal response: a row whose friction coefficient is zero would
+have none."""
 
 _ORDER: Final = (0, 1, 3, 4, 5, 2)
 """Order of the rows of a contact, with the normal last."""
 
 
 class TreeSolution(NamedTuple):
-    """Impulses (m,), residual [m/s], iterations, whether the tolerance was met; the velocity (nv,), and impulses (nv,)
-    of servos beyond those that are in the step's system."""
+    """Impulses (m,), residual [m/s], number of iterations, whether the tolerance is met, velocity (nv,), and servo
+    impulses (nv,) minus those in the step's system."""
 
     impulse: Any
     residual: Any
@@ -55,8 +57,8 @@ class TreeSolution(NamedTuple):
 
 
 class _Servos(NamedTuple):
-    """Servos with limits: their laws by velocity, and their terms in the step's system: on the diagonal (nv,), and as
-    an impulse (nv,) at zero velocity."""
+    """Servos with limits: the law of each by velocity index, and their terms in the step's system, which are a diagonal
+    (nv,) and an impulse (nv,) at zero velocity."""
 
     laws: dict[int, ServoLaw]
     diagonal: Any
@@ -123,7 +125,7 @@ def tree_solver(
     time_step: Any,
     limits: SolverLimits,
 ) -> TreeSolver:
-    """The problem of a step, to be solved for one or several g."""
+    """The problem of a step, which is solved for one or several g."""
     tree, reach, nv = kinematics.tree, kinematics.reach, scene.nv
     servos = _servos_of(scene, system, state.v, time_step)
     added = system.forces.added - servos.diagonal
@@ -148,8 +150,8 @@ def tree_solver(
 
 
 def _responses(scene: Scene, contacts: Contacts, factors: Any) -> Any:
-    """R (slots, rows) of contacts, the normal last, from linear and angular responses of bodies, scaled to a circular
-    cone."""
+    """R (slots, rows) of contacts, the normal last, from linear and angular responses of bodies, in units in which the
+    cone is circular."""
     count, order = scene.contact_rows, [k for k in _ORDER if k < scene.contact_rows]
     moves, turns = (np.take(_SOFTER * np.array(x), contacts.candidate) for x in candidate_responses(scene))
     if count == 3:
@@ -175,8 +177,8 @@ def _motions(tree: Links, kinematics: Kinematics, center: Any) -> list[Any]:
 def _contact_rows(
     scene: Scene, kinematics: Kinematics, contacts: Contacts, system: StepSystem, factors: Any
 ) -> tuple[list[Any], list[Any], list[dict[int, Any]], list[Any]]:
-    """For each contact J, its rows for body twists, the links that it may be on, and whether it is between two bodies;
-    see `TreeProblem`."""
+    """For each contact: J, its rows as functions of body twists, the links that it may act on, and whether it is
+    between two bodies (see `TreeProblem`)."""
     reach, count = kinematics.reach, scene.contact_rows
     if not scene.slots or reach is None:
         return [], [], [], []
@@ -214,7 +216,7 @@ def _share(touching: list[Any], link: int, joined: Any) -> Any:
 
 
 def _servos_of(scene: Scene, system: StepSystem, v: Any, time_step: Any) -> _Servos:
-    """The laws of servos with limits, and what the system has of them: see `drive`."""
+    """The laws of servos with limits, and their terms in the step's system (see `drive`)."""
     servos, h, nv = system.forces.servos, time_step, scene.nv
     diagonal, impulse = np.zeros(nv), np.zeros(nv)
     laws: dict[int, ServoLaw] = {}

@@ -1,13 +1,13 @@
-"""Inputs and results of the stages of a step: named tuples of values of one state.
+"""Inputs and results of the stages of a step: named tuples with the values of one state.
 
 StepState, StepInputs
   → kinematics   Kinematics     poses of the links, and the directions in which velocities move them
-  → collide      Contacts       the contacts that are solved for: gap, point, axes, bodies
+  → collide      Contacts       the selected contacts: gap, point, axes, bodies
   → forces       Forces         forces of actuators, springs and dampers, and their implicit part
   → assemble     ConstraintRows and StepSystem     rows J, the factors of M̂, the response S, velocities g
   → solve        Impulses       impulses of all rows, with restitution that adds no energy
   → integrate    q⁺, v⁺         penetrations corrected
-  → close loops  StepResult     loops closed, energy and momentum kept
+  → close loops  StepResult     loops closed, energy and momentum restored
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.actuators.external import JointForces
 
 TOLERANCE: Final = 1e-8
-"""The residual to which contacts are solved, relative to the velocities that they have without impulses."""
+"""Residual at which the contact solver ends, relative to the row velocities without impulses."""
 
 MAX_ITERATIONS: Final = 150.0
 """Largest number of iterations of the contact solver."""
 
 
 class SolverLimits(NamedTuple):
-    """The residual, relative to the scale of velocities, and the number of iterations at which a solve ends."""
+    """Termination criteria of a solve: the residual relative to the velocity scale, and the number of iterations."""
 
     tolerance: Any = TOLERANCE
     iterations: Any = MAX_ITERATIONS
 
 
 class GroundShape(NamedTuple):
-    """The ground in a state: normal (3,) and height [m] of a plane, heights (rows, columns) [m] of a height field."""
+    """The ground of a state: normal (3,) and height [m] of a plane, or heights (rows, columns) [m] of a height
+    field."""
 
     normal: Any = None
     height: Any = None
@@ -73,11 +74,11 @@ class StepState(NamedTuple):
 
 
 class Impulses(NamedTuple):
-    """Impulses (m,) [N·s], the largest residual [m/s], iterations, whether the tolerance was met, and the fraction of
-    restitution that adds no energy.
+    """Impulses (m,) [N·s], the largest residual [m/s], the number of iterations, whether the tolerance is met, and the
+    fraction of restitution that adds no energy.
 
     Solvers of the whole step also return its velocity (nv,), and the impulses (nv,) of servos with limits beyond those
-    in the system of the step; contact solvers return None.
+    in the system of the step; contact solvers leave these None.
     """
 
     impulse: Any
@@ -94,14 +95,14 @@ class StepResult(NamedTuple):
 
     Attributes:
         state: The new state.
-        residual: Of the last step [m/s].
-        iterations: Of all steps.
-        overflow: Whether more contacts or joint limits were closed than there are slots.
-        unsolved: Whether the contact solver ended before its tolerance was met.
+        residual: The largest residual of the last step [m/s].
+        iterations: The number of solver iterations of all steps.
+        overflow: Whether more contacts or joint limits were active than there are slots.
+        unsolved: Whether the contact solver ended without meeting its tolerance.
         omitted: Whether a contact, joint limit or servo limit outside the reduced set became active.
         clipped: Whether a control or an actuator's force was at its limit.
-        angle: The largest angle [rad] by which a joint turned in the last step.
-        too_long: Whether a body or joint turned too far in a step.
+        angle: The largest angle [rad] by which a joint rotated in the last step.
+        too_long: Whether a body or joint rotated too far in a step.
         energy_limited: Whether restitution was reduced to add no energy.
     """
 
