@@ -1,4 +1,4 @@
-"""Checked arguments of a compliant step, as arrays over all rows."""
+"""Checks the arguments of a compliant step and expands them to arrays over all rows."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _BLENDS: Final = Range(0.0, 1.0, "from 0, explicit, to 1, implicit")
 
 
 class StepError(BadArgument):
-    """A step of time that cannot be made: numbers out of bounds, rows that are not there."""
+    """Invalid arguments of a time step: values out of range, unknown rows, or options that conflict."""
 
 
 class CompliantArguments(NamedTuple):
     """A scene with its contacts, the step h (…) [s], and the inputs of kernels other than the state.
 
     Attributes:
-        scene: The scene that is compiled.
+        scene: The scene, which is compiled into the kernel.
         step: h (…) [s].
-        numbers: What kernels take at run time; α and β are None for 1.
-        options: Options that are compiled in.
+        numbers: Run-time inputs of the kernel; α and β are None if both are 1.
+        options: Options that are compiled into the kernel.
     """
 
     scene: Scene
@@ -61,7 +61,7 @@ class CompliantArguments(NamedTuple):
     def of(
         cls, mechanism: Any, contacts: Any, time_step: Any, options: SystemOptions, batch: tuple[int, ...] = ()
     ) -> CompliantArguments:
-        """Checked; `batch` are the leading axes of the states."""
+        """Check the arguments of a step; `batch` is the shape of the leading axes of the states."""
         rows, scheme, elements = options.rows, options.scheme, options.elements
         scene, given = scene_for(mechanism, contacts, rows.limits, rows.joint_friction)
         check_tendons(scene.model)
@@ -96,9 +96,10 @@ class CompliantArguments(NamedTuple):
 
     @property
     def has_smooth_forces(self) -> bool:
-        """Whether all forces are smooth in time: those of springs, dampers, servos and elastic rows only.
+        """Whether all forces are smooth in time: only springs, dampers, servos and elastic rows act.
 
-        Rigid rows change velocities at once, and with β = ½ what they hold alternates.
+        Rigid rows change velocities by jumps; with β = ½, the velocities of their bodies would oscillate from step to
+        step.
         """
         scene = self.scene
         rigid = len(self.options.elastic) < scene.mechanism.m or self.options.driven
@@ -106,7 +107,7 @@ class CompliantArguments(NamedTuple):
 
 
 def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
-    """The leading axes of states; empty if they do not broadcast, for which another check raises an error."""
+    """The shape of the leading axes of states; empty if they do not broadcast, an error that a later check raises."""
     try:
         return np.broadcast_shapes(*(np.shape(x)[:-1] for x in (q, v, tau)), np.shape(time_step))
     except ValueError:
@@ -114,8 +115,8 @@ def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
 
 
 class RowCoefficients(NamedTuple):
-    """Numbers (…, m) of a mechanism's rows, the rows that they were given for, and matrices (…, k, k) of constraints
-    with their rows; None and none without."""
+    """Coefficients (…, m) of a mechanism's rows or None, the indices of the rows that have one, and the matrices
+    (…, k, k) of constraints, each with its rows."""
 
     numbers: Any = None
     rows: tuple[int, ...] = ()
@@ -123,7 +124,10 @@ class RowCoefficients(NamedTuple):
 
 
 def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] = ()) -> RowCoefficients:
-    """Numbers of rows from one, from some, or by the names of constraints, and there perhaps by those of rows."""
+    """Coefficients of rows from a number, an array (…, m), or a mapping from constraints to values.
+
+    The value of a constraint may be a number, an array over its rows, a matrix, or a mapping from its rows to numbers.
+    """
     if value is None:
         return RowCoefficients()
     if not isinstance(value, Mapping):
@@ -159,44 +163,46 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
 
 
 def _is_matrix(label: str, value: Any, count: int, batch: tuple[int, ...]) -> bool:
-    """Whether values of a constraint are a matrix of its rows, and not one row of values per state of a batch."""
+    """Whether values of a constraint are a matrix over its rows; raise if they may also be one array per state."""
     shape = np.shape(value)
     if count == 1 or shape[-2:] != (count, count):
         return False
     if len(shape) == 2 and batch[-1:] == (count,):
         raise StepError(
-            f"{label} has shape {shape}, and there are {count} states: it may be one matrix, or {count} numbers for "
-            f"each state. Give matrices for all states, of shape {(count, count, count)}.",
+            f"{label} has shape {shape}, and there are {count} states: this may be one matrix, or {count} values for "
+            f"each state. Pass one matrix per state, with shape {(count, count, count)}.",
             code="wrong-shape",
         )
     return True
 
 
 def _semidefinite(label: str, value: Any) -> NDArray[np.float64]:
-    """Matrices (…, k, k), symmetric and without negative eigenvalues. NaN passes: it spoils its own state alone."""
+    """Matrices (…, k, k), checked to be symmetric and positive semidefinite; a NaN makes only its own state NaN."""
     C = real_array(label, value, "a symmetric matrix")
     known = C[np.isfinite(C).all((-2, -1))] if C.ndim > 2 else C
     if np.any(np.isinf(C)):
         raise StepError(
-            f"{label} is infinite; a damper without a spring has one number for each row, inf.", code="not-finite"
+            f"{label} is infinite; it must be finite. For dampers without springs, pass inf for each row instead of a "
+            "matrix.",
+            code="not-finite",
         )
     size = np.abs(known).max(initial=0.0)
     if np.abs(known - np.swapaxes(known, -1, -2)).max(initial=0.0) > 1e-9 * size:
         raise StepError(
-            f"{label} is not symmetric; a force along row i must displace row j as much as the reverse.",
+            f"{label} is not symmetric; it must be: a force along row i displaces row j as much as the reverse.",
             code="not-symmetric",
         )
     least = np.linalg.eigvalsh(known).min(initial=0.0) if np.isfinite(size) else 0.0
     if least < -1e-12 * size:
         raise StepError(
-            f"{label} has the eigenvalue {least:g}; it must not be negative, which would add energy.",
+            f"{label} has the eigenvalue {least:g}; all eigenvalues must be at least 0, since others add energy.",
             code="not-semidefinite",
         )
     return 0.5 * (C + np.swapaxes(C, -1, -2))
 
 
 def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
-    """Names of the rows of a constraint: those that it defines for its active rows, or their indices."""
+    """Names of the active rows of a constraint, or their indices if it defines no names."""
     at = mechanism.slices[key]
     rows = getattr(mechanism.constraints[mechanism.names.index(key)], "rows", None)
     if isinstance(rows, tuple) and len(rows) == at.stop - at.start and max(rows) < len(ROW_NAMES):
@@ -208,12 +214,13 @@ def _not_negative(label: str, value: Any, count: int) -> NDArray[np.float64]:
     numbers = real_array(label, value, f"one number, or one for each of {count} rows")
     if numbers.ndim and numbers.shape[-1] != count:
         raise StepError(
-            f"{label} has shape {numbers.shape}; its last axis has one number for each of {count} rows.",
+            f"{label} has shape {numbers.shape}; its last axis must have length {count}, one value for each row.",
             code="wrong-shape",
         )
     if np.any(numbers < 0.0):
         raise StepError(
-            f"{label} is {np.nanmin(numbers):g}; it must not be negative, which would add energy.", code="out-of-range"
+            f"{label} is {np.nanmin(numbers):g}; it must be at least 0, since a negative value adds energy.",
+            code="out-of-range",
         )
     return numbers if numbers.ndim else np.full(count, float(numbers))
 
@@ -225,11 +232,11 @@ def _finite(label: str, numbers: Any, remedy: str) -> Any:
 
 
 def _core(label: str, value: Any, count: int) -> NDArray[np.float64]:
-    """Values (…, count), checked for their last axis."""
+    """Values (…, count), with a check of the length of the last axis."""
     numbers = real_array(label, value, f"an array whose last axis has the length {count}")
     if numbers.shape[-1:] != (count,):
         raise StepError(
-            f"{label} has shape {numbers.shape}; the length of its last axis is {count}.", code="wrong-shape"
+            f"{label} has shape {numbers.shape}; its last axis must have length {count}.", code="wrong-shape"
         )
     return numbers
 
@@ -237,28 +244,28 @@ def _core(label: str, value: Any, count: int) -> NDArray[np.float64]:
 def elastic_numbers(
     scene: Scene, compliance: Any, damping: Any, soft: Any, batch: tuple[int, ...] = ()
 ) -> tuple[RowSprings, tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """`compliance` and `damping` (…, m) of all rows of a scene, `compliance_matrix` (…, m, m) where constraints have
-    one, the numbers of the elastic rows, and the first and last row of each constraint with a matrix.
+    """The springs and dampers of rows, the indices of elastic rows, and the row ranges of constraints with a matrix.
 
-    `soft` (…, points) is the compliance of contacts, or None.
+    The springs have `compliance` and `damping` (…, m) over all rows of the scene, and `compliance_matrix` (…, m, m) if
+    a constraint has a matrix. `soft` (…, points) is the compliance of contacts, or None.
     """
     own = scene.mechanism
     C, named, matrices = by_rows("compliance", own, compliance, batch)
     B, damped, crossed = by_rows("damping", own, damping, batch)
     if crossed:
-        raise StepError("damping is a matrix; it has one number for each row of a constraint.", code="wrong-shape")
-    _finite("damping", B, "leave the compliance out for a rigid constraint")
+        raise StepError("damping is a matrix; pass one value for each row of a constraint.", code="wrong-shape")
+    _finite("damping", B, "omit the compliance for a rigid constraint")
     rigid = set(damped) - set(named) if isinstance(damping, Mapping) or C is None else set()
     if rigid:
         name = next(name for name, at in own.slices.items() if at.start <= min(rigid) < at.stop)
         raise StepError(
-            f"damping of {name!r} is given, and no compliance: without it the constraint is rigid, with nothing "
-            "to damp. Pass compliance=inf for a damper without a spring.",
+            f"constraint {name!r} has damping but no compliance: it is rigid, and a rigid constraint has no damping. "
+            "Pass compliance=inf for a damper without a spring.",
             code="conflicting-arguments",
         )
     if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
         raise StepError(
-            "compliance is infinite where there is no damping: such a row has no effect. Omit it.",
+            "compliance is infinite in a row without damping: such a row exerts no force. Omit it, or pass a damping.",
             code="conflicting-arguments",
         )
     rows = tuple(scene.bilateral.start + k for k in named)
@@ -287,7 +294,7 @@ def _scatter_rows(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
 
 
 def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], compliance: Any) -> None:
-    """Raise where a blend leaves rows without an equation."""
+    """Raise if α or β makes the equation of a row independent of the new velocity."""
     start = scene.bilateral.start
     held = any(
         constraint.has_reference and any(start + k not in elastic for k in range(at.start, at.stop))
@@ -295,7 +302,7 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
     )
     if np.any(beta <= EXPLICIT) and (held or scene.points or scene.stops):
         raise StepError(
-            f"beta is {np.min(beta):g}: positions are then independent of the new velocity, so constraints cannot "
+            f"beta is {np.min(beta):g}: positions then do not depend on the new velocity, so constraints cannot "
             "act on them. Rigid "
             "constraints and contacts need beta > 0, such as 1; elastic constraints do not.",
             code="conflicting-arguments",
@@ -304,30 +311,32 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
     if explicit and elastic and np.any(compliance[..., list(elastic)] == 0.0):
         raise StepError(
             "alpha or beta is zero, and an elastic constraint has the compliance 0: an explicit spring needs a finite "
-            "stiffness. Take alpha = beta = 1, or leave its compliance out, which makes it rigid.",
+            "stiffness. Pass alpha = beta = 1, or omit the compliance, which makes the constraint rigid.",
             code="conflicting-arguments",
         )
 
 
 def servo_numbers(model: Model, servos: ServoOptions) -> Servo:
-    """Inputs of servos, checked."""
+    """Check the options of servos and convert them to inputs of kernels."""
     result = Servo()
     for name in ("stiffness", "damping"):
         value = getattr(servos, name)
         if value is not None:
             numbers = _not_negative(f"servo_{name}", value, model.nv)
-            _finite(f"servo_{name}", numbers, "drive the joint instead, by driven=, or lock it by a JointLock")
+            _finite(f"servo_{name}", numbers, "drive the joint instead with driven=, or lock it with a JointLock")
             result = result._replace(**{name: numbers})
     if (servos.stiffness is None) != (servos.target is None):
         missing = "servo_target" if servos.target is None else "servo_stiffness"
         raise StepError(
-            f"{missing} is missing: a servo pulls to its target with its stiffness.", code="missing-argument"
+            f"{missing} is missing: a servo needs both a target and a stiffness. Pass both or neither.",
+            code="missing-argument",
         )
     return result if servos.target is None else result._replace(target=_core("servo_target", servos.target, model.nq))
 
 
 def read_driven(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None, tuple[int, ...]]:
-    """Velocities (…, nv) after the step by the names of joints, None without, and their numbers."""
+    """Prescribed velocities (…, nv) after the step, from a mapping from joints to velocities, and the indices of the
+    driven velocities; None and an empty tuple if no joint is driven."""
     if velocity is None:
         return None, ()
     if not isinstance(velocity, Mapping):
@@ -346,7 +355,7 @@ def read_driven(model: Model, velocity: Any) -> tuple[NDArray[np.float64] | None
 
 
 def solver_inputs(scene: Scene, solver: SolverOptions) -> SolverInputs:
-    """Checked inputs of kernels for a solver."""
+    """Check the options of a solver and convert them to inputs of kernels."""
     iteration_count("iterations", solver.iterations)
     tolerance = number_in_range("tolerance", solver.tolerance, TOLERANCES)
     start = None if solver.start is None else _core("start", solver.start, scene.m)

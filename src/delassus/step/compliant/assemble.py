@@ -2,8 +2,8 @@
 
     W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary)
 
-Without impulses the robot goes on with v_f = W⁻¹ c, its rows with J v_f. An impact by reflections takes no time: it
-comes before the step, with W = M, and the step begins with the velocities that it leaves.
+Without impulses the velocity is v_f = W⁻¹ c, and row velocities are J v_f. An impact by reflections takes no time: it
+is applied before the step, with M in place of W, and the step starts from the velocities after it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from delassus.step.scheme.response import Response
 
 
 def assemble(state: RowKinematics, v: Any, setup: StepSetup) -> RowSystem:
-    """The system of a step from velocities v (nv,), with the inertias and rows of a state."""
+    """Assemble the system of a step that starts with velocities v (nv,), with the inertias and rows of `state`."""
     forces, inputs, _, options, parts = setup
     blend, restitution = inputs.blend, inputs.numbers.restitution
     driven = PrescribedVelocities(options.driven, inputs.driven_velocity)
@@ -61,9 +61,9 @@ def assemble(state: RowKinematics, v: Any, setup: StepSetup) -> RowSystem:
 
 
 def _coasting_velocity(state: RowKinematics, v: Any, h: Any, parts: Sequence[Component]) -> Any:
-    """v_c (nv,) after the step without any force, v - h M⁻¹ c: no energy is gained on the way there.
+    """The velocity v_c = v - h M⁻¹ c (nv,) after a step without forces, which conserves energy.
 
-    From there on, forces and impulses change the velocity by v⁺ - v_c, and impulses add λᵀ ½ J (v_c + v⁺), that is
+    Forces and impulses then change the velocity by v⁺ - v_c, and the work of impulses is λᵀ ½ J (v_c + v⁺), that is
     λᵀ (u + ½ G λ) with u = ½ J (v_c + v_f).
     """
     model = state.mechanism.model.with_gravity((0.0, 0.0, 0.0))
@@ -76,7 +76,7 @@ def apply_reflections(
 ) -> Reflections:
     """Apply impacts by reflections, with M in place of W.
 
-    G (m, m) and the response are those of M, `after` (m,) are velocities of rows after the free step.
+    G (m, m) and the response are those of M; `after` (m,) are row velocities after the step without impulses.
     """
     scene, normals = state.scene, list(state.scene.normals)
     before, after = state.rate[normals], after[normals]
@@ -95,7 +95,8 @@ def apply_reflections(
 
 
 def form_system(state: RowKinematics, v: Any, values: RowValues, setup: StepSetup) -> System:
-    """The system of a step as matrices, in the form of velocities, in the axes of its beginning if it is straight."""
+    """The system of a step as matrices, with the unknown v⁺; if the step is straight, v⁺ is in the body axes at its
+    start."""
     forces, parts, h, straight = setup.forces, setup.parts, setup.inputs.blend.h, setup.options.straight
     motions = motions_without_flight(state.motions, parts)
     W = response_matrix(motions, forces)

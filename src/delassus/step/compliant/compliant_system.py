@@ -35,14 +35,14 @@ class CompliantSystem:
         scene: The robot, its contacts and its other rows.
         time_step: (…) h [s].
         form: "velocity", x = v⁺; "variation", x = v⁺ - v; "acceleration", x = (v⁺ - v)/h, and λ are forces. Velocities
-            of free and planar joints are in the axes of the start of the step.
+            of free and planar joints are in the body axes at the start of the step.
         W: (…, nv, nv) the response matrix.
         c: (…, nv) the net momentum.
         J: (…, m, nv) the rows.
-        R: (…, m) C/(h²αβ) of elastic rows [1/kg], zero of the others: the diagonal, where C is a matrix.
+        R: (…, m) C/(h²αβ) of elastic rows [1/kg], zero for the others; the diagonal of R, if a C is a matrix.
         b: (…, m) the constraint values: J x + R λ + b = 0, or complementary to λ.
         contact: Coefficients of friction.
-        coupling: (…, m, m) what R has besides its diagonal, None if no compliance is a matrix.
+        coupling: (…, m, m) the off-diagonal part of R; None if no compliance is a matrix.
 
     >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
     >>> dl.stepping.compliant_system(loop, loop.model.posture("home"), zero, zero, time_step=1e-3).W.shape
@@ -61,8 +61,9 @@ class CompliantSystem:
     coupling: Array | None = None
 
     def solve(self, method: str = "ldl", *, tolerance: float = 1e-8, iterations: int = 1000) -> SystemSolution:
-        """x, λ, residuals of rows, iterations and status, by "ldl", "cg", "minres", "gauss_seidel", "pgs" or
-        "sequential_impulses".
+        """Solve for x and λ by "ldl", "cg", "minres", "gauss_seidel", "pgs" or "sequential_impulses".
+
+        The result also has the residuals of rows, the number of iterations and the status.
         """
         one_of("method", method, SOLVERS, code="unknown-method")
         iteration_count("iterations", iterations)
@@ -101,7 +102,9 @@ def compliant_system(
     options: SystemOptions | None = None,
     **shortcuts: Any,
 ) -> CompliantSystem:
-    """The system of a step of `compliant_step`, formed and not solved, of one state or a batch.
+    """Form the system of a step of `compliant_step` without solving it, for one state or a batch.
+
+    Choose it to look at the matrices or to compare solvers; `compliant_step` is faster, since it does not form them.
 
     Args:
         mechanism: The robot with its constraints, or a model.
@@ -109,10 +112,11 @@ def compliant_system(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalized forces (…, nv) [N·m, N].
         time_step: (…) h [s].
-        contacts: Where it may touch: some `Contact`.
-        system: A `SystemForm`: of which unknowns and of which phase it is.
+        contacts: The `Contact`s of the robot.
+        system: A `SystemForm`: the unknowns, and the phase of the step.
         options: A `SystemOptions`: scheme, elements, contact, planes, rows, time, parameters. With the stabilization
-            "pre" or "post", errors are the correction phase's business; midpoint and impacts have no meaning here.
+            "pre" or "post", only the phase "correction" contains position errors; midpoint and impacts are not
+            supported.
         **shortcuts: form, phase (system), and fields of the options as for `compliant_step`.
 
     >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
@@ -124,7 +128,7 @@ def compliant_system(
     scheme = options.scheme
     if scheme.midpoint or scheme.impacts != "newton":
         raise StepError(
-            "midpoint and impacts are options of compliant_step: omit them here.",
+            "midpoint or impacts is set; these are options of compliant_step only. Omit them here.",
             code="not-supported",
         )
     arguments = CompliantArguments.of(mechanism, contacts, time_step, options, batch_of(q, v, tau, time_step))

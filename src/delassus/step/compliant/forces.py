@@ -2,9 +2,10 @@
 
     W = M + h α D + h² α β K,      c = W v + h (τ - bias + f - α h K v),
 
-f = -K δ - D v their forces as the step begins, δ from the joint's rest, or the servo's target, to q. K and D of joints
-are diagonal and part of the joints' own (see `articulated`), so that an elastic arm costs what a rigid one does. Those
-of tendons and of forces that turn are not: W is formed where there are some.
+with their forces f = -K δ - D v at the start of the step, where δ leads from the rest position of the joint, or the
+target of the servo, to q. K and D of joints are diagonal and are added in the recursion (see `articulated`), so an
+elastic arm costs as much as a rigid one. Those of tendons and the geometric stiffness are not diagonal: with them, W is
+formed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from delassus.step.scheme.blend import Blend
 
 
 class Servo(NamedTuple):
-    """Motors that pull to a target (nq,): stiffness [N·m/rad, N/m] and damping [N·m·s/rad, N·s/m] (nv,), or None."""
+    """Servos with a target (nq,), stiffness (nv,) [N·m/rad, N/m] and damping (nv,) [N·m·s/rad, N·s/m], or None."""
 
     stiffness: Any = None
     damping: Any = None
@@ -33,7 +34,7 @@ class Servo(NamedTuple):
 
 
 class Elements(NamedTuple):
-    """K (nv,), D (nv,) of joints and servos and all forces (nv,), None where there are none; and the tendons."""
+    """K (nv,), D (nv,) and the forces (nv,) of joints and servos, each None if there are none; and the tendons."""
 
     stiffness: Any
     damping: Any
@@ -42,7 +43,7 @@ class Elements(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, q: Any, v: Any, servo: Servo) -> Elements:
-        """Those of a state."""
+        """The elements of a model in a state."""
         passive = PassiveElements.of(model, q, v)
         K, D = (gains if has_nonzero(gains) else None for gains in (passive.stiffness, passive.damping))
         acts = K is not None or D is not None or passive.tendons or is_compensated(model) or model.medium.is_felt
@@ -55,13 +56,13 @@ class Elements(NamedTuple):
         return cls(K, D, force, passive.tendons)
 
     def added(self, blend: Blend) -> Any:
-        """h α D + h² α β K (nv,), or None."""
+        """h α D + h² α β K (nv,), the part of W due to joints and servos; None if it is zero."""
         h, alpha, beta = blend
         damped = None if self.damping is None else h * alpha * self.damping
         return damped if self.stiffness is None else _sum(damped, h * h * alpha * beta * self.stiffness)
 
     def push(self, tau: Any, v: Any, blend: Blend) -> Any:
-        """τ + f - α h K v (nv,)."""
+        """τ + f - α h K v (nv,), the explicit part of the forces."""
         tau = tau if self.force is None else tau + self.force
         tau = tau if self.stiffness is None else tau - blend.alpha * blend.h * self.stiffness * v
         for tendon in self.tendons:
@@ -72,9 +73,9 @@ class Elements(NamedTuple):
 def compliant_forces(
     mechanism: Mechanism, q: Any, v: Any, tau: Any, blend: Blend, servo: Servo, geometric: Any, time: Any
 ) -> Forces:
-    """The forces of a step, with h α D + h² α β K of joints (nv,) and of all else (nv, nv), None where there is none.
+    """The forces of a step, with h α D + h² α β K of joints (nv,) and of tendons and rows (nv, nv), each None if zero.
 
-    `geometric` (m,) are impulses of the step before, whose forces turn with the robot, or None.
+    `geometric` (m,) are the impulses of the previous step, whose geometric stiffness is added, or None.
     """
     (h, alpha, beta), coupling = blend, None
     elements = Elements.of(mechanism.model, q, v, servo)

@@ -1,15 +1,16 @@
 """Geometric stiffness: derivatives of row directions with respect to the configuration.
 
-A row pushes with Jᵀ f, and J changes with q. With forces f = λ/h of the step before, what that adds to the stiffness is
+The generalized force of a row is Jᵀ f, and J changes with q. Minus the derivative of this force is the geometric
+stiffness K̃. With the forces f = λ/h of the previous step, K̃ and its term in W are
 
-    K̃ = -Σ_i f_i ∇²g_i,      W gains h² α β K̃ = -h α β Σ_i λ_i ∇²g_i,
+    K̃ = -Σ_i f_i ∇²g_i,      h² α β K̃ = -h α β Σ_i λ_i ∇²g_i
 
-the minus since a stiffness is minus the derivative of a force. A rope under tension T has K̃ = T/length across it, which
-keeps it straight: without, a step longer than the period of its vibration is unstable, however implicit along the rope.
+A rope with tension T has the transverse stiffness K̃ = T/length, which keeps it straight. Without this term, a step
+longer than the period of the transverse vibration is unstable, even if the stiffness along the rope is implicit.
 
-In coordinates of a vector space K̃ is symmetric. On the joints' manifolds it is so but for what depends on the order of
-two turns; the symmetric part is taken, the other does no work to second order. Under compression K̃ pushes away from
-where it is, and W could lose its positive definiteness: what is negative of K̃ is left to the next step's J.
+In coordinates of a vector space K̃ is symmetric. On the manifolds of joints it has an antisymmetric part, since
+rotations do not commute; this part does no work to second order and is omitted. Under compression K̃ has negative
+eigenvalues, with which W could become indefinite; only the positive semidefinite part of K̃ is used.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from delassus.linalg.jacobi import orthogonalize
 
 
 def geometric_stiffness(mechanism: Mechanism, q: Any, force: Any, time: Any = None) -> Any:
-    """K̃ (nv, nv), symmetric, of forces (m,) of the rows [N, N·m]."""
+    """The symmetric geometric stiffness K̃ (nv, nv) of row forces (m,) [N, N·m]."""
 
     def pull(q: Any) -> Any:
         motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
@@ -38,9 +39,9 @@ def geometric_stiffness(mechanism: Mechanism, q: Any, force: Any, time: Any = No
 
 
 def not_negative(K: Any) -> Any:
-    """½ (K + |K|) (n, n) of a symmetric K: the same without what is negative.
+    """½ (K + |K|) (n, n), the positive semidefinite part of a symmetric K.
 
-    Rows of K that are rotated until they are orthogonal, X, have KᵀK = XᵀX, so |K| = Xᵀ diag(1/‖x‖) X.
+    Rotations make the rows of K orthogonal. The resulting X has KᵀK = XᵀX, so |K| = Xᵀ diag(1/‖x‖) X for its rows x.
     """
     n = len(K)
     X = orthogonalize(K, n)

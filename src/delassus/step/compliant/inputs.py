@@ -13,20 +13,20 @@ from delassus.step.laws.inputs import PLANES, SOLVER, ContactPlanes
 
 STABILIZATIONS: Final = ("none", "pre", "post", "project")
 FORMED: Final = tuple(name for name in SOLVERS if name != "pgs")
-"""Solvers for which the system is formed."""
+"""Solvers that need the matrices of the system."""
 IMPACTS: Final = ("newton", "reflections")
 
 
 class Scheme(NamedTuple):
-    """The blends of a step: α of forces and β of positions, 1 by default."""
+    """The blends of a step: α for forces and β for positions, from 0 (explicit) to 1 (implicit); None for 1."""
 
     alpha: Any = None
     beta: Any = None
 
 
 class RowSprings(NamedTuple):
-    """Elastic rows: C (m,) [m/N] and B (m,) [N·s/m], C (m, m) of constraints with a matrix, and impulses
-    (m,) of the step before, for their geometric stiffness."""
+    """Elastic rows: C (m,) [m/N], B (m,) [N·s/m], C (m, m) of constraints with a compliance matrix, and the impulses
+    (m,) of the previous step, from which the geometric stiffness is computed."""
 
     compliance: Any = None
     damping: Any = None
@@ -39,13 +39,13 @@ class StepNumbers(NamedTuple):
 
     Attributes:
         scheme: α and β (…).
-        springs: Of all rows of the scene, contacts first; normals of contacts have their compliance.
+        springs: Compliance and damping of all rows of the scene, contacts first; only normals of contacts have one.
         servo: Stiffness (…, nv), damping (…, nv) and target (…, nq).
-        driven_velocity: (…, nv) of driven joints.
+        driven_velocity: (…, nv) prescribed velocities of driven joints.
         contact: Friction, torsional and rolling friction, restitution.
-        planes: What contacts touch.
+        planes: The planes of contacts with the world.
         time: (…) [s].
-        solver: Where a solve begins, and where it ends.
+        solver: Warm start and termination criteria.
     """
 
     scheme: Scheme = Scheme()
@@ -70,10 +70,10 @@ _FORM: Final[dict[str, Group | str]] = {
     "time": "()",
 }
 FORM_NUMBERS: Final = Bundle(StepNumbers, **_FORM)
-"""Of kernels that form the system of a step."""
+"""Inputs of kernels that form the system of a step."""
 
 _CONTACT: Final = Group(
     ContactParameters, friction="(points)", torsional="(torsional)", rolling="(rolling)", restitution="(points)"
 )
 NUMBERS: Final = Bundle(StepNumbers, **{**_FORM, "contact": _CONTACT, "solver": SOLVER})
-"""Of kernels that solve it, too."""
+"""Inputs of kernels that form and solve the system of a step."""

@@ -2,9 +2,9 @@
 
     q⁺ = q ⊕ h ((1-β) v + β v⁺ + u)
 
-u corrects errors of position, W u = Jᵀ μ, and is no velocity. Loops are closed where `stabilization` says so. A step
-solves W v⁺ = c + Jᵀ λ with inertias and velocity products of its beginning, or of its middle; `scheme.energy` says what
-is lost or gained on the way to q⁺, and how it is restored.
+u corrects position errors, W u = Jᵀ μ, and is not added to v⁺. With stabilization "project", loops are closed by
+`project`. A step solves W v⁺ = c + Jᵀ λ with the inertias and velocity products of its start or of its middle;
+`scheme.energy` states the error of energy and momentum that follows, and how it is corrected.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from delassus.step.stages.correction import Correction, correct_positions, limit
 
 
 class StepEnd(NamedTuple):
-    """q⁺ (nq,), v⁺ (nv,) in the axes there, and the status of the correction of positions."""
+    """q⁺ (nq,), v⁺ (nv,) in the body axes at q⁺, and the status of the position correction."""
 
     q: Any
     v: Any
@@ -48,9 +48,10 @@ class StepEnd(NamedTuple):
 
 
 def move(state: RowKinematics, q: Any, before: Any, step: VelocityStep, setup: StepSetup) -> StepEnd:
-    """The configuration after a step from q (nq,) with the velocity `before` (nv,). "pre" also corrects positions.
+    """The state after a step from q (nq,) with the velocity `before` (nv,); "pre" also corrects positions.
 
-    In a midpoint step, free bodies fly to the middle, are kicked there, and fly on.
+    In a midpoint step, free bodies move freely to the middle, where impulses change their velocity, and then to the
+    end.
     """
     (_, inputs, _, options, parts), model, blend = setup, state.mechanism.model, setup.inputs.blend
     mean, status = blend.velocity(before, step.v), np.array(float(Status.CONVERGED))
@@ -70,7 +71,7 @@ def move(state: RowKinematics, q: Any, before: Any, step: VelocityStep, setup: S
 
 
 def correct_end(state: RowKinematics, end: StepEnd, values: RowValues, setup: StepSetup) -> StepEnd:
-    """The end of a step, moved onto its rows by a displacement that takes no time; `state` is that of the end."""
+    """The end of a step with its position errors corrected by a displacement; `state` has the rows at the end."""
     forces, inputs, _, options, _ = setup
     model, h, driven = (
         state.mechanism.model,
@@ -88,7 +89,7 @@ def correct_end(state: RowKinematics, end: StepEnd, values: RowValues, setup: St
 def _correct_errors(
     state: RowKinematics, response: Response, A: Any, values: RowValues, setup: StepSetup
 ) -> Correction:
-    """The correction phase: W u = Jᵀ μ, J u + R μ + b = 0, without friction, R as in the dynamics."""
+    """The correction phase: W u = Jᵀ μ, J u + R μ + b = 0 without friction, with the R of the dynamics."""
     _, inputs, cones, options, _ = setup
     scene, b = state.scene, limited_bias(state.scene, correction_bias(state, inputs, options))
     accuracy = state.accuracy(options.elastic, inputs.blend.h, state.place.v, b)
@@ -101,9 +102,9 @@ def _correct_errors(
 
 
 def step_allowances(state: RowKinematics, v: Any, step: VelocityStep, setup: StepSetup) -> Allowances:
-    """The energy and momentum that articulated parts may have after a step from v (nv,).
+    """The allowed energy and momentum of articulated parts after a step from v (nv,).
 
-    Contacts with a compliance give back what they have stored.
+    Contacts with a compliance may return the energy that they have stored.
     """
     forces, inputs, _, _, parts = setup
     articulated = [part for part in parts if is_articulated(part)]
@@ -123,7 +124,7 @@ def step_allowances(state: RowKinematics, v: Any, step: VelocityStep, setup: Ste
         J, contacts = np.array(jacobian_in(state.rows, state.motions)), np.array(impulse)
         contacts[state.scene.bilateral] = 0.0
         kick = kick + J.T @ impulse
-        if inputs.numbers.compliance is None:  # a contact may strike before the forces of the step have acted, or after
+        if inputs.numbers.compliance is None:  # an impact may occur before or after the forces act
             excess = shared_excess(parts, J.T @ contacts, step.v, [v, step.free_velocity])
         tree = links_of(model)
         grounded = [is_grounded(state.scene, tree, part, impulse, _touches_world(state, part)) for part in articulated]
@@ -138,7 +139,7 @@ def step_allowances(state: RowKinematics, v: Any, step: VelocityStep, setup: Ste
 
 
 def _touches_world(state: RowKinematics, part: Component) -> list[bool]:
-    """Which contacts are those of a part with the world."""
+    """Whether each contact is one of a part with the world."""
     model, tree = state.mechanism.model, links_of(state.mechanism.model)
     links = [spot.links(model) for spot in state.scene.contact_points]
     return [len(own) == 1 and tree.path(own[0])[0] in part.roots for own in links]

@@ -2,9 +2,8 @@
 
     W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary),      q⁺ = q ⊕ h ((1-β) v + β v⁺),
 
-W = M + h α D + h² α β K and c = W v + h (τ - bias + f - α h K v) as in `forces`, R and b as in `scheme`. Springs and
-dampers of joints, and servos, are in W at no cost; rows are in its Schur complement. Its parts inline into other
-kernels.
+with W = M + h α D + h² α β K and c = W v + h (τ - bias + f - α h K v) as in `forces`, and R and b as in `scheme`.
+Springs, dampers and servos of joints are part of W and cost nothing; rows are solved in its Schur complement.
 
 Reference: M. Tournier, Compliant reference (2014).
 """
@@ -33,8 +32,8 @@ from delassus.step.stages.types import StepState
 
 
 class CompliantResult(NamedTuple):
-    """A step: q⁺, v⁺, impulses (m,), what rows leave (m,), gaps as it begins, iterations, the number of a `Status`, the
-    share of restitution that added no energy, and the velocity (nv,) that solves the system of the step."""
+    """A step: q⁺, v⁺, impulses (m,), row residuals (m,), gaps at its start, iterations, the value of a `Status`, the
+    fraction of restitution that adds no energy, and the velocity (nv,) that solves the system of the step."""
 
     q: Any
     v: Any
@@ -67,7 +66,10 @@ def compliant_kernel(
     numbers: StepNumbers = NO_NUMBERS,
     options: StepOptions = DEFAULTS,
 ) -> CompliantResult:
-    """A step of the compliant scheme, without checks; with `outputs=` it can be specialized for any set of rows.
+    """A step of the compliant scheme as a kernel, without checks of arguments.
+
+    Choose it to call the step from another kernel, or to compile it for a selection of results with `outputs=`;
+    otherwise call `compliant_step`.
 
     Args:
         scene: The scene of a result of `compliant_step`: `step.scene`.
@@ -75,10 +77,10 @@ def compliant_kernel(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalized forces (…, nv) [N·m, N].
         time_step: (…) h [s].
-        numbers: What it takes at run time; its fields are keywords, too: scheme, springs, servo, driven_velocity,
+        numbers: Run-time inputs. Each field may also be passed as a keyword: scheme, springs, servo, driven_velocity,
             contact, planes, time, solver.
-        options: What is compiled in; its fields are keywords, too: elastic, driven, coupled, stabilization, midpoint,
-            impacts, method.
+        options: Options that are compiled in. Each field may also be passed as a keyword: elastic, driven, coupled,
+            stabilization, midpoint, impacts, method.
 
     >>> robot, zero = dl.load("pendulum"), np.zeros(1)
     >>> step = dl.stepping.compliant_step(robot, [1.0], zero, zero, time_step=1e-3)
@@ -96,7 +98,7 @@ def compliant_kernel(
     stages = run_stages(scene, mechanism, StepState(q, v, solver.start, None, time, None), setup)
     after = stages.v
     for deciding in (*scheme, contact.restitution):
-        if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
+        if deciding is not None and not isinstance(deciding, float):  # comparisons and unused inputs would drop NaN
             after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)
     return _pack_result(scene, stages._replace(v=after))
 
@@ -117,7 +119,7 @@ def system_of_step(
     options: StepOptions = DEFAULTS,
     system: tuple[str, str] = ("dynamics", "velocity"),
 ) -> System:
-    """W, c, J, R, b, and what R has besides its diagonal, of the phase and in the form that `system` names."""
+    """W, c, J, R, b, and the off-diagonal part of R, for the (phase, form) that `system` names."""
     phase, form = system
     inputs, driven = _row_inputs(time_step, numbers, options), options.driven
     h, mechanism = inputs.blend.h, scene.on_planes(*numbers.planes)
@@ -140,7 +142,7 @@ def system_of_step(
 
 
 def _row_inputs(h: Any, numbers: StepNumbers, options: StepOptions) -> RowInputs:
-    """Inputs of kernels as stages take them; a stabilized step leaves errors of position to its correction phase."""
+    """Inputs of the stages from those of a kernel; with "pre" or "post", velocities correct no position errors."""
     springs, restitution = numbers.springs, numbers.contact.restitution
     of_rows = RowNumbers(springs.compliance, springs.damping, restitution, springs.compliance_matrix)
     recovery = Recovery(0.0 if options.stabilization in ("pre", "post") else 1.0)
@@ -148,7 +150,7 @@ def _row_inputs(h: Any, numbers: StepNumbers, options: StepOptions) -> RowInputs
 
 
 def _pack_result(scene: Scene, stages: CompliantStages) -> CompliantResult:
-    """The result of a step."""
+    """Pack the results of the stages."""
     q, v, step, solution = stages.q, stages.v, stages.step, stages.step.solution
     finite, fraction = np.isfinite(np.sum(q) + np.sum(v)), step.restitution_fraction
     if solution is None:

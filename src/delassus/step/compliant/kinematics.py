@@ -1,4 +1,4 @@
-"""Stage 1 of a compliant step: links and rows in a state, and the rounding errors of the rows."""
+"""Stage 1 of a compliant step: links and rows of a state, and the accuracy of the rows."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from delassus.step.scene import Scene
 from delassus.step.scheme.response import row_velocities
 
 _ROUNDING: Final = 1024.0
-"""Units of the last digit by which a place in the robot may be off."""
+"""Rounding error of a position in the robot, in units in the last place."""
 
 _PART: Final = 0.05
-"""Fraction of the error of a row after a step that a correction may leave."""
+"""Fraction of the position error of a row that a correction may leave."""
 
 
 class RowKinematics(NamedTuple):
-    """Rows in a state: where they are, how they move, and the gaps of those that push.
+    """The rows of a state: Jacobian, velocities and gaps.
 
     Attributes:
         scene: The robot, its contacts and its other rows.
         mechanism: The robot with all rows.
-        place: Its links as the step begins: errors, gaps and references are those.
-        motions: Its links where inertias, J and velocity products are taken: as the step begins, or in its middle.
-        rows: J, there.
-        rate: (m,) J v, v the velocity as the step begins.
-        gap: (points,) of contacts.
-        stop_gap: (stops,) of limits.
+        place: The links at the start of the step, where errors, gaps and references are evaluated.
+        motions: The links where inertias, J and velocity products are evaluated: at the start or in the middle.
+        rows: J at `motions`.
+        rate: (m,) J v for the velocity v at the start of the step.
+        gap: (points,) gaps of contacts [m].
+        stop_gap: (stops,) gaps of joint limits and one-sided constraints [rad, m].
     """
 
     scene: Scene
@@ -50,7 +50,7 @@ class RowKinematics(NamedTuple):
 
     @classmethod
     def of(cls, scene: Scene, mechanism: Mechanism, q: Any, v: Any, time: Any = None) -> RowKinematics:
-        """That of a configuration and a velocity."""
+        """The rows of a configuration q (nq,) and a velocity v (nv,)."""
         motions = LinkMotions.of(mechanism.model, q, v, time)
         rows = rows_in(mechanism, motions)
         rate = row_values(rows, motions.velocity, v)
@@ -58,8 +58,10 @@ class RowKinematics(NamedTuple):
         return cls(scene, mechanism, motions, motions, rows, rate, gaps(scene, mechanism, motions), stops)
 
     def at_state(self, q: Any, v: Any, before: Any) -> RowKinematics:
-        """The kinematics with inertias, J and velocity products of the state in the middle of the step; `before`
-        (nv,) is the velocity as the step begins, in the axes there."""
+        """The kinematics with inertias, J and velocity products of the state (q, v) in the middle of the step.
+
+        `before` (nv,) is the velocity at the start of the step, in the body axes at q.
+        """
         motions = LinkMotions.of(self.mechanism.model, q, v, self.place.time)
         there = self._replace(motions=motions, rows=rows_in(self.mechanism, motions))
         return there._replace(rate=there.velocities(before))
@@ -71,25 +73,26 @@ class RowKinematics(NamedTuple):
         return [(constraint, slice(start + at.start, start + at.stop)) for constraint, at in result]
 
     def error(self, constraint: Constraint, at: slice) -> Any:
-        """g of the rows of a constraint: zero for those that are not held to a place."""
+        """The position error g of a constraint; zero if it has no reference position."""
         if not constraint.has_reference:
             return np.zeros(at.stop - at.start)
         return constraint.position_error(self.place)
 
     def reference(self, constraint: Constraint, at: slice) -> Any:
-        """w of the rows of a constraint."""
+        """The reference velocity w of a constraint; zero if it has none."""
         moving = constraint.reference_velocity(self.place)
         return np.zeros(at.stop - at.start) if moving is None else moving
 
     def velocities(self, v: Any) -> Any:
-        """J v (m,) of other velocities."""
+        """J v (m,) for velocities v (nv,)."""
         return row_velocities(self.rows, self.motions, v)
 
     def accuracy(self, elastic_rows: tuple[int, ...], h: Any, v: Any, b: Any = None) -> RowAccuracy:
-        """How well rows are known at velocities v (nv,); with b (m,), in the correction phase, which asks for that.
+        """The accuracy of rows at velocities v (nv,), in the dynamics phase; with b (m,), in the correction phase.
 
-        J is off by the error there. A straight step leads off a curved row by the square of what it turns by: so far is
-        J off in the dynamics, and a small part of it is what the correction may leave.
+        The error of J is of the order of the position error. A straight step along a curved row leaves an error of the
+        square of its angle: the dynamics phase counts it as an error of J, and the correction may leave a small
+        fraction of it.
         """
         own, reach, unit = self.scene.mechanism, self.reach(v), 2.0 ** -computing_in().digits
         deviation, slack = np.array(0.0), np.zeros(self.rows.m)
@@ -98,7 +101,7 @@ class RowKinematics(NamedTuple):
             if not constraint.has_reference or not constraint.holds_positions:
                 continue
             size, rigid = sizes[place], rigid_rows(at, elastic_rows)
-            curved = 0.25 * np.max((h * reach[at] / size) ** 2)  # of all its rows: axes do not matter
+            curved = 0.25 * np.max((h * reach[at] / size) ** 2)  # over all rows, for any choice of axes
             slack[at] = (_ROUNDING * unit + (0.0 if b is None else _PART * curved)) * size / h
             if rigid:
                 share = np.max(np.abs(constraint.position_error(self.motions) / size)[rigid])
@@ -107,7 +110,7 @@ class RowKinematics(NamedTuple):
         return RowAccuracy(reach if b is None else np.abs(b), deviation, slack, groups)
 
     def reach(self, v: Any) -> Any:
-        """The velocities (m,) that cancel in each row at velocities v (nv,): |J| |v|, link by link."""
+        """|J| |v| (m,), summed link by link: the magnitude of the terms that cancel in each row."""
         result, velocity = np.zeros(self.rows.m), LinkMotions.of(self.motions.model, self.motions.q, v).velocity
         for link, own in self.rows.links.items():
             lin, ang = velocity[link]
@@ -120,5 +123,5 @@ class RowKinematics(NamedTuple):
 
 
 def rigid_rows(at: slice, elastic_rows: tuple[int, ...]) -> list[int]:
-    """The numbers, within a constraint, of its rows that are not elastic."""
+    """The indices, within a constraint, of its rigid rows."""
     return [row - at.start for row in range(at.start, at.stop) if row not in elastic_rows]

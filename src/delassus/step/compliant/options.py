@@ -23,15 +23,16 @@ class SchemeOptions(Options):
     """The time-stepping scheme.
 
     Attributes:
-        alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit. 1 by default.
-        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺). The center of mass of a free body moves on
-            a straight line (see `manifold_step`). 1 by default; ½ if all forces are smooth (see `midpoint`).
+        alpha: (…) blend of spring and damper forces: 1 is implicit and dissipates energy, ½ conserves it, 0 is
+            explicit. 1 by default.
+        beta: (…) blend of positions: q⁺ = q ⊕ h ((1-β) v + β v⁺). The center of mass of a free body moves on a
+            straight line (see `manifold_step`). 1 by default; ½ if all forces are smooth (see `midpoint`).
         stabilization: Correction of position errors: "none" by the velocity equation of rigid rows; "pre" or "post" by
             a separate correction before or after the step, which does not change velocities; "project" by `project`.
         midpoint: Whether inertias, rows and velocity products are evaluated in the middle of the step, which a first
-            step predicts. It doubles the work; with α = β = ½, the order is two instead of one. The default, if α and β
-            are not given either, is True with β = ½ if all forces are smooth (springs, dampers, servos, elastic
-            rows), and False with β = 1 if there are rigid rows, driven joints, contacts, limits or joint friction.
+            step predicts. It doubles the work; with α = β = ½, the order is two instead of one. If α and β are None,
+            too, the default depends on the forces: True with β = ½ if all are smooth (springs, dampers, servos, elastic
+            rows), False with β = 1 if there are rigid rows, driven joints, contacts, limits or joint friction.
         impacts: Law of impacts with restitution: "newton" reverses the normal velocity of each contact, reduced where
             this would add energy; "reflections" lets the impact propagate from contact to contact (see `reflections`).
 
@@ -55,18 +56,18 @@ class SchemeOptions(Options):
 
     @property
     def is_default(self) -> bool:
-        """Whether blends and midpoint are chosen by the forces."""
+        """Whether α, β and midpoint are all None, so that the forces determine them."""
         return self.alpha is None and self.beta is None and self.midpoint is None
 
 
 @dataclass(frozen=True, eq=False)
 class ServoOptions(Options):
-    """Servos in the joints.
+    """Position servos of the joints: τ = -K (q ⊖ target) - D v, integrated implicitly.
 
     Attributes:
-        stiffness: (…, nv) [N·m/rad, N/m].
-        damping: (…, nv) [N·m·s/rad, N·s/m].
-        target: (…, nq) where servos pull to [rad, m].
+        stiffness: (…, nv) K [N·m/rad, N/m].
+        damping: (…, nv) D [N·m·s/rad, N·s/m].
+        target: (…, nq) target configuration [rad, m].
 
     >>> dl.stepping.ServoOptions(stiffness=200.0, damping=10.0).stiffness
     200.0
@@ -87,14 +88,15 @@ class ElementOptions(Options):
     """Elastic constraints, servos and driven joints, in addition to the springs and dampers of the model.
 
     Attributes:
-        compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
+        compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one value for
             all constraints, or one for each row (…, m). Names or indices select rows, {"bushing": {"rx": 1e-3}}, and
             the others stay rigid. 0 is the limit of stiff springs, and inf is a damper without a spring. A constraint
             may have a symmetric matrix (…, k, k), {"bushing": C}, which couples its rows.
-        damping: B [N·s/m, N·m·s/rad] of elastic constraints, likewise.
-        servos: In the joints.
+        damping: B [N·s/m, N·m·s/rad] of elastic constraints, in the same forms except matrices.
+        servos: Position servos of the joints.
         driven: Prescribed velocities of joints after the step, by name: {"crank": 2.0}; 0 locks a joint.
-        geometric_stiffness: (…, m) impulses of the previous step [N·s]. Their geometric stiffness is then implicit.
+        geometric_stiffness: (…, m) impulses of the previous step [N·s], whose geometric stiffness is added to W
+            (see `geometric`).
 
     >>> dl.stepping.ElementOptions(driven={"crank": 2.0}).driven
     {'crank': 2.0}
@@ -137,12 +139,12 @@ class SystemOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class CompliantOptions(SystemOptions):
-    """Options of `compliant_step`: the system of a step, and how it is solved.
+    """Options of `compliant_step`: those of the system of a step, and the solver.
 
     Attributes:
-        solver: How impulses are solved for. Its method is "auto" for sweeps over the tree; one of the system that is
-            formed, "ldl", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" (see `compliant_system`); or one
-            of `ContactProblem.solve`.
+        solver: Method, tolerance, iterations and warm start of the impulses. The method "auto" uses sweeps over the
+            tree. "ldl", "cg", "minres", "gauss_seidel", "pgs" and "sequential_impulses" solve the formed system (see
+            `compliant_system`). Methods of `ContactProblem.solve` are also available.
 
     >>> dl.stepping.CompliantOptions().solver.method
     'auto'
@@ -157,7 +159,7 @@ class SystemForm(Options):
 
     Attributes:
         form: "velocity", x = v⁺; "variation", x = v⁺ - v; "acceleration", x = (v⁺ - v)/h, and λ are forces.
-        phase: "dynamics", or "correction", whose x is a motion that takes errors off, for positions alone.
+        phase: "dynamics", or "correction", whose x corrects position errors and does not change velocities.
 
     >>> dl.stepping.SystemForm(form="acceleration").form
     'acceleration'

@@ -1,9 +1,9 @@
-"""The stages of a compliant step: see `types`, and `stages.pipeline` for those of a simulation.
+"""The stages of a compliant step (see `types`); `stages.pipeline` has those of a simulation.
 
     kinematics → forces → assemble → solve → integrate → close loops
 
-The rigid and soft steps of `contact_dynamics` are made of the same stages with α = β = 1, impacts at the beginning of
-the step, and laws of contact that take rows as they are stated (`solve_contact_law`).
+The rigid and soft steps of `contact_dynamics` are composed of the same stages, with α = β = 1 and impacts at the start
+of the step. Their contact laws use the rows without a filter for redundant ones (`solve_contact_law`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from delassus.step.stages.types import StepState
 
 
 class CompliantStages(NamedTuple):
-    """What the stages of a step gave: rows in its beginning, or in its middle, the velocities that solve its system,
-    q⁺ (nq,), v⁺ (nv,), and the status of the correction of positions."""
+    """The results of the stages of a step: the rows at its start or in its middle, the velocities that solve its
+    system, q⁺ (nq,), v⁺ (nv,), and the status of the position correction."""
 
     kinematics: RowKinematics
     step: VelocityStep
@@ -45,7 +45,7 @@ class CompliantStages(NamedTuple):
 
 
 def run_stages(scene: Scene, mechanism: Mechanism, state: StepState, setup: StepSetup) -> CompliantStages:
-    """One step of a mechanism, that of the scene on its planes."""
+    """Run the stages of one step; the mechanism is that of the scene with its planes."""
     q, v, options, h = state.q, state.v, setup.options, setup.inputs.blend.h
     kinematics = RowKinematics.of(scene, mechanism, q, v, state.time)
     step, before = velocity_step(kinematics, v, setup), v
@@ -65,7 +65,7 @@ def run_stages(scene: Scene, mechanism: Mechanism, state: StepState, setup: Step
 
 
 def _move_to_middle(state: RowKinematics, step: VelocityStep, setup: StepSetup) -> tuple[RowKinematics, Any]:
-    """Rows in the middle of a step, and the velocity (nv,) that it begins with, in the axes there."""
+    """The rows in the middle of a step, and the initial velocity (nv,) of the step in the body axes there."""
     model, parts, h, q, v = state.mechanism.model, setup.parts, setup.inputs.blend.h, state.place.q, state.place.v
     mean = 0.5 * (v + step.v)
     middle = integrate(model, q, 0.5 * h * mean)
@@ -74,7 +74,7 @@ def _move_to_middle(state: RowKinematics, step: VelocityStep, setup: StepSetup) 
 
 
 def velocity_step(state: RowKinematics, v: Any, setup: StepSetup) -> VelocityStep:
-    """Stages 4 and 5: the step from velocities v (nv,), with the inertias and rows of a state."""
+    """Stages 4 and 5: the velocity step from v (nv,), with the inertias and rows of `state`."""
     scene, (forces, inputs, cones, options, parts), h = state.scene, setup, setup.inputs.blend.h
     if not scene.m:
         driven = PrescribedVelocities(options.driven, inputs.driven_velocity)
@@ -101,7 +101,7 @@ def velocity_step(state: RowKinematics, v: Any, setup: StepSetup) -> VelocitySte
 
 
 def solve_with_restitution(scene: Scene, system: RowSystem, solve: Any) -> tuple[RowSolution, Any]:
-    """The solution with as much restitution as adds no energy, and its fraction; `solve` takes b (m,)."""
+    """The solution with the largest restitution that adds no energy, and its fraction; `solve` takes b (m,)."""
     values = system.values
     if values.impact_points is None:
         return solve(values.bias), np.array(1.0)
@@ -119,12 +119,12 @@ def solve_with_restitution(scene: Scene, system: RowSystem, solve: Any) -> tuple
 
 
 def solve_contact_law(scene: Scene, system: RowSystem, g: Any, setup: StepSetup) -> RowSolution:
-    """Impulses that obey a contact law, for the original rows: g = J v_f + b (m,)."""
+    """Impulses that satisfy a contact law, for the unfiltered rows g = J v_f + b (m,)."""
     cones, options = setup.cones, setup.options
     layout, G, method = scene.layout, system.G, options.method
     rows = cones.rows._replace(compliance=system.values.compliance if system.values.yields else None)
     if options.law == "lcp":
-        solver = cones.solver._replace(start=None)  # pivots start from nothing
+        solver = cones.solver._replace(start=None)  # pivoting takes no warm start
         faces, pyramid = options.faces, options.pyramid
         result = solve_pyramids(layout, G, g, rows=rows, solver=solver, method=method, faces=faces, pyramid=pyramid)
     else:
@@ -136,7 +136,7 @@ def solve_contact_law(scene: Scene, system: RowSystem, g: Any, setup: StepSetup)
 def _solve_formed(
     scene: Scene, system: RowSystem, formed: System, rows: FilteredRows, g: Any, setup: StepSetup
 ) -> RowSolution:
-    """By a solver of the system that is formed of filtered rows; g (m,) is that of the rows that were stated."""
+    """The solution of the formed system of filtered rows; g (m,) is that of the unfiltered rows."""
     _, inputs, cones, options, _ = setup
     formed, impact = formed.driven(options.driven, inputs.driven_velocity), system.reflections
     if impact is not None:

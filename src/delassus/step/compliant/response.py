@@ -1,12 +1,12 @@
 """The response W = M + h α D + h² α β K of velocities to forces and row impulses.
 
-W Δv = h (τ - bias) + Jᵀ λ is solved by the articulated-body recursion with D and K on the joints' diagonals, O(n), and
-J W⁻¹ Jᵀ by a sweep over the tree (see `pv_osim`). Where joints share coordinates (mimicry), something that is not
-diagonal is added to W (tendons, geometric stiffness), or rows are dense (contacts of shapes), W is formed and its
-sparse factors do the work.
+The articulated-body recursion, with D and K of joints on its diagonals, solves W Δv = h (τ - bias) + Jᵀ λ in O(n). A
+sweep over the tree computes J W⁻¹ Jᵀ (see `pv_osim`). In three cases, W is formed and its sparse factors are used
+instead: joints share coordinates (mimic joints), W has other off-diagonal terms (tendons, geometric stiffness), or rows
+are dense (contacts of shapes).
 
-Joints can be driven: their velocity after the step is given, and no force changes it (a projective constraint, in
-which rows and columns of W are projected out; here the joint's D⁻¹ is zero).
+The velocity of a driven joint after the step is prescribed, and no force changes it. This is a projective constraint:
+its rows and columns of W are projected out. In the recursion, D⁻¹ of the joint is zero.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from delassus.step.scheme.response import ArticulatedResponse, FactoredResponse,
 
 
 class PrescribedVelocities(NamedTuple):
-    """Velocities (nv,) that some joints have after the step, and the numbers of these velocities."""
+    """Prescribed velocities (nv,) of driven joints after the step, and the indices of these velocities."""
 
     dofs: tuple[int, ...] = ()
     velocity: Any = None
 
 
 DENSE: Final = 6
-"""Velocities that a row takes on average, beyond which factors of W do the work: the recursion would pass such rows
+"""Average number of velocities in a row above which the factors of W are used: the recursion would pass such rows
 through the whole tree."""
 
 FREE: Final = PrescribedVelocities()
@@ -58,10 +58,10 @@ def free_response(
     straight: bool = False,
     parts: Sequence[Component] = (),
 ) -> tuple[Any, Response]:
-    """The velocity (nv,) after a step h from v (nv,) without impulses of rows, and the response to these.
+    """The velocity (nv,) after a step h from v (nv,) without row impulses, and the response to row impulses.
 
-    `straight` in the axes of its beginning (see `manifold_step`). The velocity products of free bodies among the parts
-    belong to their flight and are not included.
+    If `straight`, it is in the body axes at the start of the step (see `manifold_step`). The velocity products of free
+    bodies among the parts are not included; `integrate_velocity` adds them.
     """
     check_inertias(motions.model)
     motions = motions_without_flight(motions, parts)
@@ -76,14 +76,14 @@ def free_response(
 
 
 def motions_without_flight(motions: LinkMotions, parts: Sequence[Component]) -> LinkMotions:
-    """The motions that velocity products of a kick are those of: free bodies at rest."""
+    """The motions from which velocity products are computed, with free bodies at rest."""
     if not any(part.rigid for part in parts):
         return motions
     return LinkMotions.of(motions.model, motions.q, without_flight(parts, motions.v), motions.time)
 
 
 def _accelerations(motions: LinkMotions, driven: PrescribedVelocities, v: Any, h: Any) -> Any:
-    """Those (nv,) of driven joints, or None."""
+    """The accelerations (nv,) of driven joints; None if no joint is driven."""
     if not driven.dofs:
         return None
     given = np.zeros(motions.model.nv)
@@ -93,7 +93,7 @@ def _accelerations(motions: LinkMotions, driven: PrescribedVelocities, v: Any, h
 
 
 def turning_of(motions: LinkMotions, driven: PrescribedVelocities = FREE) -> Any:
-    """-ω × v (nv,) of joints whose velocities are in moving axes, but for those that are driven."""
+    """-ω × v (nv,) of joints whose velocities are in moving axes, except driven joints."""
     turned = turning(motions.model, motions.v)
     for k in driven.dofs:
         turned[k] = 0.0
@@ -103,7 +103,7 @@ def turning_of(motions: LinkMotions, driven: PrescribedVelocities = FREE) -> Any
 def _prescribed_motions(
     motions: LinkMotions, driven: PrescribedVelocities, given: Any, turned: Any
 ) -> tuple[LinkMotions, set[int]]:
-    """Motions in which links of driven joints accelerate as these do, and of others as axes turn; those driven."""
+    """Motions with the accelerations of driven joints and those due to moving axes, and the driven joints."""
     links, product = set(), list(motions.product)
     for i, link in enumerate(motions.tree.links):
         is_driven = bool(driven.dofs) and set(link.dofs) <= set(driven.dofs)
@@ -126,7 +126,7 @@ def _by_factors(
     given: Any,
     turned: Any,
 ) -> tuple[Any, FactoredResponse]:
-    """By the sparse factors of W."""
+    """The free velocity and the response, by the sparse factors of W."""
     model = motions.model
     W, J = response_matrix(motions, forces), jacobian_in(rows, motions)
     free_J = np.array(J)
@@ -144,7 +144,7 @@ def _by_factors(
 
 
 def response_matrix(motions: LinkMotions, forces: Forces) -> Any:
-    """W (nv, nv), formed."""
+    """The matrix W (nv, nv)."""
     W = np.array(mass_matrix(motions.model, motions.q))
     W = W if forces.added is None else W + np.diag(forces.added)
     return W if forces.coupling is None else W + forces.coupling

@@ -1,4 +1,4 @@
-"""R and b of the rows in both phases of a step (see `scheme`)."""
+"""R and b of the rows in the dynamics and correction phases of a step (see `scheme`)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from delassus.step.scheme.row_laws import elastic, elastic_matrix, kinematic, un
 
 
 def dynamics_values(state: RowKinematics, inputs: RowInputs, options: StepOptions, after: Any = None) -> RowValues:
-    """R and b of the dynamics phase; `after` (m,) are velocities of rows after the free step, None where nothing
-    strikes."""
+    """R and b of the dynamics phase; `after` (m,) are row velocities after the step without impulses, None if no
+    contact may have an impact."""
     scene, (blend, numbers, recovery, _) = state.scene, inputs
     yields = numbers.compliance is not None or bool(numpy.any(compliance_of(state.mechanism)))
     R, b = np.array(compliance_of(state.mechanism)) + np.zeros(scene.m), np.zeros(scene.m)
@@ -83,18 +83,18 @@ def prescribes_acceleration(constraint: Constraint) -> bool:
 
 
 def _is(share: Any, number: float) -> bool:
-    """Whether a share is this number at compile time."""
+    """Whether a fraction is a constant of this value at compile time."""
     return isinstance(share, float) and share == number
 
 
 def _recovery_bias(blend: Blend, gap: Any, rate: Any, recovery: Recovery) -> Any:
-    """b of a contact or limit without impact that recovers a fraction of its penetration."""
+    """b of a contact or limit without impact, which corrects a fraction of its penetration."""
     b = unilateral(blend, gap, rate)
     return b if _is(recovery.unilateral, 0.0) else np.where(gap > 0.0, b, recovery.unilateral * gap / blend.h)
 
 
 def correction_bias(state: RowKinematics, inputs: RowInputs, options: StepOptions) -> Any:
-    """b (m,) of the correction phase; R is that of the dynamics phase."""
+    """b (m,) of the correction phase, whose R is that of the dynamics phase."""
     scene, (blend, numbers, *_) = state.scene, inputs
     b = np.zeros(scene.m)
     for constraint, at in state.constraint_rows():

@@ -1,16 +1,16 @@
 """Solves (J W⁻¹ Jᵀ + R) λ + b + J v_f = 0 for bilateral rows, and the complementarity problem for unilateral ones.
 
-The Schur complement of the KKT matrix [W, -Jᵀ; -J, -R]: positive definite but for rows that repeat each other.
-Contacts, limits and dry friction go to the contact solver. Bilateral rows are solved at once, in units of their own
-response, as a `FilteredSystem`: G + R may have any rank, since rows of loops repeat each other, and robots pass
-singular poses. Its part c of b is that outside the range of G + R, the part that no impulse reaches.
+G + R = J W⁻¹ Jᵀ + R is the Schur complement of the KKT matrix [W, -Jᵀ; -J, -R]; it is positive definite unless rows are
+redundant. If all rows are bilateral, they are solved directly as a `FilteredSystem`, in units of their own response.
+The matrix may have any rank, since rows of loops may be redundant and poses may be singular. Let c be the part of b
+outside its range, which no impulse can change. Contacts, limits and joint friction are solved by the contact solver.
 
-Where J is taken off the manifold, by a share δ of the robot's size, rows that repeat each other seem to be independent,
-with σ of the order of δ²: to believe them would lock the robot. So ε is at least a multiple of δ². What rows leave then
-is no failure, either, as long as it is a share δ of the velocities that cancel in them.
+If J is evaluated at a distance δ from the constraint manifold, relative to the robot's size, redundant rows appear to
+be independent, with eigenvalues of the order δ². Treating them as independent would lock the robot, so ε is at least a
+multiple of δ². A residual up to a fraction δ of the terms that cancel in a row then counts as converged.
 
-Beside contacts, and by methods that need rows which agree, b - c is solved for. What is reported is measured on the
-rows as they were stated: the residual has c in it, and the status says where rows contradict each other.
+With contacts, and for methods that need consistent rows, the system is solved with b - c. The reported residual is that
+of the original rows, so it includes c, and the status tells whether rows contradict each other.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ from delassus.step.compliant.types import ConeInputs, RowAccuracy, RowSolution
 from delassus.step.scene import Scene
 
 _LEFT: Final = {"float64": 1e-9, "float32": 1e-4}
-"""Largest residual of a row that counts as met, as a fraction of the velocities in it, by precision."""
+"""Largest residual of a row that counts as converged, as a fraction of the terms that cancel in it, by precision."""
 
 _RANK: Final = {"float64": 1e-11, "float32": 1e-5}
-"""The least ε, by precision, where the response of a row to itself is one."""
+"""Smallest ε by precision, in units in which the diagonal of G + R is one."""
 
 _CURVED: Final = 1e3
-"""ε over the square of δ: eigenvalues that an error δ of J makes nonzero are well below ε."""
+"""ε/δ²: eigenvalues that are nonzero only because of an error δ of J are well below ε."""
 
 _ROUGH: Final = 1e-6
-"""The largest ε: rows that are independent are well above, and met to all digits, however far off the robot is."""
+"""Largest ε: the eigenvalues of independent rows are well above it, so these are solved to all digits for any δ."""
 
 _LOOSE: Final = 16.0
-"""Largest residual of rows over δ, as a fraction of the velocities in them; at most a tenth."""
+"""Largest residual that counts as converged, as a fraction of the terms that cancel in a row, divided by δ; the
+fraction is at most a tenth."""
 
 
 def solve_rows(
     scene: Scene, G: Any, g: Any, R: Any, accuracy: RowAccuracy, cones: ConeInputs, method: str = "auto"
 ) -> RowSolution:
-    """G = J W⁻¹ Jᵀ (m, m), g = J v_f + b (m,), R (m,)."""
+    """Row impulses for G = J W⁻¹ Jᵀ (m, m), g = J v_f + b (m,) and R (m,), by a contact solver or a direct solve."""
     if is_bilateral(scene) and method == "auto":
         return solve_bilateral(G, g, R, accuracy)
     rows = filter_rows(scene, G, g, R, accuracy)
@@ -60,7 +61,7 @@ def solve_rows(
 def measure_residual(
     scene: Scene, G: Any, g: Any, R: Any, cones: ConeInputs, solution: RowSolution, contradict: Any
 ) -> RowSolution:
-    """A solution of rows that agree, with the residual and the status of the rows g (m,), R (m,) that were stated."""
+    """The solution of the filtered rows, with the residual and status of the original rows g (m,), R (m,)."""
     parameters = cones.rows._replace(compliance=R)
     _, residual = velocity_and_residual(scene.layout, "ncp", G, g, solution.impulse, parameters)
     met = solution.status == float(Status.CONVERGED)
@@ -69,12 +70,12 @@ def measure_residual(
 
 
 def is_bilateral(scene: Scene) -> bool:
-    """Whether all rows act in both directions, without bounds."""
+    """Whether all rows are bilateral and without bounds."""
     return all(isinstance(cone, Free) for cone in scene.layout.cones)
 
 
 def solve_bilateral(G: Any, g: Any, R: Any, accuracy: RowAccuracy) -> RowSolution:
-    """The smallest impulses that rows are met with, or come nearest to it."""
+    """The least-squares solution λ of (G + R) λ = -g with the smallest norm."""
     if not len(g):
         return RowSolution(np.zeros(0), np.zeros(0), np.array(0.0), np.array(float(Status.CONVERGED)))
     system, b, unit = _scaled(G, g, R, accuracy)
@@ -87,14 +88,14 @@ def solve_bilateral(G: Any, g: Any, R: Any, accuracy: RowAccuracy) -> RowSolutio
 
 
 def _allowed(b: Any, unit: Any, accuracy: RowAccuracy) -> Any:
-    """What rows (m,) may leave and still count as met, where they ask for b (m,) in their units (m,)."""
+    """The largest residual (m,) that counts as converged, for rows with right-hand side b (m,) in units (m,)."""
     moving = np.max(unit * accuracy.reach)
     share = _LEFT[computing_in().name] * np.maximum(moving, np.max(np.abs(b)))
     return (share + np.minimum(_LOOSE * accuracy.deviation, 0.1) * moving) / unit + accuracy.slack
 
 
 class Scaled(NamedTuple):
-    """A x = b in units of the rows' own responses: A (m, m) and ε, b (m,), the units (m,)."""
+    """A x = b in units of the rows' own responses: A (m, m) with its ε, b (m,), and the units (m,)."""
 
     system: FilteredSystem
     b: Any
@@ -110,7 +111,8 @@ def _scaled(G: Any, g: Any, R: Any, accuracy: RowAccuracy) -> Scaled:
 
 
 class FilteredRows(NamedTuple):
-    """g (m,), R (m,), and whether the rows that they come from contradict each other; None if there are none."""
+    """g (m,) and R (m,) of consistent rows, and whether the original rows contradict each other (None if no row is
+    bilateral)."""
 
     g: Any
     R: Any
@@ -118,9 +120,9 @@ class FilteredRows(NamedTuple):
 
 
 def filter_rows(scene: Scene, G: Any, g: Any, R: Any, accuracy: RowAccuracy) -> FilteredRows:
-    """g (m,) without what no impulse of the bilateral rows reaches, and R (m,) with ε where there is some of that.
+    """g (m,) without the part that no impulse of the bilateral rows can change, and R (m,) with ε if there is one.
 
-    Rows of loops come to a solver as rows that agree, and that no longer seem to be independent.
+    The rows of loops are then consistent, and redundant ones do not appear to be independent.
     """
     at = scene.bilateral
     if at.start == at.stop:
@@ -136,9 +138,9 @@ def filter_rows(scene: Scene, G: Any, g: Any, R: Any, accuracy: RowAccuracy) -> 
 
 
 def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:
-    """What rows answer with (m,): their own R, and the largest response in their group; one where nothing moves.
+    """The scale of each row (m,): its own R plus the largest response in its group; 1 if that is zero.
 
-    Beside rows of its group, a row that cannot move in a singular pose is told from one that does.
+    The scale of a group makes a row that cannot move in a singular pose small in comparison with the others.
     """
     members = {group: [k for k, other in enumerate(groups) if other == group] for group in dict.fromkeys(groups)}
     largest = {group: np.max(np.stack([G[k, k] for k in own])) for group, own in members.items()}

@@ -29,24 +29,24 @@ from delassus.step.outcome import RowOutcome
 Array = NDArray[np.float64]
 
 METHODS: Final = ("auto", *SOLVERS, *(name for name in solver_names(COMPILED) if name not in ("auto", *SOLVERS)))
-"""Of the impulses."""
+"""Methods that solve for the impulses, by name."""
 
 _STEP: Final = Shortcuts("compliant_step", "mechanism q v tau time_step contacts", options=CompliantOptions())
 
 
 @dataclass(frozen=True, eq=False)
 class CompliantStep(RowOutcome):
-    """A robot after a step of time, one state or a batch; see also `RowOutcome`.
+    """The result of a compliant step, for one state or a batch; see also `RowOutcome`.
 
     Attributes:
         time_step: (…) h [s].
         q: (…, nq) configurations after the step [rad, m].
         v: (…, nv) velocities after the step [rad/s, m/s], with the energy and momentum that its impulses allow.
-        impulse: (…, m) of all rows [N·s, N·m·s]: contacts (t1, t2, n), constraints, limits, dry friction.
-        restitution_share: (…) the share of restitution that contacts are thrown back with: less than 1 where more would
-            have added energy. Residuals are those of the rows with this share.
-        system_velocity: (…, nv) the velocities that solve the system of the step, W v⁺ = c + Jᵀ λ, in the axes and
-            inertias of its beginning, or of its middle; `v` where nothing turns.
+        impulse: (…, m) of all rows [N·s, N·m·s]: contacts (t1, t2, n), constraints, limits, joint friction.
+        restitution_share: (…) the fraction of restitution that was applied: less than 1 if all of it would have added
+            energy. Residuals are those of the rows with this fraction.
+        system_velocity: (…, nv) the velocities that solve the system of the step, W v⁺ = c + Jᵀ λ, in the body axes at
+            its start or middle; equal to `v` if no axes rotate.
 
     >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
     >>> step = dl.stepping.compliant_step(loop, loop.model.posture("home"), zero, zero, time_step=1e-3)
@@ -63,12 +63,12 @@ class CompliantStep(RowOutcome):
 
     @property
     def energy_limited(self) -> Any:
-        """(…) whether restitution was lowered, since with friction it would have added energy."""
+        """(…) whether restitution was reduced because, with friction, it would have added energy."""
         return np.asarray(self.restitution_share) < 1.0
 
     @property
     def force(self) -> Array:
-        """(…, m) the mean forces of the step [N, N·m]: impulses over h."""
+        """(…, m) the mean forces of the step [N, N·m]: impulses divided by h."""
         return np.asarray(self.impulse / np.asarray(self.time_step)[..., None])
 
     @property
@@ -77,7 +77,7 @@ class CompliantStep(RowOutcome):
         return self.by_name(self.force)
 
     def describe(self) -> str:
-        """How it ended, in a sentence: of the worst state, where there are several."""
+        """A sentence that states how the solver ended; for a batch, that of the worst state."""
         if not np.size(self.status):
             return "There is no state."
         worst = worst_of(Status, np.asarray(self.status))
@@ -98,12 +98,14 @@ def compliant_step(
     options: CompliantOptions | None = None,
     **shortcuts: Any,
 ) -> CompliantStep:
-    """Configurations and velocities after a step of time, of one state or a batch, and the impulses of the rows.
+    """Integrate a robot with springs, dampers, constraints and contacts over one time step, for one state or a batch.
 
-    Springs and dampers of the model's joints and of tendons over them, servos, and constraints that are given a
-    compliance are integrated implicitly, as far as α and β say, whatever their stiffness. Constraints without are
-    kinematic: rigid. Contacts, limits and dry friction are solved for together with them. The model's own springs and
-    dampers act by themselves: leave `passive_forces` out of tau.
+        W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary),      q⁺ = q ⊕ h ((1-β) v + β v⁺)
+
+    Springs and dampers of joints and tendons, servos, and constraints with a compliance are integrated implicitly as α
+    and β state, so any stiffness is stable with α = β = 1. Constraints without a compliance are rigid. Contacts, limits
+    and joint friction are solved for together with them. The model's own springs and dampers are included: leave
+    `passive_forces` out of tau.
 
     Args:
         mechanism: The robot with its constraints, or a model.
@@ -111,7 +113,7 @@ def compliant_step(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalized forces (…, nv) [N·m, N], constant during the step.
         time_step: (…) h [s].
-        contacts: Where it may touch: some `Contact`. Its compliance makes it elastic.
+        contacts: The `Contact`s of the robot; one with a compliance is elastic.
         options: A `CompliantOptions`: scheme, elements, contact, planes, rows, solver, time, parameters.
         **shortcuts: Fields of the options and of the objects that they hold, by their names: alpha, beta,
             stabilization, midpoint, impacts (scheme); compliance, damping, servo_stiffness, servo_damping,
@@ -131,7 +133,7 @@ def compliant_step(
     numbers = arguments.numbers._replace(solver=solver_inputs(scene, options.solver))
     midpoint = bool(options.scheme.midpoint)
     if method == "auto" and not (scene.points or scene.stops or scene.friction_bounds):
-        numbers = numbers._replace(solver=SolverInputs())  # nothing is solved by iterations
+        numbers = numbers._replace(solver=SolverInputs())  # the direct solve takes no options
     if options.scheme.is_default and arguments.has_smooth_forces:
         numbers, midpoint = numbers._replace(scheme=Scheme(np.array(1.0), np.array(0.5))), True
     compiled = arguments.options._replace(midpoint=midpoint, impacts=options.scheme.impacts, method=method)

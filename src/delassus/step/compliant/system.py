@@ -2,18 +2,18 @@
 
     [W, -Jᵀ; -J, -R] [v⁺; λ] = [c; b]
 
-the response matrix W, the net momentum c, the constraint values b, and R = C/(h²αβ) of elastic rows. The tree is faster
-(see `response`): the system is for those who look at it, or compare solvers.
+W is the response matrix, c the net momentum, b the constraint values, and R = C/(h²αβ) of elastic rows. The recursion
+over the tree is faster (see `response`); form the system to look at it or to compare solvers.
 
     ldl                   L D Lᵀ of W, and of the Schur complement J W⁻¹ Jᵀ + R
     cg                    conjugate gradients on the Schur complement, which is not formed
     minres                minimal residuals on the whole indefinite matrix
-    gauss_seidel          row by row on the Schur complement
-    pgs                   the same, projected onto cones: for contacts and limits, too
-    sequential_impulses   the same on velocities, without the Schur complement
+    gauss_seidel          Gauss–Seidel sweeps over the rows of the Schur complement
+    pgs                   projected Gauss–Seidel, for contacts and limits, too
+    sequential_impulses   projected Gauss–Seidel on velocities, without the Schur complement
 
-The first four are for rows that act in both directions. Three forms are equivalent: of velocities v⁺, of their change
-Δv = v⁺ - v, and of accelerations a = Δv/h with forces λ/h.
+The first four are for bilateral rows. The unknowns may be velocities v⁺, their changes Δv = v⁺ - v, or accelerations
+a = Δv/h with forces λ/h; the three forms are equivalent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class System(NamedTuple):
         return own if self.coupling is None else own + self.coupling @ impulse
 
     def driven(self, dofs: tuple[int, ...], velocity: Any) -> System:
-        """The system of the other velocities, where some are given (nv,): those are projected out."""
+        """The system of the other velocities; the driven ones are projected out with their values (nv,)."""
         W, c, J = np.array(self.W), np.array(self.c), np.array(self.J)
         given = np.zeros(len(c))
         for k in dofs:
@@ -65,7 +65,7 @@ class System(NamedTuple):
         return System(W, c, J, self.R, b, self.coupling)
 
     def to_form(self, form: str, v: Any, h: Any) -> System:
-        """Of the unknowns v⁺, Δv = v⁺ - v, or a = Δv/h: "velocity", "variation" or "acceleration"."""
+        """The system with the unknowns v⁺ ("velocity"), Δv = v⁺ - v ("variation"), or a = Δv/h ("acceleration")."""
         if form == "velocity":
             return self
         c, b = self.c - self.W @ v, self.b + self.J @ v
@@ -73,7 +73,7 @@ class System(NamedTuple):
 
 
 class SystemSolution(NamedTuple):
-    """x (…, nv), λ (…, m), residuals of rows (…, m), iterations, and a `Status`."""
+    """x (…, nv), λ (…, m), residuals of rows (…, m), the number of iterations, and a `Status`."""
 
     x: Any
     impulse: Any
@@ -83,17 +83,17 @@ class SystemSolution(NamedTuple):
 
 
 def check_rows(layout: RowsOnVelocities, method: str) -> None:
-    """Raise if a method for bilateral rows gets others."""
+    """Raise if a method for bilateral rows is chosen for other rows."""
     if method in BILATERAL and not all(isinstance(cone, Free) for cone in layout.cones):
         raise BadArgument(
-            f"method is {method!r}, which solves rows that act in both directions; there are contacts, limits or dry "
-            "friction. Take 'pgs', 'sequential_impulses' or 'auto'.",
+            f"method is {method!r}, which solves bilateral rows only; the scene has contacts, limits or joint "
+            "friction. Pass 'pgs', 'sequential_impulses' or 'auto'.",
             code="not-supported",
         )
 
 
 def solve_system(layout: RowsOnVelocities, system: System, cones: ConeInputs, method: str) -> SystemSolution:
-    """By one of `SOLVERS`, inside a kernel."""
+    """Solve a system by one of `SOLVERS`, inside a kernel."""
     W, c, J, R, b, coupling = system
     tolerance = 1e-8 if cones.tolerance is None else cones.tolerance
     iterations = 1000.0 if cones.iterations is None else cones.iterations
@@ -117,7 +117,7 @@ def solve_system(layout: RowsOnVelocities, system: System, cones: ConeInputs, me
 
 
 def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any) -> RowSolution:
-    """(J W⁻¹ Jᵀ + R) λ = -g, in units of its diagonal."""
+    """Solve (J W⁻¹ Jᵀ + R) λ = -g by conjugate gradients, scaled by its diagonal."""
     J, R = system.J, system.R
     response = np.stack([row @ factors.solve(row) for row in J]) + R
     unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
@@ -131,7 +131,8 @@ def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any
 
 
 def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolution:
-    """The whole matrix, in units of the diagonal of W, and of what that leaves of the Schur complement."""
+    """Solve the whole system by minimal residuals, scaled by the diagonals of W and of the approximate Schur
+    complement that this diagonal implies."""
     W, c, J, R, b, _ = system
     n, m = len(c), len(b)
     heavy = 1.0 / np.sqrt(np.stack([W[k, k] for k in range(n)]))
@@ -146,7 +147,7 @@ def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolutio
     v, impulse = heavy * result.x[:n], unit * result.x[n : n + m]
     yielded = system.compliance_term(impulse)
     left = J @ v + yielded + b
-    # Among large momenta, rows that are not met may be a small share of the whole residual.
+    # If momenta are large, the error of rows may be a small fraction of the whole residual.
     reach = np.max(unit * (np.abs(J) @ np.abs(v) + np.abs(yielded) + np.abs(b)))
     status = np.where(np.max(unit * np.abs(left)) <= tolerance * reach, _status(result, tolerance), _unmet(result))
     return SystemSolution(v, impulse, left, result.count, status)
@@ -155,8 +156,10 @@ def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolutio
 def _by_impulses(
     layout: RowsOnVelocities, system: System, towards: Any, free: Any, cones: ConeInputs
 ) -> SystemSolution:
-    """Row by row on velocities. What rows ask for, b, is the velocity of one more body, that impulses move as rows
-    yield to those of others."""
+    """Solve by sequential impulses on velocities.
+
+    b is the velocity of an additional body, which impulses change by the compliance R.
+    """
     m = layout.m
     across = np.zeros((m, m)) if system.coupling is None else system.coupling
     J = np.concatenate([system.J, np.eye(m)], 1)
@@ -173,7 +176,7 @@ def _by_impulses(
 
 
 def _row_residual(layout: RowsOnVelocities, sigma: Any) -> Any:
-    """Residual of rows: σ of bilateral rows, and min(σ, 0) of unilateral ones."""
+    """The residual (m,) of rows: σ of bilateral rows, and min(σ, 0) of unilateral ones."""
     left = np.zeros(layout.m)
     for row in layout.rows(Free):
         left[row] = sigma[row]
@@ -187,7 +190,7 @@ def _status(result: KrylovSolution, tolerance: Any) -> Any:
 
 
 def _unmet(result: KrylovSolution) -> Any:
-    """The status of a system that is not solved."""
+    """The status of a solve that missed its tolerance."""
     status = np.where(result.stalled, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
     return np.where(np.isfinite(np.sum(result.x)), status, float(Status.NOT_FINITE))
 
@@ -222,5 +225,5 @@ def system_kernel(
     coupling: Any = None,
     method: str = "ldl",
 ) -> SystemSolution:
-    """A system that is formed, solved."""
+    """The solution of a system [W, -Jᵀ; -J, -R] [x; λ] = [c; b], as a kernel."""
     return solve_system(layout, System(W, c, J, R, b, coupling), cones, method)

@@ -1,11 +1,11 @@
-"""Inputs and results of the stages of a compliant step; see `stages.types` for those that all steps share.
+"""Inputs and results of the stages of a compliant step; `stages.types` has those that all steps share.
 
 StepState, StepSetup (Forces, RowInputs, ConeInputs, StepOptions)
   → kinematics   RowKinematics  links, rows J, their velocities, gaps
-  → forces       Forces         springs, dampers, servos, tendons, forces that turn: the push, and what is added to M
-  → assemble     RowSystem      how velocities answer, G = J W⁻¹ Jᵀ, R and b, which contacts are impacts
+  → forces       Forces         forces of springs, dampers, servos, tendons, and their implicit part in W
+  → assemble     RowSystem      the response W⁻¹, G = J W⁻¹ Jᵀ, R and b, the contacts with an impact
   → solve        RowSolution    impulses of all rows, with restitution that adds no energy
-  → integrate    q⁺, v⁺         positions corrected, energy and momentum kept
+  → integrate    q⁺, v⁺         positions corrected, energy and momentum restored
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class StepOptions(NamedTuple):
     """Options of a step that are compiled in.
 
     Attributes:
-        elastic: The elastic rows, by their numbers.
-        driven: The driven velocities, by their numbers.
-        coupled: The first row, and the one after the last, of each constraint with a compliance matrix.
+        elastic: Indices of the elastic rows.
+        driven: Indices of the driven velocities.
+        coupled: The row range (start, end) of each constraint with a compliance matrix.
         stabilization: "none", "pre", "post" or "project", as for `compliant_step`.
         midpoint: Whether inertias and rows are those of the middle of the step.
-        impacts: "newton" or "reflections"; "start" for Newton's law at the beginning of the step, where positions move
-            with v⁺ all along.
-        law: Of contacts, as for `solve_contacts`, or "lcp".
-        method: The solver, by its name.
-        faces: Of pyramids.
+        impacts: "newton" or "reflections"; "start" for Newton's law at the start of the step, so that positions move
+            with v⁺ over the whole step.
+        law: The contact law, as for `solve_contacts`, or "lcp".
+        method: The name of the solver.
+        faces: The number of faces of a friction pyramid.
         pyramid: "inner" or "outer".
     """
 
@@ -52,18 +52,18 @@ class StepOptions(NamedTuple):
 
     @property
     def straight(self) -> bool:
-        """Whether a step is made in the axes of its beginning: the middle sees axes turn."""
+        """Whether velocities of a step are in the body axes at its start; a midpoint step has rotating axes."""
         return not self.midpoint
 
 
 class RowNumbers(NamedTuple):
-    """Numbers of the rows in a state, None where they are not needed.
+    """Coefficients of the rows of a state, each None if no row has it.
 
     Attributes:
-        compliance: (m,) C of elastic rows [m/N], and of contacts' normals, which are elastic where it is not zero.
+        compliance: (m,) C of elastic rows and of normals of contacts [m/N]; a normal is elastic if C is not zero.
         damping: (m,) B of elastic rows [N·s/m].
-        restitution: (points,) e.
-        matrix: (m, m) with C of constraints whose rows yield to each other's forces.
+        restitution: (points,) coefficient of restitution e.
+        matrix: (m, m) the matrices C of constraints whose rows are coupled.
     """
 
     compliance: Any = None
@@ -73,14 +73,15 @@ class RowNumbers(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """The shares of errors of position that velocities take off in a step; 0.0 and 1.0 are compiled in."""
+    """The fractions of position errors that velocities correct in a step; constants 0.0 and 1.0 are compiled in."""
 
     bilateral: Any = 1.0
     unilateral: Any = 0.0
 
 
 class RowInputs(NamedTuple):
-    """The step h with its blends α and β, numbers of rows, what they recover, and velocities (nv,) of driven joints."""
+    """h with the blends α and β, coefficients of rows, the fractions of errors that velocities correct, and the
+    velocities (nv,) of driven joints."""
 
     blend: Blend
     numbers: RowNumbers
@@ -89,8 +90,8 @@ class RowInputs(NamedTuple):
 
 
 class ConeInputs(NamedTuple):
-    """Friction of contacts (points,), bounds (intervals,) of joint friction as impulses, and how a solve begins and
-    ends: impulses (m,) to start from, tolerance, iterations. None where there is none."""
+    """Friction of contacts (points,), bounds (intervals,) of joint friction as impulses, initial impulses (m,),
+    tolerance and number of iterations; each None if not used."""
 
     friction: Any = None
     torsional: Any = None
@@ -102,18 +103,18 @@ class ConeInputs(NamedTuple):
 
     @property
     def rows(self) -> RowParameters:
-        """Friction and bounds, as contact solvers take them."""
+        """Friction and bounds as inputs of contact solvers."""
         lower = None if self.bounds is None else -self.bounds
         return RowParameters(self.friction, self.torsional, self.rolling, lower, self.bounds)
 
     @property
     def solver(self) -> SolverInputs:
-        """Where a solve begins and ends, as contact solvers take it."""
+        """Warm start and termination criteria as inputs of contact solvers."""
         return SolverInputs(self.start, self.tolerance, self.iterations)
 
     @property
     def frictionless(self) -> ConeInputs:
-        """Of the correction phase, in which nothing rubs."""
+        """The inputs of the correction phase, without friction and warm start."""
         none = {name: getattr(self, name) for name in RUBBING}
         slip = {name: None if x is None else np.zeros(x.shape) for name, x in none.items()}
         return self._replace(**slip, bounds=None if self.bounds is None else 0.0 * self.bounds, start=None)
@@ -130,9 +131,9 @@ class RowValues(NamedTuple):
         compliance: (m,) the diagonal of R.
         bias: (m,) b.
         plastic_bias: (m,) b without restitution.
-        impact_points: Which contacts are impacts; None where no contact has restitution.
-        coupling: (m, m) what R has besides its diagonal; None where rows yield to their own forces alone.
-        yields: Whether some R is there; known when a kernel is compiled.
+        impact_points: Which contacts are impacts; None if no contact has restitution.
+        coupling: (m, m) the off-diagonal part of R; None if R is diagonal.
+        yields: Whether a row has a compliance; known when a kernel is compiled.
     """
 
     compliance: Any
@@ -143,7 +144,7 @@ class RowValues(NamedTuple):
     yields: bool = True
 
     def add_coupling(self, G: Any) -> Any:
-        """G (m, m) with what R has besides its diagonal."""
+        """G (m, m) plus the off-diagonal part of R."""
         return G if self.coupling is None else G + self.coupling
 
     def bias_with_restitution(self, fraction: Any = None) -> Any:
@@ -154,13 +155,14 @@ class RowValues(NamedTuple):
 
 
 class RowAccuracy(NamedTuple):
-    """Accuracy of rows.
+    """The accuracy to which rows are known, from which the tolerance of their solve follows.
 
     Attributes:
-        reach: (m,) the velocities that cancel in them.
-        deviation: () δ, how far J is taken from where rows are met, as a share of the robot's size or of a radian.
-        slack: (m,) what they may leave besides: what rounding makes of errors of position, as velocities.
-        groups: Rows of one constraint and one unit have the same, and count alike; none for each row by itself.
+        reach: (m,) the magnitude of the terms that cancel in each row, as a velocity.
+        deviation: () δ, the distance of the configuration of J from the constraint manifold, relative to the robot's
+            size or a radian.
+        slack: (m,) an additional residual that is allowed: the rounding error of positions, as a velocity.
+        groups: The group of each row; rows of one constraint with one unit have a common scale. Empty for none.
     """
 
     reach: Any
@@ -170,7 +172,7 @@ class RowAccuracy(NamedTuple):
 
 
 class RowSolution(NamedTuple):
-    """Impulses (m,), the residual of J v⁺ + R λ + b (m,), iterations, and the number of a `Status`."""
+    """Impulses (m,), the residual of J v⁺ + R λ + b (m,), the number of iterations, and the value of a `Status`."""
 
     impulse: Any
     residual: Any
@@ -179,7 +181,7 @@ class RowSolution(NamedTuple):
 
 
 class Reflections(NamedTuple):
-    """An impact of several contacts: which strike, the jump of velocities (nv,), the impulses (m,), and its status."""
+    """An impact of several contacts: the contacts with an impact, the velocity jump (nv,), impulses (m,), status."""
 
     impact_points: ImpactPoints
     change: Any
@@ -188,16 +190,16 @@ class Reflections(NamedTuple):
 
 
 class RowSystem(NamedTuple):
-    """A step before its impulses are known.
+    """The system of a step, whose unknowns are the impulses.
 
     Attributes:
         response: W⁻¹ and J.
-        free_velocity: (nv,) v_f, without impulses of rows.
-        velocity: (nv,) the same, with the jump of reflections.
-        after: (m,) J of that.
+        free_velocity: (nv,) v_f, the velocity without row impulses.
+        velocity: (nv,) v_f plus the velocity jump of reflections.
+        after: (m,) row velocities J v of `velocity`.
         G: (m, m) J W⁻¹ Jᵀ.
         values: R and b.
-        meeting_velocity: (m,) velocities of rows as contacts strike, None where none has restitution.
+        meeting_velocity: (m,) row velocities at the impact; None if no contact has restitution.
         reflections: The impact before the step; None if impacts are part of it.
     """
 
@@ -212,13 +214,13 @@ class RowSystem(NamedTuple):
 
     @property
     def A(self) -> Any:
-        """(m, m) G with what R has besides its diagonal."""
+        """G (m, m) plus the off-diagonal part of R."""
         return self.values.add_coupling(self.G)
 
 
 class StepSetup(NamedTuple):
-    """What all stages of a step share: forces and what is implicit in them, numbers of rows, of cones, options, and the
-    parts that move on their own."""
+    """Inputs that all stages of a step share: forces with their implicit part, coefficients of rows and cones, options,
+    and the independently moving parts."""
 
     forces: Forces
     inputs: RowInputs
@@ -228,9 +230,9 @@ class StepSetup(NamedTuple):
 
 
 class VelocityStep(NamedTuple):
-    """A step of velocities: the velocity (nv,) after it, in the axes that it is made in, that without impulses of rows
-    (nv,), its response, its system and its solution, and the fraction of restitution that adds no energy. Without rows,
-    the last but one are None."""
+    """The velocity (nv,) after a step, the velocity (nv,) without row impulses, the response, the system and its
+    solution (None without rows), and the fraction of restitution that adds no energy. Velocities are in the axes of the
+    system."""
 
     v: Any
     free_velocity: Any
@@ -241,7 +243,7 @@ class VelocityStep(NamedTuple):
 
     @property
     def impact_points(self) -> ImpactPoints | None:
-        """Which contacts are impacts; None where none has restitution."""
+        """Which contacts are impacts; None if no contact has restitution."""
         if self.system is None:
             return None
         source = self.system.values if self.system.reflections is None else self.system.reflections
