@@ -158,7 +158,7 @@ def _by_impulses(
 ) -> SystemSolution:
     """Solve by sequential impulses on velocities.
 
-    b is the velocity of an additional body, which impulses change by the compliance R.
+    b is the velocity of an additional body, on which impulses act through the off-diagonal part of R.
     """
     m = layout.m
     across = np.zeros((m, m)) if system.coupling is None else system.coupling

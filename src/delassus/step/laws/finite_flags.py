@@ -9,7 +9,7 @@ from delassus.constrained.solvers.status import Status
 
 
 def flag_not_finite(status: Any, *known: Any) -> Any:
-    """A status, or `NOT_FINITE` where one of some arrays is not finite; None for those that are not given."""
+    """The status, or `NOT_FINITE` if one of the arrays is not finite; arrays that are None are ignored."""
     finite = np.array(True)
     for x in known:
         finite = finite if x is None else finite & np.all(np.isfinite(x))

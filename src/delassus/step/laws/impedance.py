@@ -1,4 +1,4 @@
-"""Impedances and gains of relaxed rows, as MuJoCo reads `solimp` and `solref`."""
+"""Impedances and gains of relaxed rows from `solimp` and `solref`, with MuJoCo's conventions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Final
 import delassus.numpy as np
 
 LEAST_IMPEDANCE: Final = 1e-4
-"""Impedances are kept this far from 0 and from 1."""
+"""Impedances are clipped to at least this distance from 0 and 1."""
 
 LEAST: Final = 1e-15
 """Lower bound of R and other divisors."""
 
 
 def impedances(impedance: Any, size: Any) -> Any:
-    """d(r) (m,): a power curve from d₀ to d_width, flat beyond the width."""
+    """The impedance d(r) (m,): a power curve from d₀ to d_width, constant beyond the width."""
     d0, dw, width, midpoint, power = (impedance[:, k] for k in range(5))
     d0, dw = (np.clip(d, LEAST_IMPEDANCE, 1.0 - LEAST_IMPEDANCE) for d in (d0, dw))
     midpoint = np.clip(midpoint, LEAST_IMPEDANCE, 1.0 - LEAST_IMPEDANCE)
@@ -28,7 +28,7 @@ def impedances(impedance: Any, size: Any) -> Any:
 
 
 def gains(solref: Any, dw: Any, h: Any) -> tuple[Any, Any]:
-    """k and b of a row."""
+    """Stiffness k and damping b of the reference acceleration a* = -b v - k d(r) r, from `solref`."""
     dw = np.clip(dw, LEAST_IMPEDANCE, 1.0 - LEAST_IMPEDANCE)
     timed = solref[0] > 0.0
     t, z = np.where(timed, np.maximum(solref[0], 2.0 * h), 1.0), np.where(timed, solref[1], 1.0)

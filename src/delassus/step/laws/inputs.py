@@ -11,7 +11,7 @@ from delassus.contact.solvers.options import SolverInputs
 
 
 class ContactPlanes(NamedTuple):
-    """The planes that points touch: normals (points, 3) and heights (points,) [m]; None for those of the contacts.
+    """The planes of the contacts: normals (points, 3) and heights (points,) [m]; None for those of each `Contact`.
 
     >>> dl.contact.ContactPlanes(height=np.array([0.1])).height
     array([0.1])
@@ -26,7 +26,7 @@ class ContactPlanes(NamedTuple):
 
 
 class RowRelaxation(NamedTuple):
-    """Compliance of rows in the relaxed model: weights (m,) [1/kg], solref (m, 2), solimp (m, 5), and impratio."""
+    """Compliance of rows under the relaxed law: weights (m,) [1/kg], solref (m, 2), solimp (m, 5), and impratio."""
 
     weight: Any = None
     reference: Any = None
@@ -47,9 +47,9 @@ class ContactInputs(NamedTuple):
     """Run-time inputs of contact kernels other than the state; None for inputs that are not given.
 
     Attributes:
-        contact: Of the points: friction and the like.
-        stabilization: (…) from 0 to 1, the share of errors of position that velocities take off; None for 0.
-        planes: What the points touch.
+        contact: Friction, restitution and compliance of the points.
+        stabilization: (…) fraction of position errors that velocities correct in a step, from 0 to 1; None for 0.
+        planes: The planes of the contacts.
         time: (…) [s].
     """
 
@@ -63,7 +63,7 @@ NOTHING: Final = ContactInputs()
 
 
 def surroundings(contact: Group, *, stabilized: bool = True) -> Bundle:
-    """The inputs of a kernel with these numbers of contacts; `stabilized` if it takes errors of position off."""
+    """The inputs of a kernel with these contact parameters; `stabilized` if it corrects position errors."""
     share: dict[str, Any] = {"stabilization": "()"} if stabilized else {}
     return Bundle(ContactInputs, contact=contact, **share, planes=PLANES, time="()")
 

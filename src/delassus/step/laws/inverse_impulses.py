@@ -1,14 +1,14 @@
-"""Impulses that explain a motion, for contacts with a compliance: one contact at a time, without the robot's inertia.
+"""Impulses that explain a motion, for contacts with a compliance, in closed form.
 
-A motion has the row velocities c = J v⁺ (with what gaps ask for); rows that yield by R have σ = c + R λ. Which λ obey
-the laws of contact then is known for each contact alone, in closed form:
+A motion has the row velocities c = J v⁺ + b. Rows with the compliance R have σ = c + R λ, so the λ that satisfies the
+contact law follows for each contact separately, without the robot's inertia:
 
-    constraints    λ = -c/R          limits    λ = max(-c/R, 0)          dry friction    λ = -c/R, clipped
-    contacts, ncp  λ_n = max(-c_n/R_n, 0),    λ_t = -c_t/R_t, shortened to friction · λ_n
+    constraints    λ = -c/R          limits    λ = max(-c/R, 0)          joint friction    λ = -c/R, clipped
+    contacts, ncp  λ_n = max(-c_n/R_n, 0),    λ_t = -c_t/R_t, projected onto the disk ‖λ_t‖ ≤ friction · λ_n
     contacts, ccp  the point of the cone nearest to -c/R, in the metric of R
 
-(σ_t is against λ_t where that is shortened: both are along c_t.) Rows of moments have R_t (friction/coefficient)², so
-that the cone's cross-section is a ball of the metric.
+If λ_t is shortened, σ_t is opposite to it, since both are along c_t. Rows of moments have the compliance
+R_t (friction/coefficient)², so that the cross-section of the cone is a ball of the metric.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from delassus.step.scene import Scene
 def explain_impulses(
     scene: Scene, convex: bool, c: Any, R: Any, coefficients: tuple[Any, Any, Any], bounds: tuple[Any, Any]
 ) -> Any:
-    """λ (m,) of row velocities c (m,) and compliances R (m,); `bounds` of dry friction (intervals,) each."""
+    """λ (m,) from row velocities c (m,) and compliances R (m,); `bounds` are those of joint friction (intervals,)."""
     wanted, result = -c / R, np.zeros(scene.m)
     for row in scene.layout.rows(Free):
         result[row] = wanted[row]
@@ -35,7 +35,7 @@ def explain_impulses(
         result[row] = np.clip(wanted[row], bounds[0][k], bounds[1][k])
     for own, others in coefficients_of(scene, *coefficients):
         rows = [*own[:2], *own[3:]]
-        # Of a cone of coefficient one; a coefficient of zero leaves its row without impulse.
+        # Rows are scaled to a cone with coefficient one; a row whose coefficient is zero has no impulse.
         size = [np.where(x > 0.0, x, 1.0) for x in others]
         inner = [np.where(x > 0.0, wanted[row] / s, 0.0) for row, x, s in zip(rows, others, size, strict=True)]
         t, n = np.sqrt(sum(x * x for x in inner)), wanted[own[2]]

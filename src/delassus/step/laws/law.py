@@ -18,10 +18,10 @@ from delassus.step.laws.softness import Softness
 
 @dataclass(frozen=True, eq=False)
 class Relaxed(Options):
-    """MuJoCo's law, in which rows are compliant.
+    """MuJoCo's contact law, in which rows are compliant: J a + R f = a* where no cone is active (see `relaxed`).
 
     Attributes:
-        relaxation: Default for rows without a relaxation; None for `Relaxation()`.
+        relaxation: Default for rows without a relaxation of their own; None for `Relaxation()`.
         impratio: (…) ratio of the impedance of friction to that of the normal.
         cone: "elliptic" or "pyramidal".
 
@@ -44,10 +44,10 @@ class Relaxed(Options):
 
 @dataclass(frozen=True, eq=False)
 class Soft(Options):
-    """Springs and dampers.
+    """Explicit springs and dampers, with friction that grows with the sliding speed (see `contact.soft`).
 
     Attributes:
-        softness: Default for contacts without a softness; None for `Softness()`.
+        softness: Default for contacts without a softness of their own; None for `Softness()`.
 
     >>> dl.contact.Soft().name
     'soft'
@@ -66,4 +66,4 @@ Law = RigidLaw | Relaxed | Soft
 LAWS: Final = (*RIGID_LAWS, Relaxed(), Soft())
 """All laws, with their defaults."""
 EXPLAINED: Final = (Ncp(), Ccp(), Relaxed())
-"""Laws whose forces can be found from a motion."""
+"""Laws for which `contact_inverse_dynamics` computes forces from a motion."""

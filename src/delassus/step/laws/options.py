@@ -9,11 +9,11 @@ from delassus.common.options import Options
 
 @dataclass(frozen=True, eq=False)
 class RowOptions(Options):
-    """The rows that a step has besides contacts and constraints.
+    """The rows of a step in addition to contacts and constraints.
 
     Attributes:
-        limits: Whether joints end at their limits.
-        joint_friction: Whether joints have the dry friction of the model.
+        limits: Whether joint limits act.
+        joint_friction: Whether the joint friction of the model acts.
 
     >>> dl.contact.RowOptions(limits=True).limits
     True

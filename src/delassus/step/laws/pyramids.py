@@ -1,4 +1,4 @@
-"""Pyramids instead of elliptic cones: nonnegative forces along the edges n ± coefficient · t."""
+"""Friction pyramids in place of elliptic cones: nonnegative forces along the edges n ± coefficient · t."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delassus.step.scene import Scene
 
 
 def edges_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -> Any:
-    """E (edges and other rows, m): the rows of the problem with pyramids, from those with normals and tangents."""
+    """E (edges and other rows, m), which maps rows with normals and tangents to the rows of the pyramid problem."""
     parts = []
     for own, others in coefficients_of(scene, friction, torsional, rolling):
         for row, coefficient in zip([*own[:2], *own[3:]], others, strict=True):
@@ -25,7 +25,7 @@ def edges_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -> Any:
 
 
 def pyramids(scene: Scene, R: Any, impratio: Any, friction: Any) -> tuple[Layout, Any]:
-    """The cones of that problem, and R of its rows."""
+    """The cones of the pyramid problem, and R of its rows."""
     cones: list[Cone] = []
     values: list[Any] = []
     ratio = 1.0 if impratio is None else impratio
@@ -40,7 +40,7 @@ def pyramids(scene: Scene, R: Any, impratio: Any, friction: Any) -> tuple[Layout
 
 
 def normals_of(scene: Scene, values: Any) -> Any:
-    """Values by edge as rows again: a normal has the mean of its edges, tangents nothing."""
+    """Values per edge converted to rows: a normal has the mean of its edges, tangents have zero."""
     result, at = np.zeros(scene.m), 0
     for own in scene.layout.friction:
         edges = 2 * (len(own) - 1)

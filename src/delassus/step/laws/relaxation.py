@@ -1,4 +1,4 @@
-"""Compliance of rows in MuJoCo's law, with the parameters of MJCF."""
+"""The compliance of rows under MuJoCo's contact law, with the parameters of MJCF."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Relaxation:
         solref: (time constant [s], damping ratio), or, both negative, -(stiffness, damping).
         solimp: (d₀, d_width, width [m, rad], midpoint, power): the impedance, from 0 (soft) to 1 (hard), grows from d₀
             at no violation to d_width at a violation of `width`.
-        weight: Â [1/kg] of a contact, MuJoCo's `body_invweight0` of both bodies together; None computes it from the
-            model, in which bodies that are fixed to each other are one.
+        weight: Â [1/kg] of a contact, the sum of MuJoCo's `body_invweight0` of both bodies; None computes it from the
+            model, in which bodies that are fixed to each other count as one.
 
     >>> dl.contact.Relaxation(solref=(0.01, 1.0)).solref
     (0.01, 1.0)
@@ -49,7 +49,7 @@ class Relaxation:
             )
         if (self.solref[0] > 0.0) != (self.solref[1] > 0.0):
             raise RelaxationError(
-                f"solref is {self.solref}; its numbers are both positive, a time constant and a damping ratio, or both "
-                "zero or less, stiffness and damping.",
+                f"solref is {self.solref}; both values must be positive (time constant, damping ratio), or both must "
+                "be zero or less (-stiffness, -damping).",
                 code="out-of-range",
             )

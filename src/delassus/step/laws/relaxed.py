@@ -1,20 +1,22 @@
 """MuJoCo's contact law: rows have a reference acceleration a*, and a compliance R.
 
-    f = argmin ½ fᵀ (G + R) f + fᵀ (a_f - a*),   f in its cones:   J a + R f = a* where a cone does not bind,
+    f = argmin ½ fᵀ (G + R) f + fᵀ (a_f - a*),   f in its cones:   J a + R f = a* where no cone is active
 
-a_f the rows' free accelerations. Of a row with the violation r, the velocity v and the impedance d(r),
+with the accelerations a_f of the rows without forces. A row with the violation r, the velocity v, the impedance d(r)
+and the weight Â (see `weights`) has
 
-    a* = -b v - k d(r) r,      R = (1 - d)/d · Â,
+    a* = -b v - k d(r) r,      R = (1 - d)/d · Â
 
-Â its weight (see `weights`). With solref = (t, z), d_w the impedance at full width: b = 2/(d_w t), k = 1/(d_w t z)²,
-t not below two steps of time. Tangential rows have no k, and R_t = R_n/impratio; those of moments have it times
-(friction/coefficient)². With a pyramid instead of the elliptic cone, forces along its edges n ± friction·t are not
-negative, and all of them have R = 2 friction²/impratio times that of the first edge, whose weight is
-(1 + friction²) Â. Contacts and limits act where there is no gap. Contacts touch midway between the surfaces; their
-accelerations are J a, without J̇ v, and so are those of rows on joints, while those of constraints on bodies are
-complete. Welds are quaternions (see `quaternion_weld`).
+With solref = (t, z) and the impedance d_w at full width, b = 2/(d_w t) and k = 1/(d_w t z)², where t is at least two
+time steps. Tangential rows have k = 0 and R_t = R_n/impratio, which for rows of moments is multiplied by
+(friction/coefficient)². With a pyramid in place of the elliptic cone, forces along its edges n ± friction·t are
+nonnegative. Each edge has R = 2 friction²/impratio times that of the first edge, whose weight is (1 + friction²) Â.
 
-For rows that are not limited by any cone this is one proximal iteration with ε = R (see `prox_pv`).
+Contacts and limits act if their gap is closed. The contact point is midway between the surfaces. The accelerations of
+contacts and of rows on joints are J a without J̇ v; those of constraints on bodies include J̇ v. Welds have quaternion
+rows (see `quaternion_weld`).
+
+For rows without an active cone this is one proximal iteration with ε = R (see `prox_pv`).
 
 References: E. Todorov, Convex and analytically-invertible dynamics with contacts and constraints (2014); the chapter
 on computation of MuJoCo's documentation.
@@ -61,7 +63,7 @@ RELAXED: Final = surroundings(CONE_INPUTS, stabilized=False)
 
 
 class RelaxedRows(NamedTuple):
-    """R, a* and the accelerations of the rows (m,), 1 or 0 where they act, those of the joints (nv,), and gaps."""
+    """R, a* and the accelerations (m,) of the rows, 1 or 0 whether they act, joint accelerations (nv,), and gaps."""
 
     R: Any
     wanted: Any
@@ -83,7 +85,7 @@ def relaxed_rows(
     surroundings: ContactInputs = NOTHING,
     relaxation: RowRelaxation,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """G (m, m), R (m,) [1/kg], a* (m,), the free accelerations (m,) [m/s²], 1 or 0 (m,) where rows act; elliptic."""
+    """G (m, m), R (m,) [1/kg], a* (m,), a_f (m,) [m/s²], and 1 or 0 (m,) whether rows act, for elliptic cones."""
     rows = _free_rows(scene, (q, v, tau), time_step, surroundings, relaxation)
     time = surroundings.time
     return _matrix(rows, q, time), rows.R, rows.wanted, rows.free, rows.on
@@ -108,7 +110,7 @@ def relaxed_forces(
 ) -> tuple[Floats, ...]:
     """Accelerations (nv,), forces (m,), σ (m,), residual (m,), gaps (points,), iterations, and a `Status`.
 
-    A step of zero sets no bound on time constants.
+    With a time step of zero, time constants have no lower bound.
     """
     (friction, torsional, rolling, *_), _, _, time = surroundings
     rows = _free_rows(scene, (q, v, tau), time_step, surroundings, relaxation)
@@ -118,7 +120,7 @@ def relaxed_forces(
     if edges is not None:
         layout, R = pyramids(scene, R, relaxation.impratio, friction)
         G, g = edges @ G @ edges.T, edges @ g
-        solver = solver._replace(start=None)  # many forces along edges are the same force
+        solver = solver._replace(start=None)  # forces along edges are not unique
     bounds = np.array(scene.friction_bounds) if scene.friction_bounds else None
     parameters = RowParameters(lower=None if bounds is None else -bounds, upper=bounds, compliance=R)
     if edges is None:
@@ -136,7 +138,7 @@ def relaxed_forces(
 def _free_rows(
     scene: Scene, state: tuple[Any, Any, Any], h: Any, surroundings: ContactInputs, relaxation: RowRelaxation
 ) -> RelaxedRows:
-    """Rows in a state (q, v, tau), with the accelerations that it has without them."""
+    """The rows of a state (q, v, tau), with the accelerations without row forces."""
     contact, _, planes, time = surroundings
     mechanism = scene.on_planes(*planes)
     free = aba(mechanism.model, *state)
@@ -159,7 +161,7 @@ def rows_relaxed(
     contact: ContactParameters,
     time: Any,
 ) -> RelaxedRows:
-    """How rows of a scene, those of a mechanism, are relaxed in a state with accelerations (nv,)."""
+    """R and a* of the rows of a scene in a state with accelerations (nv,)."""
     weight, reference, impedance, impratio = relaxation
     friction, torsional, rolling, *_ = contact
     motions = LinkMotions.of(mechanism.model, q, v, time)
@@ -199,7 +201,7 @@ def rows_relaxed(
 
 
 def _straight(motions: LinkMotions, a: Any) -> Any:
-    """Accelerations (nv,) where those of free joints are of velocities along axes that do not turn, as in MuJoCo."""
+    """Accelerations (nv,) with those of free joints along fixed world axes, as in MuJoCo."""
     result = np.array(a)
     for link in motions.tree.links:
         if link.motion.is_free:
@@ -209,7 +211,7 @@ def _straight(motions: LinkMotions, a: Any) -> Any:
 
 
 def _across(scene: Scene, R: Any, impratio: Any, friction: Any, torsional: Any, rolling: Any) -> Any:
-    """R with that of the tangential rows, from the normals'."""
+    """R (m,) with the values of tangential rows, computed from those of the normals."""
     ratio = 1.0 if impratio is None else impratio
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
         across = R[own[2]] / ratio

@@ -1,16 +1,17 @@
 """Rigid contact without a time step: accelerations and forces.
 
-    open        the gap is not closed, or opening: no force
+    open        the gap is positive, or opening: no force
     sliding     f_t = -friction · f_n along the sliding velocity, and 0 ≤ f_n ⊥ a_n ≥ 0
-    sticking    the point rests: Coulomb's law with the tangential acceleration in the place of the velocity
+    sticking    the point is at rest: Coulomb's law with the tangential acceleration in place of the velocity
 
-Friction of a sliding contact is bound to its normal force, so a push f_n accelerates the contact by n · G (n - friction
-t) f_n. This may be negative: friction turns the body into the ground faster than the push lifts it (Painlevé). Then
-there may be two solutions, of which the one without force is given, or none, and an impulse is what nature has:
-`contact_dynamics` with a step of time finds it. The status says that there is none where none has been found and a
-contact slides in this way. A contact that approaches is an impact, too, and needs a step.
+The friction of a sliding contact is proportional to its normal force, so f_n accelerates the contact along its normal
+by n · G (n - friction t) f_n. This may be negative: friction rotates the body into the ground faster than the normal
+force lifts it (Painlevé's paradox). Then there are either two solutions, of which the one without force is returned, or
+none, and only an impulse satisfies the laws; `contact_dynamics` with a time step computes it. The status is
+`NO_SOLUTION` if the solver did not converge and a contact slides in this way. A contact that approaches is an impact
+and needs a time step, too.
 
-Rows that are not there keep their own response and ask for nothing.
+Inactive rows keep the diagonal of G and have a zero right-hand side.
 
 Reference: P. Painlevé, Sur les lois du frottement de glissement (1895); B. Brogliato, Nonsmooth Mechanics (2016).
 """
@@ -65,7 +66,7 @@ def rigid_forces(
     law: str = "ncp",
     method: str = "auto",
 ) -> tuple[Floats, ...]:
-    """Accelerations (nv,), forces (m,), those of the rows (m,), residual (m,), gaps (points,), iterations, status."""
+    """Accelerations (nv,), forces (m,), row accelerations (m,), residual (m,), gaps (points,), iterations, status."""
     (friction, torsional, rolling, *_), _, planes, time = surroundings
     start, tolerance, iterations = solver
     mechanism = scene.on_planes(*planes)
@@ -76,7 +77,7 @@ def rigid_forces(
     gap, moving = gaps(scene, mechanism, motions), row_values(rows, motions.velocity, v)
     G = mirror(lower_delassus(mechanism, q, "auto", time))
 
-    # on: rows of the problem; B: the forces that they stand for; wedged: whether a push drives a sliding contact in.
+    # on: active rows. B: forces as functions of the unknowns. wedged: whether f_n accelerates a sliding contact inward.
     on, B, wedged = np.ones(scene.m), np.array(numpy.eye(scene.m)), np.array(False)
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
         closed = (gap[k] <= rest_gap) & (moving[own[2]] <= rest_speed)
@@ -130,7 +131,7 @@ def rigid_forces(
 
 
 def _bounds(scene: Scene, moving: Any, slow: Any) -> tuple[Any, Any]:
-    """Bounds of dry friction: both are the same where a joint moves."""
+    """Bounds (intervals,) of joint friction; they are equal if the joint moves."""
     if not scene.friction_bounds:
         return None, None
     lower, upper = [], []

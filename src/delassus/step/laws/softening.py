@@ -1,9 +1,9 @@
 """Scenes under MuJoCo's contact law: impedance and reference of each row.
 
-All numbers are those of the model's file, by MuJoCo's rules. Of two shapes the one with the larger priority decides; of
-equals, `solref` and `solimp` are mixed with the weights `solmix`, but a `solref` of stiffness and damping is the
-smaller one of each number; margins add up. A pair that the file lists has its own numbers. What says nothing, such as a
-robot from URDF or the ground that is given to a simulation, has MuJoCo's defaults.
+All values are those of the model's file, combined by MuJoCo's rules. The shape with the larger priority determines
+those of a contact. If priorities are equal, `solref` and `solimp` are averaged with the weights `solmix`; a `solref`
+with stiffness and damping takes the smaller of each value; margins are added. A pair that the file lists has its own
+values. Everything else, such as a robot from URDF or the ground of a simulation, has MuJoCo's defaults.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from delassus.step.scene import Scene
 from delassus.step.sources.impedances import ContactImpedance, SceneImpedances
 
 _LEAST: Final = 1e-15
-"""Weights `solmix` below are none."""
+"""Smaller weights `solmix` count as zero."""
 
 _GROUND: Final = Geometry("ground", WORLD, HERE, "plane", (0.0, 0.0), "collision")
 """The default plane."""
 
 
 def soften(scene: Scene, plane: Geometry | None) -> Scene:
-    """A scene with compliant rows; `plane` is the shape of the model's file that is the ground, if there is one.
+    """A scene with compliant rows; `plane` is the ground of the model's file, or None.
 
-    It has a row for each joint limit: they cost next to nothing.
+    The scene has a row for each joint limit, since these cost hardly anything.
     """
     scene = replace(scene, max_limits=None if scene.max_limits else 0, as_in_mujoco=True)
     own, usual = scene.model.impedances, Impedance()
@@ -47,7 +47,7 @@ def soften(scene: Scene, plane: Geometry | None) -> Scene:
 
 
 def _friction(scene: Scene) -> tuple[Impedance, ...]:
-    """Of all rows of dry friction."""
+    """The impedances of all rows of joint and tendon friction."""
     own, result = scene.model.impedances, []  # type: Any, list[Impedance]
     joints, tendons = dict(own.joint_friction), dict(own.tendon_friction)
     rows: tuple[Any, ...] = scene.joint_friction_rows
@@ -62,7 +62,7 @@ def _tendon_limits(named: NamedImpedances) -> dict[str, Impedance]:
 
 
 def _contacts(scene: Scene, plane: Geometry) -> tuple[ContactImpedance, ...]:
-    """Of all candidates, in their order."""
+    """The impedances of all candidates, in their order."""
     listed = {frozenset((p.first, p.second)): _pair_impedance(p) for p in scene.model.contact_rules.pairs}
     known: dict[tuple[Geometry, Geometry], ContactImpedance] = {}
     result = []

@@ -12,13 +12,13 @@ _NOT_NEGATIVE = Range(0.0, math.inf, "finite and not negative", open_above=True)
 
 @dataclass(frozen=True)
 class Softness:
-    """A surface as a spring and a damper.
+    """The stiffness and damping of a contact surface, and the slip speed of its friction.
 
     Attributes:
         stiffness: k [N/m].
         damping: d [N·s/m].
-        slip_speed: v_s [m/s; rad/s for turning]: friction grows with the sliding speed up to about this one, and is
-            hardly more beyond. A body on a slope creeps at a fraction of it.
+        slip_speed: v_s [m/s; rad/s for rotations]. Friction grows with the sliding speed up to about v_s and is nearly
+            constant beyond. A body on a slope creeps at a fraction of v_s.
 
     >>> dl.contact.Softness(stiffness=2e4).stiffness
     20000.0

@@ -1,6 +1,6 @@
-"""Static penetration of robots under MuJoCo's contact law, which the rigid law does not have.
+"""Static penetration of robots under MuJoCo's contact law; under the rigid law there is none.
 
-At rest, a contact that carries the force f is as deep as the law's reference acceleration balances f,
+At rest, a contact with the force f has the depth r at which the reference acceleration of the law balances f:
 
     r = f Â (1 - d(r)) / (k d(r)²),
 
@@ -24,16 +24,16 @@ from delassus.step.laws.weights import InverseMass
 from delassus.step.scene import Scene
 
 _FEET: Final = 4
-"""Contacts that share the weight of a robot."""
+"""Number of contacts among which the weight of a robot is assumed to be distributed."""
 
 _SAG: Final = 3e-3
-"""Depth [m] above which heights differ so much that users should know."""
+"""Depth [m] above which a warning is given."""
 
 _BISECTIONS: Final = 50
 
 
 def warn_of_softness(scene: Scene, plane: Geometry | None, time_step: float) -> None:
-    """Warn if shapes of a file sag deep into its ground in MuJoCo, which a rigid law does not show."""
+    """Warn if shapes of a file penetrate its ground deeply at rest in MuJoCo, which a rigid law does not reproduce."""
     model = scene.mechanism.model
     if plane is None or not any(model.gravity):
         return
@@ -54,7 +54,7 @@ def warn_of_softness(scene: Scene, plane: Geometry | None, time_step: float) -> 
 
 
 def _root(model: Model, shape: Geometry) -> int | None:
-    """The free joint that carries a shape; None if it hangs on the world."""
+    """The free joint whose subtree contains a shape; None if that subtree is attached to the world."""
     joint = shape.joint
     while joint != WORLD and model.joints[joint].parent != WORLD:
         joint = model.joints[joint].parent
@@ -62,7 +62,7 @@ def _root(model: Model, shape: Geometry) -> int | None:
 
 
 def _sag(model: Model, inverse: InverseMass, shape: Geometry, plane: Geometry, h: float) -> float:
-    """The depth [m] of a contact that carries its share of the robot's weight."""
+    """The depth [m] of a contact that carries a quarter of the robot's weight."""
     root = _root(model, shape)
     mass = sum(joint.inertia.mass for k, joint in enumerate(model.joints) if _carrier(model, k) == root)
     contact = mix_impedances(shape, plane)
@@ -79,6 +79,6 @@ def _sag(model: Model, inverse: InverseMass, shape: Geometry, plane: Geometry, h
 
 
 def _carrier(model: Model, joint: int) -> int:
-    """The first joint of the tree that a joint is in."""
+    """The root joint of the tree that contains a joint."""
     parent: Any = model.joints[joint].parent
     return joint if parent == WORLD else _carrier(model, parent)

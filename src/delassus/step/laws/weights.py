@@ -1,10 +1,11 @@
-"""Inverse weights of rows in MuJoCo's law: inverse masses of bodies and joints in the model's reference pose.
+"""Inverse weights Â of rows under MuJoCo's contact law, from the model's reference pose.
 
-How much a row gives way is a share of Â, an estimate of its entry of J M⁻¹ Jᵀ that does not depend on the state: for
-a body the mean of the accelerations that unit forces (or moments) at its centre of mass cause there, for a joint the
-mean over its directions of a kind, for a tendon its own entry; of two bodies, joints or tendons, the sum.
+The compliance of a row is proportional to Â, an estimate of its diagonal entry of J M⁻¹ Jᵀ that does not depend on the
+state. For a body, Â is the mean acceleration that unit forces (or moments) at its center of mass cause there; for a
+joint, the mean over its linear or its angular directions; for a tendon, its own entry. A row between two bodies, joints
+or tendons has the sum of both.
 
-Of a robot with parameters they are expressions of these: a mass that differs from item to item changes them.
+For a model with parameters, weights are functions of these, so environments with different masses have their own.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Array = NDArray[numpy.float64]
 
 
 class InverseMass:
-    """M⁻¹ of a model in its own pose, as far as weights need it; numbers are traced where the model's are."""
+    """M⁻¹ of a model in its reference pose, by factors; values are traced if those of the model are."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.tree, q = model, links_of(model), rest(model)
@@ -49,12 +50,12 @@ class InverseMass:
         self._bodies: dict[tuple[int, Any], Any] = {}
 
     def entries(self, J: Any) -> Any:
-        """The diagonal (n,) of J M⁻¹ Jᵀ, of rows J (n, nv)."""
+        """The diagonal (n,) of J M⁻¹ Jᵀ for rows J (n, nv)."""
         Y = eliminate_rows_of(self.above, self.U, self.D, J)[0]
         return np.stack([np.sum(y * y * self.D) for y in Y])
 
     def body(self, link: int, center: tuple[float, ...] = ()) -> Any:
-        """Weights (2,) of forces and of moments on a link, at a point of it or at its centre of mass."""
+        """Weights (2,) of forces and moments on a link, at a point of the link or at its center of mass."""
         if (link, center) not in self._bodies:
             local = center or self.tree.links[link].inertia.com
             R, p = self.poses[link]
@@ -64,15 +65,14 @@ class InverseMass:
         return self._bodies[link, center]
 
     def placed(self, joint: int, center: tuple[float, ...] = ()) -> Any:
-        """Weights (2,) of a body on a joint, whose centre of mass may be given in the joint's frame; zero of the
-        world's."""
+        """Weights (2,) of a body on a joint, at a center of mass in the joint's frame; zero for the world."""
         if joint == WORLD:
             return np.zeros(2)
         link, at = self.tree.place(joint, Placement.of(p=center or (0.0, 0.0, 0.0)))
         return self.body(link, tuple(numpy.asarray(at.p, float).tolist()) if center else ())
 
     def joints(self) -> Any:
-        """Weights (nv,) of velocities."""
+        """Weights (nv,) of joint velocities."""
         own = np.array(self.entries(np.array(numpy.eye(self.model.nv))))
         for link in self.tree.links:
             for linear in (True, False) if link.motion.has_quaternion else ():
@@ -83,7 +83,7 @@ class InverseMass:
 
 
 class SceneWeights(NamedTuple):
-    """Of candidates for contact (candidates,), and of all other rows (rows,)."""
+    """Weights of candidates for contact (candidates,), and of all other rows (rows,)."""
 
     contacts: Any
     others: Any
@@ -125,7 +125,7 @@ def row_weights(scene: Scene) -> Array:
 
 
 def rest(model: Model) -> Array:
-    """The pose that a model was written down in: MuJoCo's qpos0, or the neutral one."""
+    """The reference pose of a model: MuJoCo's qpos0, or the neutral configuration."""
     known = {posture.name for posture in model.postures}
     return model.posture("qpos0") if "qpos0" in known else model.neutral()
 
@@ -133,7 +133,7 @@ def rest(model: Model) -> Array:
 def _constraint_weights(
     inverse: InverseMass, constraints: Sequence[Constraint], impedances: Sequence[Impedance] = ()
 ) -> Any:
-    """Â of the rows of constraints; those that take no linear motion of any body are rows of moments."""
+    """Â of the rows of constraints; a row without a linear motion of a body has the weight of moments."""
     model = inverse.model
     plain = model.sample if isinstance(model, TracedModel) else model
     with plainly():
@@ -160,7 +160,7 @@ def _constraint_weights(
 
 
 def _in_link(inverse: InverseMass, link: int, center: tuple[float, ...]) -> tuple[float, ...]:
-    """A centre of mass given in the frame of a link's joint, in the link's own frame."""
+    """Convert a center of mass from the frame of a link's joint to the link's own frame."""
     if not center:
         return ()
     joint = next(j for j, (own, _) in enumerate(inverse.tree.bodies) if own == link)
@@ -169,7 +169,7 @@ def _in_link(inverse: InverseMass, link: int, center: tuple[float, ...]) -> tupl
 
 
 def _tendons(constraint: Constraint) -> list[TendonLength]:
-    """The tendons of a constraint on them, each alone."""
+    """A constraint for each tendon of a tendon constraint."""
     of = _innermost(constraint)
     if not isinstance(of, TendonLength):
         return []
@@ -177,7 +177,7 @@ def _tendons(constraint: Constraint) -> list[TendonLength]:
 
 
 def _innermost(constraint: Constraint) -> Constraint:
-    """What a row is one side of, or one row of."""
+    """The constraint that a unilateral or selected row is derived from."""
     of = constraint
     while isinstance(of, UnilateralRow) or hasattr(of, "of"):
         of = of.of

@@ -8,7 +8,8 @@ from delassus.step.scene import Scene
 
 
 def coefficients_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -> list[tuple[range, list[Any]]]:
-    """Of each point its rows, and the coefficients of all of them but the normal: t1, t2, spin, roll1, roll2."""
+    """For each point its rows, and the coefficients of all rows but the normal, in the order t1, t2, spin, roll1,
+    roll2."""
     result, spins, rolls = [], 0, 0
     for k, own in enumerate(scene.layout.friction):
         others = [friction[k], friction[k]]

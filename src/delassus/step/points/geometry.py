@@ -16,7 +16,8 @@ from delassus.step.scene import Scene
 def contact_geometry(
     scene: Scene, q: Any, *, normal: Any = None, height: Any = None
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Gaps (points,), the Jacobian (m, nv) of all rows, axes (points, 3, 3) and places (points, 3) in the world."""
+    """Gaps (points,), the Jacobian (m, nv) of all rows, axes (points, 3, 3) and contact points (points, 3) in the
+    world."""
     mechanism = scene.on_planes(normal, height)
     motions = LinkMotions.of(mechanism.model, q, np.zeros(scene.nv))
     points: Any = mechanism.constraints[: scene.points]
@@ -26,6 +27,6 @@ def contact_geometry(
 
 
 def gaps(scene: Scene, mechanism: Mechanism, motions: LinkMotions) -> Any:
-    """The gaps (points,) [m]; the mechanism is that of the scene, on its planes."""
+    """The gaps (points,) [m]; the mechanism is that of the scene with its planes."""
     points: Any = mechanism.constraints[: scene.points]
     return np.stack([point.gap(motions) for point in points]) if points else np.zeros(0)

@@ -13,10 +13,10 @@ class ContactKinematics(NamedTuple):
     """Contact points of one configuration or a batch.
 
     Attributes:
-        gap: (…, points) distances [m], negative where bodies penetrate.
-        jacobian: (…, rows, nv): the velocities of the rows t1, t2, n of each point are J v.
+        gap: (…, points) gaps [m], negative where bodies penetrate.
+        jacobian: (…, rows, nv) J; the velocities of the rows t1, t2, n of each point are J v.
         axes: (…, points, 3, 3) t1, t2 and n as columns, in the world.
-        place: (…, points, 3) where bodies touch, or would along the normal, in the world [m].
+        place: (…, points, 3) contact points in the world [m]; for an open contact, its projection along the normal.
 
     >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
     >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
@@ -33,7 +33,9 @@ class ContactKinematics(NamedTuple):
 def contact_kinematics(
     mechanism: Any, q: Any, *, contacts: Any, normal: Any = None, height: Any = None, parameters: Any = None
 ) -> ContactKinematics:
-    """Gaps, Jacobians, directions and places of contacts in configurations q (…, nq); planes as in a step of time.
+    """Gaps, Jacobians, axes and contact points of configurations q (…, nq), with the planes of `contact_dynamics`.
+
+    Choose it to set up a contact problem of your own, without dynamics.
 
     >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
     >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))

@@ -1,4 +1,4 @@
-"""Parameters of contacts as arrays, one value per point. Arguments of a call override those of the contacts."""
+"""Parameters of contacts as arrays with one value per point. Arguments of a call override those of the contacts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_POINTS: Final = {
 def scene_for(
     mechanism: Any, contacts: Any, limits: bool, joint_friction: bool, as_in_mujoco: bool = False
 ) -> tuple[Scene, tuple[Contact, ...]]:
-    """The scene that is compiled, and the contacts with their parameters. A model is wrapped in a mechanism."""
+    """The scene, which is compiled, and the contacts with their parameters. A model is wrapped in a mechanism."""
     mechanism, given = as_mechanism(mechanism), contacts_of(contacts)
     check_row_choice(limits, joint_friction)
     return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
@@ -70,7 +70,8 @@ def _scene(
 
 
 def contact_parameters(contacts: tuple[Contact, ...], given: ContactParameters) -> ContactParameters:
-    """Arrays with last axes (points,) or fewer, from the arguments or the contacts; None for those without effect."""
+    """Arrays (…, points), or (…, points that have it), from the arguments or the contacts; None for those that have no
+    effect."""
     result = _contact_parameters(contacts)
     for name, value in zip(given._fields, given, strict=True):
         if value is None:
@@ -100,18 +101,18 @@ def _contact_parameters(contacts: tuple[Contact, ...]) -> ContactParameters:
 
 
 def _bounded(name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coefficients of friction that are infinite count as the largest that solvers take."""
+    """Clip coefficients of friction to the largest that solvers support, since they may be infinite."""
     return np.minimum(array, LARGEST_FRICTION) if name in ("friction", "torsional", "rolling") else array
 
 
 def _values(contacts: tuple[Contact, ...], name: str) -> list[float]:
-    """One number for each point that has it."""
+    """One value for each point that has this parameter."""
     every = [getattr(contact, name) for contact in contacts for _ in contact.corners]
     return [value for value in every if value is not None]
 
 
 def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float64]:
-    """Normals (…, points, 3) or heights (…, points); one stands for all points."""
+    """Normals (…, points, 3) or heights (…, points); a single one applies to all points."""
     array: NDArray[np.float64] = real_array(name, value)
     if name == "normal" and array.shape[-1:] != (3,):
         raise ContactProblemError(
@@ -122,7 +123,8 @@ def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float
         array = array[None]
     if array.shape[-len(core)] not in (1, core[0]):
         raise ContactProblemError(
-            f"{name} has shape {np.shape(value)}; it has one plane for each of {core[0]} points, or one for all.",
+            f"{name} has shape {np.shape(value)}; it must describe one plane for each of {core[0]} points, or one for "
+            "all.",
             code="wrong-shape",
         )
     return np.broadcast_to(array, (*array.shape[: array.ndim - len(core)], *core))

@@ -16,7 +16,7 @@ from delassus.step.scheme.response import ArticulatedResponse
 
 
 def responding(mechanism: Mechanism, q: Any, time: Any) -> Callable[[Any], Any]:
-    """How velocities (nv,) answer to impulses (m,) of the rows: M⁻¹ Jᵀ x."""
+    """The function that maps row impulses x (m,) to velocity changes M⁻¹ Jᵀ x (nv,)."""
     if links_of(mechanism.model).mimics:
         J = constraint_jacobian.function(mechanism, q, time=time)
         return lambda x: udu_solve.function(mechanism.model, q, J.T @ x)

@@ -1,4 +1,4 @@
-"""Friction coefficients of the selected contacts: those of the ground, or of the touching shapes."""
+"""Friction coefficients of the selected contacts, either those of the ground or those of the touching shapes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from delassus.contact.cones.parameters import RowParameters
 from delassus.step.scene import Scene
 
 _NAMES: Final = {3: ("friction",), 4: ("friction", "torsional"), 6: ("friction", "torsional", "rolling")}
-"""By the number of rows of a contact."""
+"""The coefficients of a contact, by its number of rows."""
 
 
 def contact_coefficients(scene: Scene, candidate: Any, ground: tuple[Any, Any, Any]) -> RowParameters:
-    """Coefficients (…, slots), as contact solvers take them.
+    """Friction coefficients (…, slots) as inputs of contact solvers.
 
     Args:
-        scene: With coefficients of shapes, where they count.
-        candidate: (…, slots) of the slots; not read where they are fixed.
+        scene: The scene; coefficients of its shapes override those of the ground.
+        candidate: (…, slots) the candidate of each slot; not used if slots are fixed.
         ground: Sliding (…, slots), torsional and rolling friction [m] of the ground.
     """
     if scene.has_fixed_slots:

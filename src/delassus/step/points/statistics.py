@@ -1,13 +1,13 @@
 """Statistics of contacts over a control period: mean and peak of normal forces, and air time.
 
-A state has the impulses of its last step of time alone. Where shapes are tracked (`Scene.tracked`), three numbers for
-each go along with the steps, at a few operations a slot:
+A state contains only the impulses of its last time step. For each tracked shape (`Scene.tracked`), the steps update
+three values, at a few operations per slot:
 
     mean     (1/n) Σ f      over the n steps of the period [N]
     peak     max f          over the period [N]
     air      t - t_touch    since the last step with f > 0 [s]
 
-with f the sum of the normal forces of the contacts of a shape or body.
+where f is the sum of the normal forces of the contacts of a shape or body.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from delassus.model.parts import WORLD
 from delassus.step.scene import TALLIES, Scene
 
 GROUND: Final = "ground"
-"""By which name contacts with the ground are found."""
+"""The name of the ground in targets."""
 
 
 def candidate_signs(scene: Scene, target: str) -> numpy.ndarray[Any, Any]:
-    """(candidates,) 1 where a candidate is a contact of a shape or body, -1 where it is one against it, else 0.
+    """Signs (candidates,): 1 if the target is the first body of a candidate, -1 if it is the second, else 0.
 
-    "one|other" are the contacts of one shape or body with another, or with "ground".
+    The target "one|other" selects the contacts of one shape or body with another, or with "ground".
     """
     one, _, other = target.partition("|")
     signs = []
@@ -42,7 +42,7 @@ def candidate_signs(scene: Scene, target: str) -> numpy.ndarray[Any, Any]:
 
 
 def contact_names(scene: Scene, shape: Any) -> set[str]:
-    """By which names contacts of a shape are found: its own, and those of its joint, links and frames."""
+    """The names that select contacts of a shape: its own, and those of its joint, links and frames."""
     if shape is None:
         return {GROUND}
     joint = shape.geometry.joint
@@ -54,20 +54,20 @@ def contact_names(scene: Scene, shape: Any) -> set[str]:
 
 
 def contact_targets(scene: Scene) -> list[str]:
-    """All names by which contacts are found."""
+    """All names that select contacts."""
     shapes = [one for shape, other, _ in scene.candidate_shapes for one in (shape, other)]
     return list(dict.fromkeys(name for shape in shapes for name in sorted(contact_names(scene, shape))))
 
 
 def is_contact_target(scene: Scene, target: str) -> bool:
-    """Whether a name, or two with a bar, are those of something that may touch."""
+    """Whether a name, or a pair "one|other", selects a candidate for contact."""
     known = contact_targets(scene)
     one, bar, other = target.partition("|")
     return one in known and (not bar or other in known) and bool(candidate_signs(scene, target).any())
 
 
 def expand_targets(scene: Scene, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """The names that patterns stand for; patterns match names of shapes."""
+    """The names of shapes and bodies that match the patterns."""
     result: list[str] = []
     shapes = [shape.geometry.name for shape, _, _ in scene.candidate_shapes]
     for pattern in patterns:
@@ -80,7 +80,7 @@ def expand_targets(scene: Scene, patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def normal_forces(scene: Scene, impulse: Any, contact: Any, time_step: Any) -> list[Any]:
-    """The sum of normal forces [N] on each tracked shape or body in the last step of time."""
+    """The sum of normal forces [N] on each tracked shape or body in the last time step."""
     rows = scene.contact_rows
     normal = np.stack([impulse[rows * k + 2] for k in range(scene.full_slots)]) / time_step
     signs = (np.abs(candidate_signs(scene.full, target)) for target in scene.tracked)
@@ -88,7 +88,7 @@ def normal_forces(scene: Scene, impulse: Any, contact: Any, time_step: Any) -> l
 
 
 def update_tally(scene: Scene, tally: Any, impulse: Any, contact: Any, time_step: Any) -> Any:
-    """(TALLIES · tracked,) after a step with these impulses and contacts; Σ f in place of the mean."""
+    """The tally (TALLIES · tracked,) after a step with these impulses and contacts, with Σ f in place of the mean."""
     updated = []
     for k, force in enumerate(normal_forces(scene, impulse, contact, time_step)):
         total, peak, air = (tally[TALLIES * k + i] for i in range(TALLIES))

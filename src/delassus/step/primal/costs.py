@@ -1,20 +1,20 @@
-"""Cost of a row that misses its reference velocity, under MuJoCo's contact law.
+"""Cost of the deviation of a row from its reference velocity, under MuJoCo's contact law.
 
-Of a row that is off its target velocity by x [m/s], with the stiffness D = 1/R [kg], the cost s(x) is
+A row with the velocity error x [m/s] and the stiffness D = 1/R [kg] has the cost s(x) and the impulse λ = -s'(x):
 
-    constraints      ½ D x²
-    limits           ½ D min(x, 0)²
-    dry friction     ½ D x² up to |D x| = b, linear beyond
+    constraints       ½ D x²
+    limits            ½ D min(x, 0)²
+    joint friction    ½ D x² up to |D x| = b, linear beyond
 
-and its impulse is λ = -s'(x). Of a contact with the friction f_j of its rows, μ = f₁/√impratio, N = μ x_n, and
-T = ‖(f_j x_j)‖, with D_j = D_n impratio (f_j/f₁)²,
+A contact with friction coefficients f_j of its rows has D_j = D_n impratio (f_j/f₁)². With μ = f₁/√impratio, N = μ x_n
+and T = ‖(f_j x_j)‖, its cost is
 
-    0                              N ≥ μ T           it opens
+    0                              N ≥ μ T           the contact opens
     ½ Σ D x²                       μ N + T ≤ 0       it sticks
     ½ D_n (N - μ T)²/(μ² (1 + μ²))  between           it slides, with λ on its cone
 
-so that λ is the point of the elliptic cone nearest to -D x in the metric 1/D. The cost is convex and has a continuous
-derivative; its second derivative is what an iteration of Newton's method takes.
+so λ is the point of the elliptic cone nearest to -D x in the metric 1/D. The cost is convex with a continuous first
+derivative; Newton's method uses its second derivative.
 
 Reference: E. Todorov, Convex and analytically-invertible dynamics with contacts and constraints (2014).
 """
@@ -28,8 +28,8 @@ from delassus.contact.systems.smooth import tiny
 
 
 class ContactCost(NamedTuple):
-    """A contact, with rows t1, t2, n, and spin and roll if it has them: friction (rows,) of all rows but n, where it
-    is 1, stiffnesses (rows,), and μ."""
+    """The cost of a contact with rows t1, t2, n, and optionally spin and roll: friction coefficients (rows,), 1 for n,
+    stiffnesses (rows,), and μ."""
 
     friction: Any
     stiffness: Any
@@ -37,7 +37,7 @@ class ContactCost(NamedTuple):
 
     @classmethod
     def of(cls, coefficients: list[Any], stiffness: Any, impratio: float) -> ContactCost:
-        """A contact whose normal has a stiffness [kg]; coefficients are those of its rows, in their order, without n.
+        """The cost of a contact from the stiffness [kg] of its normal and the coefficients of its other rows, in order.
 
         Without sliding friction, torsional and rolling friction are zero, too.
         """
@@ -51,7 +51,7 @@ class ContactCost(NamedTuple):
         return cls(friction, np.stack([*own[:2], np.array(stiffness), *own[2:]]), mu)
 
     def _scaled(self, x: Any) -> tuple[Any, Any, Any, Any]:
-        """f² x (rows,) with zero for n, T, N, and the stiffness of the cone between."""
+        """f² x (rows,) with zero for n, T, N, and the stiffness of the sliding regime."""
         mu, n = self.mu, x[2]
         across = [k for k in range(len(x)) if k != 2]
         scaled = np.array(self.friction * self.friction * x)
@@ -70,7 +70,7 @@ class ContactCost(NamedTuple):
         return np.where(r >= 0.0, 0.0, np.where(sticks, self.stiffness * x, between))
 
     def curvature(self, x: Any) -> Any:
-        """s''(x) (rows, rows), at x (rows,): symmetric, and not negative."""
+        """s''(x) (rows, rows) at x (rows,), symmetric and positive semidefinite."""
         scaled, T, N, Dm = self._scaled(x)
         mu, rows = self.mu, len(x)
         r, inverse = N - mu * T, 1.0 / (T + tiny())

@@ -1,21 +1,21 @@
-"""Newton's method for the velocity of a step under MuJoCo's law of contact.
+"""Newton's method for the velocity of a step under MuJoCo's contact law.
 
-With the velocity v_f without constraints, the least of the convex function
+The velocity u (nv,) of the step minimizes the convex function
 
     φ(u) = ½ (u - v_f)ᵀ M̂ (u - v_f) + Σ s_i(J_i u - c_i)
 
-over velocities u (nv,) is the one of the step, c (m,) being what rows ask for (see `soft_rows`), s their costs.
-One iteration:
+with the velocity v_f without constraints, the reference velocities c (m,) of the rows (see `soft_rows`) and their costs
+s (see `costs`). One iteration is
 
-    (M̂ + Jᵀ s'' J) du = -(M̂ (u - v_f) + Jᵀ s'),      u⁺ = u + t du,  t near the least of φ(u + t du).
+    (M̂ + Jᵀ s'' J) du = -(M̂ (u - v_f) + Jᵀ s'),      u⁺ = u + t du,  t near the minimum of φ(u + t du).
 
-The matrix has the sparsity of the tree where contacts are with the world, so that its factors cost what those of the
-mass matrix do: O(n d²) for depth d. Rows of limits and of dry friction add to its diagonal alone. Along du all rows are
-linear in t: an evaluation of φ' takes O(m), no product with J. No Delassus matrix is formed, and as φ is strictly
-convex, redundant contacts are as good as others. Steps near to the one before take one to three iterations.
+If all contacts are with the world, the matrix has the sparsity of the tree, and its factorization costs as much as that
+of the mass matrix: O(n d²) for depth d. Rows of limits and joint friction only add to its diagonal. All rows are linear
+in t, so the line search evaluates φ' in O(m), without products with J. No Delassus matrix is formed. Redundant contacts
+need no special treatment, since φ is strictly convex. A warm-started step takes one to three iterations.
 
-Servos with limits are in M̂ as if they had none; a correction takes off what is beyond their limits, f the force
-without: its slope is h (f - clip f), and its curvature cancels the servo's part of M̂.
+M̂ contains servos without their force limits. The cost of a servo subtracts the force beyond its limits: for the
+unlimited force f, its slope is h (f - clip f), and its curvature cancels the servo's part of M̂.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from delassus.linalg.cholesky import Cholesky
 from delassus.step.primal.costs import ContactCost
 
 _FLAT: Final = 0.1
-"""The share of its first slope at which the search along a step ends."""
+"""Fraction of the initial slope at which the line search ends."""
 
 _SEARCHES: Final = 6.0
-"""Evaluations of a search, at most."""
+"""Largest number of evaluations of a line search."""
 
 
 class Block(NamedTuple):
-    """Rows of several motions of one body: J (motions, nv), and of each contact its rows by number, its P (rows,
-    motions), None for 1, and its cost."""
+    """The contacts of one body: J (motions, nv) of its motions, and for each contact the indices of its rows, its P
+    (rows, motions) or None for the identity, and its cost."""
 
     J: Any
     contacts: list[tuple[list[int], Any, ContactCost]]
 
 
 class Single(NamedTuple):
-    """A row by its number: factors of the velocities that it moves, by their numbers; its stiffness [kg], and what it
-    is: "bilateral", "one-sided", or "friction", dry with a largest impulse, its `bound`."""
+    """A single row: its index, its nonzero entries by velocity index, its stiffness [kg], and its type: "bilateral",
+    "one-sided", or "friction" with the largest impulse `bound`."""
 
     row: int
     factors: dict[int, Any]
@@ -56,8 +56,8 @@ class Single(NamedTuple):
 
 
 class SoftServo(NamedTuple):
-    """A servo with limits: factors of the velocities that it moves; its impulse pull + slope r·u without limits, slope
-    not positive, and its least and largest impulse."""
+    """A servo with force limits: its moment arms r by velocity index, its impulse pull + slope r·u without limits,
+    where slope ≤ 0, and the bounds of its impulse."""
 
     factors: dict[int, Any]
     pull: Any
@@ -67,16 +67,16 @@ class SoftServo(NamedTuple):
 
 
 class PrimalProblem(NamedTuple):
-    """φ of a step.
+    """The function φ of a step.
 
     Attributes:
-        above: Of each velocity those that the matrix couples it with; None for all.
+        above: For each velocity, those that the matrix couples it with; None if the matrix is dense.
         M: (nv, nv) M̂.
         free: (nv,) v_f.
         target: (m,) c.
-        blocks: Contacts, by the bodies that they are on.
+        blocks: Contacts, grouped by body.
         singles: All other rows.
-        servos: Those with limits.
+        servos: Servos with force limits.
     """
 
     above: list[list[int]] | None
@@ -88,7 +88,7 @@ class PrimalProblem(NamedTuple):
     servos: list[SoftServo]
 
     def rows(self, u: Any) -> Any:
-        """J u (m,), and behind it the rates of servos."""
+        """J u (m,), followed by the rates r·u of servos."""
         result = np.zeros(len(self.target) + len(self.servos))
         for block in self.blocks:
             motion = block.J @ u
@@ -103,11 +103,11 @@ class PrimalProblem(NamedTuple):
         return own + [(len(self.target) + k, servo.factors) for k, servo in enumerate(self.servos)]
 
     def errors(self, u: Any) -> Any:
-        """x (m,) = J u - c, and the rates of servos."""
+        """x = J u - c (m,), followed by the rates of servos."""
         return self.rows(u) - np.concatenate([self.target, np.zeros(len(self.servos))])
 
     def slopes(self, x: Any) -> Any:
-        """s'(x) (m,), and those of the corrections of servos."""
+        """s'(x) (m,), followed by the slopes of the servos' costs."""
         result = np.zeros(len(x))
         for block in self.blocks:
             for rows, _, cost in block.contacts:
@@ -182,7 +182,7 @@ class PrimalProblem(NamedTuple):
 
 
 class PrimalState(NamedTuple):
-    """Velocity u (nv,), errors x and slopes s' of rows, M̂ (u - v_f) (nv,), the gradient of φ (nv,), iterations."""
+    """Velocity u (nv,), errors x and slopes s' of rows, M̂ (u - v_f) (nv,), gradient of φ (nv,), iteration count."""
 
     u: Any
     x: Any
@@ -193,7 +193,7 @@ class PrimalState(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """A search along a step: t, the slope of φ there, the slopes of rows, and the ends of an interval with theirs."""
+    """A line search: t, the slope of φ and of the rows at t, and the bounds of an interval with their slopes."""
 
     t: Any
     value: Any
@@ -206,7 +206,7 @@ class _Search(NamedTuple):
 
 
 def minimize(problem: PrimalProblem, u: Any, should_continue: Callable[[PrimalState], Any]) -> PrimalState:
-    """Iterations from a velocity (nv,)."""
+    """Minimize φ by Newton's method, from a velocity u (nv,)."""
 
     def step(last: PrimalState) -> PrimalState:
         du = problem.solve(last.x, -last.gradient)

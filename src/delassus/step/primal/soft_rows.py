@@ -1,12 +1,12 @@
 """Rows of a step under MuJoCo's contact law: stiffness and reference velocity.
 
-A row with the violation r, the velocity J v and the impedance d(r) asks for the acceleration a* = -b J v - k d r, and
-gives way by R = (1 - d)/d · Â times its force (see `laws.relaxed`). In a step h that is a stiffness and a velocity,
+A row with the violation r, the velocity J v and the impedance d(r) has the reference acceleration a* = -b J v - k d r
+and the compliance R = (1 - d)/d · Â (see `laws.relaxed`). In a step h they become a stiffness and a velocity:
 
-    D = 1/R,      c = J v + h (a* - J̇ v),
+    D = 1/R,      c = J v + h (a* - J̇ v)
 
-J̇ v for constraints on bodies alone, as in MuJoCo. Contacts and limits act where they are closer than their margin as
-the step begins; elsewhere D = 0.
+J̇ v is included for constraints on bodies only, as in MuJoCo. Contacts and limits act if their gap is below their
+margin at the start of the step; otherwise D = 0.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class RowState(NamedTuple):
     Attributes:
         q: (nq,) configuration.
         v: (nv,) velocity.
-        time: () at the step's end [s].
-        candidate: (slots,) of contacts.
-        gap: (slots,) of contacts [m].
-        stop_gap: (stops,) of one-sided constraints and joint limits [rad, m].
-        reference_velocity: (bilateral,) that constraints are held to.
+        time: () time at the end of the step [s].
+        candidate: (slots,) the candidate of each slot.
+        gap: (slots,) gaps of contacts [m].
+        stop_gap: (stops,) gaps of one-sided constraints and joint limits [rad, m].
+        reference_velocity: (bilateral,) reference velocities of constraints.
         row_velocity: (m,) J v.
     """
 
@@ -54,8 +54,8 @@ class RowState(NamedTuple):
 
 
 class SoftRows(NamedTuple):
-    """Stiffnesses D (slots,) [kg] of the normals of contacts, D (rows,) of all rows after them, and the velocities
-    c (m,) that rows ask for."""
+    """Stiffnesses D (slots,) [kg] of contact normals, D (rows,) of all rows after them, and reference velocities c
+    (m,)."""
 
     contacts: Any
     others: Any
@@ -63,7 +63,7 @@ class SoftRows(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """Rows that are treated alike: violations, sizes that impedances depend on, whether they act, and their numbers."""
+    """Rows with the same formulas: violations, sizes r of d(r), whether they act, solref, solimp and weights."""
 
     violation: Any
     size: Any
@@ -74,7 +74,7 @@ class _Column(NamedTuple):
 
 
 def soft_rows(scene: Scene, state: RowState, time_step: Any) -> SoftRows:
-    """The rows of a state."""
+    """Stiffnesses and reference velocities of the rows of a state."""
     h, slots, end, before = time_step, scene.slots, scene.contact_end, state.row_velocity
     target = np.array(before)
     weights = scene_weights(scene)
@@ -110,7 +110,7 @@ def _respond(column: _Column, h: Any) -> tuple[Any, Any, Any]:
 
 
 def _table(own: tuple[Impedance, ...]) -> tuple[Any, Any]:
-    """solref (2, n) and solimp (n, 5)."""
+    """solref (2, n) and solimp (n, 5) of n impedances."""
     return (
         numpy.array([x.solref for x in own]).reshape(len(own), 2).T,
         numpy.array([x.solimp for x in own]).reshape(len(own), 5),
@@ -118,7 +118,7 @@ def _table(own: tuple[Impedance, ...]) -> tuple[Any, Any]:
 
 
 def _contact_column(scene: Scene, state: RowState, weights: Any) -> tuple[_Column, Any]:
-    """The contacts of a state, and the references (2, slots) of their friction where some have one of their own."""
+    """The normals of contacts, and the solref (2, slots) of their friction if some have one of their own."""
     own: tuple[ContactImpedance, ...] = scene.impedances.contacts if scene.impedances else ()
     solref, solimp = _table(own)
     friction = numpy.array([x.solreffriction or (0.0, 0.0) for x in own]).T
@@ -128,7 +128,7 @@ def _contact_column(scene: Scene, state: RowState, weights: Any) -> tuple[_Colum
         number = numpy.array(scene.slot_candidates[: scene.slots], int)
 
     def pick(values: Any) -> Any:
-        """Those (slots, …) of the slots' candidates; plain numbers where they are known."""
+        """Values (slots, …) of the slots' candidates; constants if they are known at compile time."""
         if isinstance(number, numpy.ndarray):
             return values[number.astype(int)]
         if isinstance(values, numpy.ndarray) and numpy.all(values == values[0]):
@@ -143,7 +143,7 @@ def _contact_column(scene: Scene, state: RowState, weights: Any) -> tuple[_Colum
 
 
 def _other_column(scene: Scene, state: RowState, weights: Any) -> tuple[_Column, Any]:
-    """Constraints, one-sided ones, limits and dry friction of joints, and what J̇ v adds to the first two (n,)."""
+    """Constraints, one-sided constraints, limits and friction of joints, and J̇ v (n,) of the first two."""
     soft = scene.impedances
     if soft is None:
         raise TypeError("the rows of this scene are rigid.")
@@ -177,7 +177,7 @@ def _other_column(scene: Scene, state: RowState, weights: Any) -> tuple[_Column,
 
 
 def _velocity_products(scene: Scene, motions: LinkMotions, count: int) -> Any:
-    """J̇ v (count,) of constraints on bodies, which come first; nothing for those on joints."""
+    """J̇ v (count,) of constraints on bodies, which come first; zero for those on joints."""
     products = np.zeros(count)
     constraints: tuple[Constraint, ...] = (*scene.bilateral_constraints, *scene.one_sided)
     if not any(constraint.links(scene.model) for constraint in constraints):
