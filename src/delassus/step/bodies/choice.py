@@ -24,7 +24,8 @@ arrays."""
 
 
 FEWEST_BESIDE_ROBOTS: Final = 3
-"""The same number beside robots, whose contacts with bodies make straight-line code longer."""
+"""Number of free bodies, next to robots, from which loops are used: contacts of robots with bodies make straight-line
+code longer."""
 
 
 def choose_loops(scene: Scene) -> Scene:
@@ -33,7 +34,8 @@ def choose_loops(scene: Scene) -> Scene:
 
 
 def has_many_bodies(scene: Scene) -> bool:
-    """Whether a scene has so many free bodies that loops are better than straight-line code, and shapes that touch."""
+    """Whether a scene has shapes that may touch, and so many free bodies that loops are faster than straight-line
+    code."""
     free = sum(isinstance(joint.kind, Free) and joint.parent == WORLD for joint in scene.model.joints)
     if free < FEWEST_BESIDE_ROBOTS or not scene.candidates or scene.contacts:
         return False
@@ -42,7 +44,7 @@ def has_many_bodies(scene: Scene) -> bool:
 
 
 def with_loops(scene: Scene) -> Scene:
-    """The scene with steps by loops over free bodies; all joint limits have rows, if any has."""
+    """The scene with slots for loops over free bodies; if any joint limit has a row, all have one."""
     scene = replace(scene, max_limits=None if scene.max_limits else scene.max_limits)
     slots = tables_of(scene).slots
     rescued = slots <= MOST_SLOTS and scene_parts(scene).robots is None
@@ -50,7 +52,10 @@ def with_loops(scene: Scene) -> Scene:
 
 
 def reason_against_loops(scene: Scene) -> str | None:
-    """Why loops cannot step a scene; None if they can: it has free bodies, and contacts have three rows."""
+    """The reason why loops cannot step a scene, or None.
+
+    Loops need free bodies and contacts with three rows.
+    """
     if isinstance(scene, ParametricScene):
         return "it has parameters"
     parts = scene_parts(scene)

@@ -1,13 +1,12 @@
-"""Contacts of many bodies: broad phase, narrow phase, and selection of the contacts to solve for.
+"""Contacts of many bodies: broad phase, narrow phase, and selection of contacts.
 
-    broad phase     the pairs of a class whose axis-aligned rounded boxes come near during the step
-    narrow phase    the functions of the table of pairs, on shapes gathered by index
-    slots           the points that may touch during the step, in the order of their candidates
+    broad phase     selects the pairs of a class whose axis-aligned rounded boxes come near during the step
+    narrow phase    applies the functions of the table of pairs to shapes that are gathered by index
+    slots           take the points that may touch during the step, in the order of their candidates
 
-A point is a contact if its gap is smaller than the distance by which its bodies may approach; other points would have
-no impulse. Contacts fill the first slots, so that loops end at the last contact. They are in the order of candidates,
-class by class, so that one merge matches the contacts of two steps. If there are more contacts than slots, the deepest
-are selected.
+A point is a contact if its gap is smaller than the distance by which its bodies may approach; other points have no
+impulse. Contacts fill the first slots, so that loops end at the last contact. They are sorted by class and candidate,
+so that one merge matches the contacts of two steps. If there are more contacts than slots, the deepest are selected.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from delassus.step.bodies.motion import Poses, numbers_to
 from delassus.step.bodies.tables import GroundClass, PairClass, ShapeTable, Tables
 
 _BITS: Final = 48
-"""Number of shapes whose near flags are packed into one float, slightly fewer than its bits."""
+"""Number of shapes whose near flags are packed into one float, slightly fewer than the bits of its mantissa."""
 
 _HALVINGS: Final = 40
-"""Bisections of the interval of gaps, to find the depth from which contacts get slots if there are too few."""
+"""Number of bisections that determine the depth above which contacts get a slot, if there are too few slots."""
 
 
 class Slots(NamedTuple):
@@ -58,9 +57,11 @@ class Slots(NamedTuple):
 
 
 class PlacedShapes(NamedTuple):
-    """All shapes in the world: rotations, how far (shapes,) [m] their points may move in the step, their numbers, and
-    centres and halves (shapes, 3) of boxes in the world's axes, whose points are less than `radius` (shapes,) from all
-    that the shapes may reach."""
+    """All shapes in the world: rotations, bounds (shapes,) [m] on the motion of their points in the step, and indices.
+
+    The points that a shape may reach are within `radius` (shapes,) of an axis-aligned box in the world, with centers
+    and half sizes (shapes, 3).
+    """
 
     R: Any
     reach: Any
@@ -99,7 +100,7 @@ def collide_bodies(tables: Tables, shapes: PlacedShapes, surface: Surface) -> Sl
     points = [*ground, *pairs]
 
     def choose(bound: Any) -> tuple[Any, Any]:
-        """Places (slots,) of points with no more excess, all classes one after the other, and how many they are."""
+        """Indices (slots,) of the points whose excess is at most `bound`, over all classes, and their number."""
         carry, base = (np.zeros(tables.slots), np.array(0.0)), 0
         for own, size in zip(points, sizes, strict=True):
             items, each, _ = own.shape
@@ -172,7 +173,7 @@ def _fill(tables: Tables, points: list[Any], pairs: list[Any], index: Any, count
                 chosen = tuple(np.where(at > float(base) - 0.5, a, b) for a, b in zip(row, chosen, strict=True))
             base += items * each
         candidate, gap, point, normal, first, second = chosen
-        within = k < count  # beyond, values are those of another contact, or of none
+        within = k < count  # values of further slots are arbitrary
         normal = np.where(within, normal, numpy.array([0.0, 0.0, 1.0]))
         row = (candidate, np.where(within, gap, 0.0), np.where(within, point, 0.0), normal, first, second)
         return k + 1.0, row

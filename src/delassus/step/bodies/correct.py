@@ -14,10 +14,10 @@ from delassus.step.stages.correction import LEAN, SWEEPS
 
 
 def correct_penetration(groups: Sequence[RowGroup], deepest: Any, velocity: Any, time_step: Any) -> Any:
-    """Displacements δ, as velocities are: (bodies + 1, 6) [m, rad] in the world, which correct a fraction of
-    penetrations and close no gap.
+    """Displacements δ (bodies + 1, 6) [m, rad] in the world, which correct a fraction of penetrations and close no gap.
 
-    `velocity` is that at the end of the step, by which gaps may close. `deepest` is the smallest gap [m].
+    δ has the structure of velocities. `velocity` is that at the end of the step, from which gaps there are predicted.
+    `deepest` is the smallest gap [m].
     """
     none = combine(lambda v: np.zeros(v.shape), velocity)
 

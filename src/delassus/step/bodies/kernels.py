@@ -29,21 +29,21 @@ from delassus.step.stages.pipeline import Step, take_activated_step
 from delassus.step.stages.types import GroundShape
 
 simulate_bodies: Final = simulate_by(step_bodies)
-"""As `simulate`, by loops over bodies, pairs and contacts."""
+"""The kernel of a control period by loops over bodies, pairs and contacts; see `simulate`."""
 
 simulate_robots: Final = simulate_by(step_with_robots)
-"""The same, with robots among the bodies."""
+"""The kernel of a control period of robots among free bodies; see `simulate`."""
 
 
 PART: Final = 4000
-"""Candidates of one call, since the inputs and outputs of a state are held in the kernel's frame."""
+"""Largest number of candidates of one call, since a kernel keeps the inputs and outputs of a state on its stack."""
 
 
 @lru_cache(maxsize=64)
 def candidate_part(number: int, items: int, points: int) -> Kernel[..., Any]:
-    """A kernel of the candidates of `items` shapes or pairs of one class, the first of them being the `start`-th.
+    """A kernel that computes the candidates of `items` shapes or pairs of one class, from index `start` on.
 
-    Classes are those of shapes on the ground, and then those of pairs; each shape or pair has so many points.
+    Classes of shapes on the ground are numbered first, then classes of pairs. Each shape or pair has `points` points.
     """
 
     @kernel(f"(nq),()->({items * points}),({items * points},3),({items * points},3)", inputs={"ground": GROUND})
@@ -71,7 +71,7 @@ def candidate_part(number: int, items: int, points: int) -> Kernel[..., Any]:
 
 
 def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
-    """As `candidate_geometry`, by loops over shapes and pairs, a few thousand of a class per call."""
+    """Gaps, points and normals of all candidates (see `candidate_geometry`), by loops over shapes and pairs."""
     tables = tables_of(scene)
     sizes = [(len(own.shapes), own.points) for own in tables.ground] + [
         (own.n, sum(own.points)) for own in tables.pairs
@@ -79,7 +79,7 @@ def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Float
     parts: list[tuple[Floats, ...]] = []
     for number, (count, points) in enumerate(sizes):
         items = min(count, max(PART // points, 1))
-        # The last call begins early enough to have as many items as the others.
+        # The last call overlaps the one before, so that all calls have the same number of items.
         for start in range(0, count, items):
             begin = min(start, count - items)
             found = candidate_part(number, items, points)(scene, q, float(begin), ground=ground)
@@ -92,7 +92,7 @@ def body_candidates(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Float
 
 
 def period_step(scene: Scene) -> Step:
-    """The function that makes the time steps of a scene."""
+    """The function that integrates a scene over one time step."""
     if scene.many_bodies is None:
         return take_activated_step
     return step_bodies if scene_parts(scene).robots is None else step_with_robots
@@ -105,5 +105,5 @@ def period_kernel(scene: Scene) -> Kernel[..., Any]:
 
 
 def geometry_kernel(scene: Scene) -> Callable[..., tuple[Floats, Floats, Floats]]:
-    """The function of all candidates: gaps (…, candidates), points and normals (…, candidates, 3), of scene and q."""
+    """The function that maps a scene and q to gaps (…, candidates), points and normals (…, candidates, 3)."""
     return candidate_geometry if scene.many_bodies is None else body_candidates

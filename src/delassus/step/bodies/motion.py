@@ -1,9 +1,9 @@
 """Poses and velocities of free bodies about their centers of mass, and their free flight.
 
-In the world, a kick is Δv = f/m, Δω = I⁻¹ (r × f), independent of the axes of the body's joint. The world itself is the
-last body, which no impulse moves.
+In world axes, an impulse f at r changes velocities by Δv = f/m, Δω = I⁻¹ (r × f), independent of the axes of the body's
+joint. The world is the last body, which no impulse moves.
 
-Loops read tables by index instead of iterating over several arrays, whose elements would first be copied side by side.
+Loops read tables by index. If they iterated over several arrays, elements of these would first be copied side by side.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Poses(NamedTuple):
 
 
 class Masses(NamedTuple):
-    """Of all bodies, and 1 for the world: masses (bodies + 1,) [kg], and inertias about the centers of mass (bodies +
-    1, 3, 3) in world axes [kg·m²]."""
+    """Masses (bodies + 1,) [kg], and inertias (bodies + 1, 3, 3) about the centers of mass in world axes [kg·m²]; the
+    entries of the world are 1."""
 
     mass: Any
     inertia: Any
@@ -79,7 +79,7 @@ def masses_of(bodies: BodyTable, poses: Poses) -> Masses:
 
 
 def world_velocities(bodies: BodyTable, poses: Poses, v: Any, numbers: Any) -> Any:
-    """(bodies + 1, 6) velocities of the centers of mass and angular velocities in the world, from joint velocities
+    """Velocities (bodies + 1, 6) of centers of mass and angular velocities, in world axes, from joint velocities
     (bodies, 6)."""
 
     def turned(k: Any) -> Any:
@@ -96,7 +96,7 @@ def fly_bodies(bodies: BodyTable, q: Any, poses: Poses, velocity: Any, shift: An
     Args:
         bodies: The bodies.
         q: (bodies, 7) initial configurations.
-        poses: The same as poses.
+        poses: The poses of these configurations.
         velocity: (bodies + 1, 6) in the world, about centers of mass.
         shift: (bodies + 1, 6) a small displacement before the flight [m, rad], in the world; None for none.
         h: [s].

@@ -37,10 +37,10 @@ NEWTON: Final = "newton"
 """Name of the method."""
 
 _WORSE: Final = 1e3
-"""Largest growth of the merit in such an iteration."""
+"""Largest growth of the merit function in a full step after short ones."""
 
 _SHARE: Final = 1e-3
-"""ε as a share of the relative error."""
+"""ε as a fraction of the relative error."""
 
 _PATIENCE: Final = 2.5
 """Number of consecutive short steps after which a full step is taken."""
@@ -56,7 +56,7 @@ _PRODUCTS: Final = 4.0
 
 
 class _Point(NamedTuple):
-    """Impulses (slots, 3), velocities (bodies + 1, 6) with them, the merit and the largest error [m/s]."""
+    """Impulses (slots, 3), the resulting velocities (bodies + 1, 6), the merit, and the largest error [m/s]."""
 
     impulse: Any
     velocity: Any
@@ -65,7 +65,7 @@ class _Point(NamedTuple):
 
 
 class _Iterate(NamedTuple):
-    """The iterate, the growth of ε, the number of consecutive short steps, and iterations."""
+    """The iterate, the growth of ε, the number of consecutive short steps, and the number of iterations."""
 
     at: _Point
     growth: Any
@@ -82,7 +82,7 @@ class _Trial(NamedTuple):
 
 
 class _Linear(NamedTuple):
-    """Conjugate gradients: dv, the residual r, the direction p (bodies + 1, 6) each, r · z, products."""
+    """Conjugate gradients: dv, residual r and direction p, each (bodies + 1, 6), r · z, and the number of products."""
 
     dv: Any
     r: Any
@@ -99,8 +99,10 @@ def solve_by_newton(
     scale: Any,
     limits: SolverLimits,
 ) -> tuple[Solved, Any]:
-    """As `solve.solve_bodies` for contacts of free bodies, in states that it leaves unsolved; `masses` are those of the
-    bodies."""
+    """Solve the contact problem of free bodies, in states that `solve.solve_bodies` does not solve.
+
+    `masses` are those of the bodies; other arguments are those of `solve_bodies`.
+    """
     tolerance, begun = limits.tolerance * scale, (velocity, start)
     ((count, contacts, _),), (start,) = groups, start
 
@@ -171,7 +173,7 @@ def _epsilon(count: Any, contacts: SweepRows, last: _Iterate) -> Any:
 
 
 def _jacobians(row: ContactRows) -> tuple[Any, Any]:
-    """(3, 6) of both bodies of a contact; the second one is subtracted."""
+    """The Jacobians (3, 6) of both bodies of a contact; row velocities are their difference."""
     return tuple(
         np.concatenate([row.axes.T, np.stack([np.cross(arm, row.axes[:, j]) for j in range(3)])], 1)
         for arm in (row.arm1, row.arm2)
@@ -179,7 +181,7 @@ def _jacobians(row: ContactRows) -> tuple[Any, Any]:
 
 
 def _direction(count: Any, contacts: SweepRows, masses: Masses, at: _Point, epsilon: Any) -> tuple[Any, Any]:
-    """dλ (slots, 3), and the dv (bodies + 1, 6) that it causes."""
+    """The direction dλ (slots, 3) of an iteration, and the resulting dv (bodies + 1, 6)."""
     bodies = len(masses.mass)
     still = np.zeros((bodies, 6))
 

@@ -1,11 +1,12 @@
-"""Robots beside free bodies, before their contacts are known: kinematics, forces, and the response to impulses.
+"""Robots among free bodies, without contacts: kinematics, forces, and the response to impulses.
 
-With M̂ of `stages.assemble` and the rows J_b of bilateral constraints,
+With M̂ of `stages.assemble` and the rows J_b of bilateral constraints, the response of velocities to impulses of all
+other rows is
 
     W = M̂⁻¹ - M̂⁻¹ J_bᵀ G⁻¹ J_b M̂⁻¹,      G = J_b M̂⁻¹ J_bᵀ
 
-is the response of velocities to impulses of all other rows: constraints are eliminated, and J_b W = 0. W (nv, nv) is
-written out, so that a contact of any link has its response J W in a loop.
+Constraints are eliminated: J_b W = 0. W (nv, nv) is formed, so that a loop over contacts of any links can compute their
+responses J W.
 """
 
 from __future__ import annotations
@@ -85,17 +86,19 @@ class Robots(NamedTuple):
         return self.inverse @ force
 
     def respond(self, impulse: Any) -> Any:
-        """M̂⁻¹ Jᵀ λ (nv,) of impulses (m,) of the rows."""
+        """M̂⁻¹ Jᵀ λ (nv,) for row impulses (m,)."""
         return self.inverse @ self.rows.joint_impulses(impulse)
 
     def delassus_of(self, rows: Sequence[int]) -> Any:
-        """J M̂⁻¹ Jᵀ of some rows."""
+        """J M̂⁻¹ Jᵀ restricted to the given rows."""
         J = self.rows.J[list(rows)]
         return J @ self.inverse @ J.T
 
     def free_velocity(self, middle: Any) -> tuple[Any, Any]:
-        """Velocities (nv,) with bilateral constraints only, and h c (nv,), the impulse of velocity products at the
-        velocity `middle` (nv,) of the middle of the step."""
+        """Velocities (nv,) with bilateral constraints only, and the impulse h c (nv,) of velocity products.
+
+        Velocity products are those of the velocity `middle` (nv,) in the middle of the step.
+        """
         model = self.scene.model
         moving = without_flight(self.parts, middle)
         acting = self.forces.force - newton_euler(model, self.state.q, moving, turning(model, moving), None)
@@ -112,7 +115,7 @@ class Robots(NamedTuple):
 
 
 def robots_at(scene: Scene, state: StepState, forces: Forces, time_step: Any) -> Robots:
-    """Robots in a state, with the forces of a step.
+    """The robots of a state, with the forces of a step.
 
     Args:
         scene: The robots without contacts, see `robots.robot_scene`.

@@ -1,5 +1,7 @@
-"""Robots beside free bodies, at the end of a step: as `stages.integrate` and `stages.close_loops`, from sums over
-contacts that loops have formed."""
+"""Integrates robots among free bodies, as `stages.integrate` and `stages.close_loops` do.
+
+Loops over contacts compute the sums of impulses that these stages need.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ class RobotImpulses(NamedTuple):
 
     Attributes:
         pushing: (nv,) generalized impulses of contacts, joint limits and one-sided constraints.
-        friction: (nv,) those of joint friction.
+        friction: (nv,) generalized impulses of joint friction.
         grounded: (links,) the impulses that the world exerts on each link [N·s].
         between: () the sum of normal impulses of all contacts of robots [N·s].
         body_work: (bodies + 1,) the work [J] of contacts of robots on free bodies.
@@ -70,7 +72,8 @@ def move_robots(robots: Robots, v: Any, products: Any, impulses: RobotImpulses, 
 def _allowances(robots: Robots, kick: Kick, impulses: RobotImpulses, shift: Any) -> Allowances:
     """The allowed momentum and energy of each articulated part, see `stages.integrate`.
 
-    Contacts may not add energy to all bodies and robots together; parts of robots that gain share the excess.
+    Contacts may not add energy to the sum over all bodies and robots. An excess is distributed among the parts of
+    robots that gain energy.
     """
     parts, weight = robots.parts, robots.weight
     articulated = [part for part in parts if is_articulated(part)]

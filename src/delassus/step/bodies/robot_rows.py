@@ -1,11 +1,11 @@
-"""Rows of robots beside free bodies: contacts of links, joint limits, joint friction, one-sided constraints.
+"""Rows of robots among free bodies: contacts of links, joint limits, joint friction, one-sided constraints.
 
 A contact on a robot's link has rows J over the velocities of all robots, and the response J W with the inverse inertia
-W (`robot_dynamics`); what it has on the side of a free body is a `ContactRows`:
+W (`robot_dynamics`). Its rows on a free body are a `ContactRows`:
 
     u = Aᵀ (v₁ + ω₁ × r₁ - v₂ - ω₂ × r₂) + J v,      v += W Jᵀ λ
 
-A row of joints is one number: its impulse is between bounds, which are those of friction, or zero and infinity.
+A row of joints is scalar. Its impulse is between bounds: those of friction, or zero and infinity.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from delassus.step.stages.correction import stop_demand
 
 
 class LinkRows(NamedTuple):
-    """Contacts (slots, …) with links of robots, or one of them.
+    """Contacts (slots, …) with links of robots, or a single one.
 
     Attributes:
         contact: The rows on free bodies; links are the world, which does not move.
@@ -83,8 +83,8 @@ class LinkRows(NamedTuple):
 
 
 class JointRows(NamedTuple):
-    """Rows (rows, …) of joints, or one of them: J (rows, nv), its response J W, and the impulse that changes its
-    velocity by one. Their law has the least and the largest impulse."""
+    """Rows (rows, …) of joints, or a single one: J (rows, nv), the response J W, and the impulse that changes the row
+    velocity by one. The bounds of the impulse are arguments of its methods."""
 
     J: Any
     response: Any

@@ -2,9 +2,9 @@
 
     kinematics and forces of robots → broad and narrow phase → rows → v_f → impulses → penetrations → flight
 
-The scheme is that of `stages` for robots and that of `step` for free bodies. Rows are in three groups, swept one after
-the other: contacts of free bodies, contacts of robots, and rows of joints. Which servos are at their limits is known
-only at the end of a step, so a step with wrong guesses is repeated, as in `stages.pipeline`.
+The scheme is that of `stages` for robots and that of `step` for free bodies. A sweep visits three groups of rows one
+after the other: contacts of free bodies, contacts of robots, and rows of joints. Which servos are at their force limits
+is known only at the end of a step, so a step with wrong servo modes is repeated, as in `stages.pipeline`.
 """
 
 from __future__ import annotations
@@ -57,9 +57,11 @@ _SERVO_GUESSES: Final = 8
 
 
 class RobotStep(NamedTuple):
-    """A step of robots and bodies before its impulses are known: the system of all rows, the robots, the tables of
-    contacts of each group, h c (nv,), the impulse of velocity products, and velocities of bodies (bodies + 1, 6) at the
-    beginning."""
+    """The system of a step of robots and bodies, whose unknowns are the impulses.
+
+    It contains the system of all rows, the robots, the tables of contacts of each group, the impulse h c (nv,) of
+    velocity products, and the initial velocities of bodies (bodies + 1, 6).
+    """
 
     system: BodySystem
     robots: Robots
@@ -95,7 +97,7 @@ def with_links(poses: Poses, links: Any) -> Poses:
 
 
 def robot_state(scene: Scene, robot: Scene, state: StepState) -> StepState:
-    """The part of a state that is that of robots; impulses are those of their own rows."""
+    """The state of the robots of a scene, with the impulses of their own rows."""
     parts = scene_parts(scene)
     impulse = state.impulse[3 * scene.full_slots :]
     return StepState(
@@ -226,7 +228,7 @@ def _find_contacts(
 
 
 def _fastest_twist(robots: Robots, link: int) -> Any:
-    """(6,) in magnitude, the larger of the velocities of a link's origin before and after the forces of a step."""
+    """The twist (6,) of a link's origin before or after the forces of a step, the larger of both in each component."""
     arm = robots.kinematics.poses[link][1] - robots.reach.center
     most = np.zeros(6)
     for v in (robots.state.v, robots.state.v + robots.kick):
@@ -246,7 +248,7 @@ def _joint_laws(robots: Robots, inputs: StepInputs) -> tuple[JointRows, tuple[An
 
 
 def _joint_group(robots: Robots, rows: JointRows, bounds: tuple[Any, Any], scale: Any, h: Any) -> RowGroup:
-    """The rows of joints: gaps of limits may close, friction has none."""
+    """The group of rows of joints; joint limits have gaps, joint friction has none."""
     frictions = len(robots.others) - len(robots.rows.stop_gap)
     closing = np.minimum(np.maximum(robots.rows.stop_gap, 0.0) / h, FAR * scale)
     bias = np.concatenate([closing, np.zeros(frictions)])
@@ -268,7 +270,7 @@ def _extremes(
 
 
 def _merge(extremes: list[Extremes]) -> Extremes:
-    """Those of all groups."""
+    """The extremes over all groups."""
     zero = np.array(0.0)
     kinds = (np.maximum, np.minimum, np.maximum, np.maximum)
     columns = zip(*(extremes or [Extremes(zero, zero, zero, zero)]), strict=True)
@@ -276,7 +278,7 @@ def _merge(extremes: list[Extremes]) -> Extremes:
 
 
 def _joints_leave(robots: Robots, rows: JointRows, start: Any, guess: SceneVelocity, fall: Any) -> Any:
-    """Whether a limit that had an impulse would leave with it."""
+    """Whether a joint limit would separate with the impulse of its warm start."""
     stops = len(robots.rows.stop_gap)
     if not stops:
         return np.array(False)
@@ -285,20 +287,23 @@ def _joints_leave(robots: Robots, rows: JointRows, start: Any, guess: SceneVeloc
 
 
 def _free_velocity(scene: Scene, robots: Robots, response: Any, inputs: StepInputs) -> tuple[Any, Any]:
-    """Velocities (nv,) of robots without impulses of contacts and joints, which change them by `response` (nv,) when
-    velocity products of the middle are taken; and h c (nv,)."""
+    """Velocities (nv,) of robots without impulses of contacts and joints, and h c (nv,).
+
+    `response` (nv,) is the velocity change by the warm start, from which velocities in the middle of the step are
+    predicted.
+    """
     v = robots.state.v
     free, products = robots.free_velocity(v + 0.5 * (robots.kick + response))
     if not scene.bounces:
         return free, products
-    # A second estimate of the middle: what never comes to rest accumulates the error of one.
+    # A second estimate of the middle: bouncing bodies would accumulate the error of the first.
     second = robots.free_velocity(0.5 * (v + free + response))
     bounces = inputs.contact.restitution > 0.0
     return np.where(bounces, second[0], free), np.where(bounces, second[1], products)
 
 
 class _Guess(NamedTuple):
-    """A step, the servo modes to try next, whether the previous ones were wrong, and the number of attempts."""
+    """A step, the servo modes of the next attempt, whether the previous ones were wrong, and the number of attempts."""
 
     result: StepResult
     modes: Any
@@ -307,7 +312,7 @@ class _Guess(NamedTuple):
 
 
 def take_robot_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
-    """One step; repeated while servos are at other limits than assumed."""
+    """One time step, which is repeated while servo modes differ from the assumed ones."""
     robot = robot_scene(scene)
     assert robot is not None
     if not limited_servos(robot.actuators):
@@ -316,7 +321,7 @@ def take_robot_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepR
     def try_again(guess: _Guess) -> _Guess:
         result, modes = _try_step(scene, last, inputs, guess.modes)
         wrong = np.any(modes != guess.modes)
-        # From one limit to the other it goes by the range between them.
+        # A servo changes from one limit to the other by way of the unsaturated mode 0.
         return _Guess(result, np.where(modes * guess.modes < 0.0, 0.0, modes), wrong, guess.count + 1.0)
 
     modes = robot_forces(scene, robot, robot_state(scene, robot, last.state), inputs, None).modes
@@ -325,12 +330,12 @@ def take_robot_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepR
 
 
 def step_with_robots(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
-    """One step of time, in substeps where joints are fast."""
+    """One time step of robots and bodies, in substeps if joints are fast."""
     return take_activated_step(scene, last, inputs, take_robot_step)
 
 
 def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any) -> tuple[StepResult, Any]:
-    """One step with assumed modes of servos, and the modes at its end."""
+    """One step with assumed servo modes, and the modes that its end velocity implies."""
     state, h, parts, every = last.state, inputs.time_step, scene_parts(scene), tables_of(scene)
     step = assemble_step(scene, state, inputs, modes)
     system, robots = step.system, step.robots
@@ -390,7 +395,7 @@ def _robot_impulses(step: RobotStep, impulse: Any, velocity: SceneVelocity) -> R
 
 
 def _add_contacts(sums: RobotImpulses, slots: Slots, rows: LinkRows, impulse: Any, twice: Any) -> RobotImpulses:
-    """The sums with those over contacts; `twice` (bodies + 1, 6) are velocities of bodies before and after, added."""
+    """Add the sums over contacts; `twice` (bodies + 1, 6) is the sum of body velocities before and after the step."""
     world = float(len(twice) - 1)
 
     def visit(carry: Any, item: Any) -> tuple[Any, None]:
@@ -411,7 +416,7 @@ def _add_contacts(sums: RobotImpulses, slots: Slots, rows: LinkRows, impulse: An
 
 
 def _record(step: RobotStep, impulse: Any, on_robots: RobotImpulses) -> tuple[Any, Any]:
-    """Candidates (slots,) and impulses (m,) that a state keeps: contacts, bilateral constraints, limits, friction."""
+    """Candidates (slots,) and impulses (m,) for the state: contacts, bilateral constraints, limits, joint friction."""
     candidates, impulses = [], []
     system, robots = step.system, step.robots
     for table, contact, own in zip(step.tables, system.contacts, impulse, strict=False):

@@ -1,7 +1,7 @@
 """The parts of a scene of robots and free bodies.
 
-Free bodies are alike, so loops step them. The tree of a robot is straight-line code: all robots together are a scene
-of their own without contacts, whose model is that of the whole scene with the free bodies removed.
+Free bodies have the same equations, so loops step them. Robots are straight-line code: together they form a scene
+without contacts, whose model is that of the whole scene without the free bodies.
 """
 
 from __future__ import annotations

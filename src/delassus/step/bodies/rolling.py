@@ -1,6 +1,6 @@
 """Displacements of ground contact points of rolling bodies over a step, beyond J v (see `stages.rolling`).
 
-Spheres with their center of mass at the center and equal moments of inertia do not need them: their lowest point stays
+They are zero for spheres with the center of mass at the center and equal moments of inertia, whose lowest point stays
 below the center.
 """
 
@@ -22,7 +22,8 @@ from delassus.step.stages.rolling import touching_lead
 def rolling_velocity(
     tables: Tables, q: Any, poses: Poses, numbers: Any, slots: Slots, velocity: Any, surface: Surface, h: Any
 ) -> Any:
-    """(slots, 3) in the world [m/s], for body velocities (bodies + 1, 6); None if no shape needs it."""
+    """Half the velocity change (slots, 3) [m/s] of touching points over the step, in the world; None if no shape needs
+    it. `velocity` (bodies + 1, 6) are body velocities."""
     rolling = [own for own in tables.ground if _needs_lead(tables, own)]
     if not rolling:
         return None
@@ -52,7 +53,7 @@ def _place_in_class(own: GroundClass, candidate: Any) -> tuple[Any, Any]:
 
 
 def _lead(tables: Tables, own: GroundClass, ends: Any, item: Any, point: Any, surface: Surface) -> Any:
-    """(3,) the displacement velocity of a point of a shape of a class."""
+    """Half the velocity change (3,) of a touching point of a shape of a class."""
     k = np.take(own.shapes, item)
     body = np.take(tables.shapes.body, k)
     points = []

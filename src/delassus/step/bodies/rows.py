@@ -6,7 +6,7 @@ A contact at the point x has the axes A = (t1, t2, n) and the arms r = x - c fro
     v₁ += A λ/m₁,  ω₁ += B₁ λ,  v₂ -= A λ/m₂,  ω₂ -= B₂ λ,      B = I⁻¹ [r]× A
 
 A pass over all contacts takes about a hundred operations per contact, independent of the number of bodies. Rows of
-robots (`robot_rows`) have the same methods; rows of one kind form a `RowGroup`.
+robots (`robot_rows`) have the same methods; rows of one type form a `RowGroup`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from delassus.step.stages.correction import contact_demand
 
 
 class ContactRows(NamedTuple):
-    """Contacts (slots, …), or one of them.
+    """Contacts (slots, …), or a single one.
 
     Attributes:
         first: The first body.
@@ -40,7 +40,7 @@ class ContactRows(NamedTuple):
         inverse2: 1/m₂.
         across: (slots, 2) response of the tangential velocities to a normal impulse.
         normal_step: The normal impulse that changes the normal velocity by one [kg].
-        tangent_step: The same for the tangents, or less.
+        tangent_step: A tangential impulse that changes tangential velocities by one, or less [kg].
         tangent_response: The larger response of a tangent to its own impulse [1/kg].
     """
 
@@ -103,8 +103,8 @@ class SceneVelocity(NamedTuple):
 
 
 class SweepRows(NamedTuple):
-    """Rows (slots, …) in the order of a sweep: responses, the bias b (slots, k) of velocities, and the coefficients of
-    their law: friction of contacts."""
+    """Rows (slots, …) in the order of a sweep: responses, the bias b (slots, k) of velocities, and the parameters of
+    their law, such as friction."""
 
     rows: Any
     bias: Any
@@ -112,7 +112,7 @@ class SweepRows(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """Rows of one kind: the first `count` of a stack, and their gaps (slots,) [m, rad]."""
+    """Rows of one type, of which the first `count` are active, and their gaps (slots,) [m, rad]."""
 
     count: Any
     items: SweepRows
@@ -126,7 +126,7 @@ def _solve_contact(row: Any, impulse: Any, u: Any, friction: Any) -> Any:
 
 
 def combine(function: Any, *velocities: Any) -> Any:
-    """A function of velocities, for those of bodies and those of joints."""
+    """Apply a function to velocities; for a `SceneVelocity`, separately to those of bodies and joints."""
     if isinstance(velocities[0], SceneVelocity):
         return SceneVelocity(*(function(*parts) for parts in zip(*velocities, strict=True)))
     return function(*velocities)
@@ -136,7 +136,7 @@ def contact_rows(bodies: BodyTable, poses: Poses, slots: Slots, match: Any, impu
     """The rows of contacts, and initial impulses (slots, 3): those of the previous contacts with the indices `match`
     (slots,).
 
-    Rows of slots without a contact, in states that have fewer than others, have no effect.
+    Rows of slots without a contact have no effect.
     """
     inverse_mass = numpy.append(1.0 / bodies.mass, 0.0)
 
@@ -152,9 +152,9 @@ def contact_rows(bodies: BodyTable, poses: Poses, slots: Slots, match: Any, impu
 def contact_row(
     inverse_mass: Any, poses: Poses, item: Any, active: Any, response: Any = None
 ) -> tuple[ContactRows, Any, Any]:
-    """One contact, with the first fields of `Slots`; without effect if `active` is zero.
+    """The rows of one contact from the first fields of `Slots`; they have no effect if `active` is zero.
 
-    `response` maps its axes to rows J (3, nv) on other velocities and their response J W, which are returned, too.
+    `response` maps its axes to rows J (3, nv) on other velocities and their response J W, which are also returned.
     """
     _, _, point, normal, first, second = item
     axes = contact_axes(normal)
@@ -210,7 +210,8 @@ def read_all(count: Any, rows: Any, velocity: Any) -> Any:
 
 
 def residual_of(count: Any, contacts: SweepRows, impulse: Any, velocity: Any) -> Any:
-    """The largest velocity change () [m/s] of a row or contact solved alone, starting from impulses (slots, k)."""
+    """The largest velocity change () [m/s] if each row or contact is solved with the others fixed, at impulses (slots,
+    k)."""
     part = contacts.rows.part_of(velocity)
 
     def visit(carry: Any, item: SweepRows) -> tuple[Any, None]:

@@ -1,8 +1,8 @@
 """Gauss–Seidel sweeps for the contact problem of many bodies and robots, accelerated by conjugate directions.
 
 A sweep of projected Gauss–Seidel solves one contact after the other with the others fixed (`coulomb_move`), on body
-velocities, in O(contacts). The number of plain sweeps grows with the square of a pile's height and with its mass ratio.
-With the change of a sweep as a gradient, the method of Fletcher and Reeves,
+velocities, in O(contacts). The number of sweeps grows with the square of a pile's height and with its mass ratio. With
+the change of a sweep as a gradient, the method of Fletcher and Reeves
 
     λ⁺ = sweep(λ),   ∇ = λ - λ⁺,   β = |∇|²/|∇_last|²,   λ ← λ⁺ + β p,   p ← β p - ∇      (p ← -∇, λ ← λ⁺ if β > 1)
 
@@ -39,7 +39,7 @@ _DAMPED: Final = 0.5
 
 class _Iterate(NamedTuple):
     """Impulses (slots, k) of each group and velocities, the directions p (slots, k) and their velocities, |∇|², the
-    largest change of a velocity, sweeps."""
+    largest velocity change of a sweep, and the number of sweeps."""
 
     impulse: Any
     velocity: Any
@@ -53,7 +53,7 @@ class _Iterate(NamedTuple):
 def solve_bodies(
     groups: Sequence[RowGroup], velocity: Any, start: Any, scale: Any, limits: SolverLimits
 ) -> tuple[Solved, Any]:
-    """Impulses that satisfy the laws of contacts and joints, and the velocities with them.
+    """Solve for impulses that satisfy the laws of contacts and joints, and for the resulting velocities.
 
     Args:
         groups: The rows, one group after the other.
@@ -119,6 +119,6 @@ def solve_bodies(
 
 
 def largest_residual(groups: Sequence[RowGroup], impulse: Any, velocity: Any) -> Any:
-    """The largest velocity change () [m/s] of a row or contact of any group solved alone."""
+    """The largest velocity change () [m/s] if each row or contact of all groups is solved with the others fixed."""
     errors = [residual_of(g.count, g.items, own, velocity) for g, own in zip(groups, impulse, strict=True)]
     return reduce(np.maximum, errors)

@@ -3,8 +3,8 @@
     poses → broad and narrow phase → rows → v_f = v + h g → impulses → penetrations → flight
 
 Forces act at the beginning of the step, then bodies fly freely (`scheme.rigid_flight`). Contacts are rows J v⁺ + b ≥ 0
-as in `stages.assemble`: a gap may close but not more, an impact leaves with its rebound velocity, and lasting contacts
-of rolling bodies are held to their mean velocity over the step.
+as in `stages.assemble`: a gap may close but not become negative, an impact separates with its rebound velocity, and
+lasting contacts of rolling bodies constrain their mean velocity over the step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from delassus.step.stages.types import Impulses, StepInputs, StepResult, StepSta
 
 
 class ContactSet(NamedTuple):
-    """Contacts of a group: slots, rows, and the warm start (slots, 3)."""
+    """The contacts of a group: slots, rows, and the warm start (slots, 3)."""
 
     slots: Slots
     rows: Any
@@ -48,8 +48,10 @@ class ContactSet(NamedTuple):
 
 
 class BodySystem(NamedTuple):
-    """A step before its impulses are known. Groups are contacts of free bodies, and with robots (see `robot_step`)
-    contacts of robots, then rows of joints.
+    """The system of a step, whose unknowns are the impulses.
+
+    The first group has the contacts of free bodies. With robots (see `robot_step`), two groups follow: contacts of
+    robots, and rows of joints.
 
     Attributes:
         tables: The scene.
@@ -61,7 +63,7 @@ class BodySystem(NamedTuple):
         start: The warm start (slots, k) of each group.
         rebound: (slots,) the part of b due to restitution, of each group; None for rows of joints.
         middle: (slots, k) row velocities at the impact, after half of gravity's change in the step.
-        scale: () of velocities [m/s].
+        scale: () the velocity scale [m/s].
         deepest: () the smallest gap [m].
     """
 
@@ -79,7 +81,8 @@ class BodySystem(NamedTuple):
 
 
 class Extremes(NamedTuple):
-    """Over all contacts: the largest speed, the smallest gap, whether one rebounds, whether one is an impact."""
+    """Extremes over all contacts: the largest speed, the smallest gap, whether one separates with the warm start, and
+    whether one is an impact."""
 
     speed: Any
     gap: Any
@@ -102,7 +105,7 @@ def assemble_bodies(scene: Scene, state: StepState, inputs: StepInputs) -> BodyS
     free = push_bodies(scene, poses, state.q, inputs, fall_freely(scene, v, h, numbers))
     guess = push_all(slots.count, rows, free, start)
     extremes, speeds = measure_speeds(contacts, v, free, guess, fall, h)
-    # Impulses of an impact are no guide to the step after it: what they pushed would leave.
+    # The impulses of an impact do not predict those of the next step: with them, contacts would separate.
     persists = extremes.leaves < 0.5
     moving = map_items(lambda k: np.where(persists, np.take(guess, k, axis=0), np.take(free, k, axis=0)), numbers)
     lead = rolling_velocity(tables, q, poses, numbers, slots, moving, surface, h)
@@ -123,8 +126,8 @@ def fall_freely(scene: Scene, v: Any, h: Any, numbers: Any) -> Any:
 
 
 class ContactLaws(NamedTuple):
-    """Of all contacts of a step: the scale of velocities and h g [m/s], whether they last, and the displacement
-    velocities (slots, 3) of those that roll, None for none."""
+    """Values that all contacts of a step share: the velocity scale and h g [m/s], whether warm starts persist, and the
+    `rolling_velocity` (slots, 3), or None."""
 
     scale: Any
     fall: Any
@@ -135,8 +138,10 @@ class ContactLaws(NamedTuple):
 def contact_items(
     scene: Scene, inputs: StepInputs, contacts: ContactSet, speeds: Any, laws: ContactLaws
 ) -> tuple[SweepRows, Any, Any]:
-    """Rows with b and friction, the part (slots,) of b due to restitution, and the velocities (slots, 3) at impacts,
-    from velocities of rows before and after forces."""
+    """Rows with b and friction, the part (slots,) of b due to restitution, and the velocities (slots, 3) at impacts.
+
+    `speeds` are row velocities before and after forces act.
+    """
     (slots, rows, _), (scale, fall, lasts, lead), h = contacts, laws, inputs.time_step
     ground, restitution, count = inputs.contact, inputs.contact.restitution, slots.count
 
@@ -151,7 +156,7 @@ def contact_items(
             impact = impact & (restitution > 0.0) & separates & within
             rebound = np.where(impact, np.minimum(-leaves, closing), 0.0)
             closing = np.where(impact, rebound, closing)
-        # A slot without a contact does not move: nothing pushes it.
+        # The bias of a slot without a contact is positive, so that it has no impulse.
         bias = np.where(within, rolls + np.stack([0.0, 0.0, closing]), np.stack([0.0, 0.0, scale]))
         candidate = np.take(slots.candidate, k)
         friction = contact_coefficients(scene, candidate, (ground.friction, 0.0, 0.0)).friction
@@ -178,9 +183,9 @@ def push_bodies(scene: Scene, poses: Poses, q: Any, inputs: StepInputs, velocity
 
 
 def measure_speeds(contacts: ContactSet, v: Any, free: Any, guess: Any, fall: Any, h: Any) -> tuple[Extremes, Any]:
-    """Over all contacts of a group: extremes, and velocities (slots, 3) of rows before and after forces.
+    """The extremes over all contacts of a group, and row velocities (slots, 3) before and after forces act.
 
-    Velocities are those before and after forces, and with the warm start.
+    `v`, `free` and `guess` are velocities before forces, after forces, and with the warm start.
     """
     slots, rows, start = contacts
     v, free, guess = (rows.part_of(x) for x in (v, free, guess))
@@ -206,8 +211,8 @@ def measure_speeds(contacts: ContactSet, v: Any, free: Any, guess: Any, fall: An
 
 
 def motion_bounds(tables: Tables, v: Any, fall: Any, h: Any, numbers: Any) -> Any:
-    """(bodies + 1 + links,) bound on the motion of points of bodies and links in a step [m]: twice their velocities
-    times the step."""
+    """Bounds (bodies + 1 + links,) [m] on the motion of points of bodies and links in a step: 2 h times their largest
+    speed."""
     world = float(tables.bodies.n)
 
     def distance(k: Any) -> Any:
@@ -231,7 +236,7 @@ def solve_system(scene: Scene, system: BodySystem, inputs: StepInputs) -> tuple[
         solution, velocity = solve_rows(groups, system.guess, system.start, scale, inputs.solver)
         return Impulses(solution.impulse, solution.residual, solution.iterations, solution.done), velocity
 
-    # Rows of all slots, those without a contact included, as the energy of impacts takes them.
+    # The energy of impacts is computed from the rows of all slots, including those without a contact.
     def all_slots(values: Any) -> Any:
         kept = []
         for group, own in zip(groups, values, strict=True):
@@ -296,7 +301,8 @@ def _within(group: RowGroup, rebound: Any) -> Any:
 
 
 def record_contacts(tables: Tables, slots: Slots, impulse: Any) -> tuple[Any, Any]:
-    """Candidates (slots,) and impulses (slots, 3) of the contacts that a state keeps; one candidate stands for none."""
+    """Candidates (slots,) and impulses (slots, 3) of the contacts, for the state; slots without a contact have an
+    index that is no candidate."""
     none = float(numpy.argmax(tables.rank))
 
     def recorded(k: Any) -> tuple[Any, Any]:
@@ -308,7 +314,7 @@ def record_contacts(tables: Tables, slots: Slots, impulse: Any) -> tuple[Any, An
 
 
 def step_bodies(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
-    """One step of time."""
+    """One time step of free bodies."""
     state, h = last.state, inputs.time_step
     system = assemble_bodies(scene, state, inputs)
     tables, slots = system.tables, system.contacts[0].slots

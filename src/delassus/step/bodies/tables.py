@@ -1,7 +1,7 @@
-"""Scenes as tables: bodies, shapes, pairs of shapes, contact slots.
+"""Tables of a scene: bodies, shapes, pairs of shapes, contact slots.
 
-A loop over bodies or pairs is traced once and reads their data from a table by index. Shapes of one type are a class,
-and so are pairs of shapes with the same entries in the table of pairs; each class has its own loop. Free bodies come
+A loop over bodies or pairs is traced once and reads their data from a table by index. Shapes of one type form a class,
+and so do pairs of shapes with the same entries in the table of pairs; each class has its own loop. Free bodies come
 first, then the world, then the links of robots. Contacts of robots have classes and slots of their own, since their
 rows are longer.
 
@@ -32,17 +32,17 @@ from delassus.step.scheme.free_rotation import PrincipalAxes, principal_axes
 Array = NDArray[numpy.float64]
 
 PARTNERS: Final = 4
-"""Pairs of a class that may touch, for each body."""
+"""Default number of touching pairs of a class, per body."""
 
 NEIGHBOURS: Final = {True: 6, False: 10}
-"""Pairs of a class whose bounds may overlap, for each body: at most 12 touching neighbors for spheres, and 26 in a
-dense lattice for other shapes."""
+"""Default number of pairs of a class with overlapping bounds, per body, for spheres (True) and other shapes (False). A
+sphere has at most 12 touching neighbors; another shape has 26 in a dense lattice."""
 
 ROBOT_CONTACTS: Final = 64
 """Largest default number of contacts of robots."""
 
 _MARGIN: Final = 1e-2
-"""Gaps below this fraction of the smallest shape's size are contacts, whether or not they may close in the step."""
+"""Gaps below this fraction of the smallest shape's size count as contacts, even if they cannot close in the step."""
 
 POINTS: Final = 4
 """Largest average number of contacts of a pair, or of a shape on the ground."""
@@ -87,11 +87,11 @@ class ShapeTable(NamedTuple):
         return len(self.body)
 
     def size_data(self, k: Any, lengths: int) -> Any:
-        """What `size_of` needs of the k-th shape, which has this number of lengths; k is traced."""
+        """The data from which `size_of` computes the size of shape k, which has `lengths` lengths; k is traced."""
         return np.take(self.size, k, axis=0) if lengths else k
 
     def size_of(self, data: Any, constant: Any, lengths: int) -> Any:
-        """The size of a shape of a class: the constant one of the class, else its lengths, else its hull."""
+        """The size of a shape: the constant of its class if there is one, else its lengths, else its hull."""
         if constant is not None:
             return constant
         if lengths:
@@ -164,9 +164,9 @@ class Tables(NamedTuple):
         margin: Gaps [m] below which shapes are near at any velocity.
         ground: Classes of shapes on the ground.
         pairs: Classes of pairs.
-        rank: (candidates,) their order in the slots: class by class.
-        slots: Contacts that are solved for, those of robots last.
-        robot_slots: How many of these are those of robots.
+        rank: (candidates,) the order of candidates in the slots, class by class.
+        slots: The number of contact slots, those of robots last.
+        robot_slots: The number of contact slots of robots.
     """
 
     bodies: BodyTable
@@ -180,11 +180,11 @@ class Tables(NamedTuple):
     robot_slots: int = 0
 
     def of_bodies(self) -> Tables:
-        """The same with contacts of free bodies only."""
+        """The tables with contacts of free bodies only."""
         return self._contacts(False, self.slots - self.robot_slots)
 
     def of_robots(self) -> Tables:
-        """The same with contacts of robots only."""
+        """The tables with contacts of robots only."""
         return self._contacts(True, self.robot_slots)
 
     def _contacts(self, on_robot: bool, slots: int) -> Tables:
@@ -264,7 +264,7 @@ def _common(shapes: list[Shape]) -> Any:
 def _ground_classes(
     shapes: tuple[Shape, ...], number: dict[Shape, int], on_robot: Any, starts: Any, most: int | None
 ) -> tuple[GroundClass, ...]:
-    """Classes of shapes on the ground, those of robots last; `on_robot` (shapes,) says of all which these are."""
+    """Classes of shapes on the ground, those of robots last; `on_robot` (shapes,) is true for shapes of robots."""
     members: dict[tuple[Any, ...], list[int]] = {}
     for k, shape in enumerate(shapes):
         robot = bool(on_robot[number[shape]])

@@ -1,4 +1,4 @@
-"""Checked arguments of a step in contact: scene, state, inputs of kernels."""
+"""Checks the arguments of a step with contact: scene, state, inputs of kernels."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class ContactArguments:
     """A robot in a state, with its contacts and the inputs of a step.
 
     Attributes:
-        scene: What is compiled.
-        contacts: With their numbers.
+        scene: The scene, which is compiled.
+        contacts: The contacts with their parameters.
         state: Configurations, velocities, generalized forces.
-        step: h [s], or None for forces.
-        inputs: Of kernels.
+        step: h [s], or None for accelerations and forces.
+        inputs: Run-time inputs of kernels.
         parameters: (…, nparameters) of the model, None if it has none.
     """
 
@@ -65,7 +65,7 @@ class ContactArguments:
         law: Law,
         options: ProblemOptions,
     ) -> ContactArguments:
-        """Checked; solvers are the business of `solver_inputs`."""
+        """Check the arguments, except those of the solver (see `solver_inputs`)."""
         rows = options.rows
         given: tuple[Contact, ...] = ()
         of_shapes = isinstance(contacts, ShapeSelection)
@@ -98,23 +98,23 @@ class ContactArguments:
         )
 
     def per_point(self, values: list[Any]) -> NDArray[np.float64]:
-        """Numbers (points, …) from one for each contact."""
+        """Values (points, …) from one value for each contact."""
         return np.array([x for x, contact in zip(values, self.contacts, strict=True) for _ in contact.corners], float)
 
     @property
     def without_stabilization(self) -> ContactInputs:
-        """Inputs of kernels that take no errors of position off."""
+        """Inputs of kernels that do not correct position errors."""
         return self.inputs._replace(stabilization=None)
 
     def refuse_impacts(self, reason: str) -> None:
-        """Raise where there is restitution or compliance, which `reason` has no place for."""
+        """Raise if contacts have restitution or compliance; `reason` is the message with a placeholder for the name."""
         for name in ("restitution", "compliance"):
             if getattr(self.inputs.contact, name) is not None:
                 raise ContactProblemError(reason.format(name), code="conflicting-arguments")
 
 
 def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> None:
-    """Raise unless the batch axes of a state fit each other, and those of a start fit them."""
+    """Raise unless the batch axes of a state and of the warm start broadcast."""
     for name, x in zip(("q", "v", "tau", "time_step", "start"), (*state, time_step, start), strict=True):
         if x is not None or name in ("q", "v", "tau"):
             real_array(name, x)
@@ -127,7 +127,7 @@ def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> Non
     if not fits:
         named = ", ".join(f"{name} {np.shape(x)}" for name, x in zip(("q", "v", "tau"), state, strict=True))
         more = "" if start is None else f", start {np.shape(start)}"
-        raise ContactProblemError(f"the batch axes do not fit each other: {named}{more}.", code="batch-mismatch")
+        raise ContactProblemError(f"the batch axes do not broadcast: {named}{more}.", code="batch-mismatch")
 
 
 def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
@@ -141,7 +141,7 @@ def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
 
 
 def solver_inputs(scene: Scene, law: Law, solver: SolverOptions) -> SolverInputs:
-    """Checked inputs of kernels for a solver, whose method must suit the law."""
+    """Check the options of a solver, whose method must support the law, and convert them to inputs of kernels."""
     pyramids = isinstance(law, Lcp)
     find_solver(solver.method, PYRAMID_SYSTEM if pyramids else COMPILED, "lcp" if pyramids else "ncp")
     iteration_count("iterations", solver.iterations)
@@ -149,6 +149,7 @@ def solver_inputs(scene: Scene, law: Law, solver: SolverOptions) -> SolverInputs
     start = solver.start
     if start is not None and np.shape(start)[-1:] != (scene.m,):
         raise ContactProblemError(
-            f"start has shape {np.shape(start)}; it needs {scene.m} impulses in its last axis.", code="wrong-shape"
+            f"start has shape {np.shape(start)}; its last axis must have length {scene.m}, one impulse for each row.",
+            code="wrong-shape",
         )
     return SolverInputs(None if start is None else np.asarray(start, float), tolerance, float(solver.iterations))

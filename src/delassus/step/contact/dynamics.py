@@ -41,28 +41,31 @@ def contact_dynamics(
     options: ContactOptions | None = None,
     **shortcuts: Any,
 ) -> Any:
-    """Velocities after a step of time and the impulses of contacts, of one state or a batch: a `ContactStep`.
+    """Integrate a robot with contacts over one time step, for one state or a batch.
 
-    With `time_step=None`, accelerations and forces instead: `ContactForces`.
+    The result is a `ContactStep` with velocities and impulses. With `time_step=None`, accelerations and forces are
+    computed instead, a `ContactForces`.
 
-    A step is one of the compliant scheme (see `compliant_step`) with α = β = 1, all of whose positions move with the
-    velocity after it: M (v⁺ - v) = h (tau - c) + Jᵀ λ. Springs and dampers of joints are no part of it: add
-    `passive_forces` to tau. Velocities of free and planar joints are in their axes after the step.
+        M (v⁺ - v) = h (tau - c) + Jᵀ λ,      q⁺ = q ⊕ h v⁺
 
-    Closed loops and other constraints of the mechanism, contacts, limits and dry friction of joints are solved for
-    together. Arrays of contacts have one number for each point, or one for all, and may differ from state to state.
+    This is a step of the compliant scheme (see `compliant_step`) with α = β = 1. It does not include springs and
+    dampers of joints: add `passive_forces` to tau. Velocities of free and planar joints are in their axes after the
+    step.
+
+    Closed loops and other constraints of the mechanism, contacts, joint limits and joint friction are solved for
+    together. Parameters of contacts have one value for each point, or one for all, and may differ between states.
 
     Args:
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the step.
-        tau: Generalized forces (…, nv) [N·m, N], those of springs and dampers (`passive_forces`) among them.
-        contacts: Where it may touch: some `Contact`, or a `ShapeSelection` of collision shapes on a plane and on each
-            other.
+        tau: Generalized forces (…, nv) [N·m, N], including those of springs and dampers (`passive_forces`).
+        contacts: The `Contact`s of the robot, or a `ShapeSelection` of collision shapes that may touch a plane and
+            each other.
         time_step: (…) h [s], or None for accelerations and forces (see `rigid_forces`).
         law: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "lcp" or `Lcp(faces, pyramid)`
-            for friction pyramids; "relaxed" or `Relaxed(relaxation, impratio, cone)` for MuJoCo's model, in which rows
-            give way; "soft" or `Soft(softness)` for springs and dampers.
+            for friction pyramids; "relaxed" or `Relaxed(relaxation, impratio, cone)` for MuJoCo's law with compliant
+            rows; "soft" or `Soft(softness)` for springs and dampers.
         options: A `ContactOptions`: contact, planes, rows, stabilization, solver, rest, time, parameters.
         **shortcuts: Fields of these objects by their names. Of the law: faces, pyramid, relaxation, impratio, cone,
             softness. Of a selection of shapes: touching, colliding, self_collision, max_contacts, hull_error. Of the
@@ -93,7 +96,8 @@ def contact_dynamics(
         return step_relaxed(arguments, chosen, solver)
     if isinstance(chosen, Soft | Lcp) and arguments.step is None:
         raise ContactProblemError(
-            f"time_step is missing: the law {chosen.name!r} makes steps.", code="missing-argument"
+            f"time_step is None, and the law {chosen.name!r} needs a time step: pass one, such as time_step=1e-3.",
+            code="missing-argument",
         )
     if isinstance(chosen, Soft):
         return soft(arguments, chosen, solver)
@@ -113,7 +117,7 @@ def contact_problem(
     options: ProblemOptions | None = None,
     **shortcuts: Any,
 ) -> ContactProblem:
-    """The contact problem of a step of time, not solved.
+    """Form the contact problem σ = G λ + g of a time step without solving it.
 
     Args:
         mechanism, q, v, tau, contacts: As for `contact_dynamics`.
@@ -131,7 +135,8 @@ def contact_problem(
     """
     if time_step is None:
         raise ContactProblemError(
-            "time_step is missing: the contact problem is one of a step of time.", code="missing-argument"
+            "time_step is None, and the contact problem is that of a time step: pass one, such as time_step=1e-3.",
+            code="missing-argument",
         )
     shapes = selects_shapes(contacts, shortcuts)
     selection, options = _PROBLEM.fill(
@@ -141,6 +146,7 @@ def contact_problem(
     arguments = ContactArguments.of(mechanism, (q, v, tau), contacts, time_step, Ncp(), options)
     if not arguments.scene.m:
         raise ContactProblemError(
-            "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
+            "the robot has no contacts, constraints or limits, so there is no contact problem: pass contacts.",
+            code="nothing-to-do",
         )
     return rigid_problem(arguments.scene, (*arguments.state, arguments.step), arguments.inputs, arguments.parameters)

@@ -1,14 +1,14 @@
 """Kernels of contact inverse dynamics: contact forces that explain a motion, and the remaining torques.
 
-With accelerations a, tau = M a + c - Jᵀ f; the velocity after a step is v + h a, in the axes of its end. Rigid contacts
-do not tell their forces by the motion: any that push may be there where nothing moves. What does is that some
-velocities have no motor, those of a free base above all: the forces leave as little as possible to do there,
+For accelerations a, tau = M a + c - Jᵀ f; the velocity after a step is v + h a, in the body axes at its end. The motion
+does not determine the forces of rigid contacts: a closed contact may have any force in its cone. But some velocities
+have no motor, such as those of a free base. The forces are those with the smallest remaining torque tau_u there:
 
-    minimize ‖tau_u‖² in the metric of M_uu⁻¹,   f in its cones,
+    minimize ‖tau_u‖² in the metric of M_uu⁻¹,   f in its cones
 
-where contacts that open have none, and those that slide have friction against sliding as large as it can be.
+Contacts that open have no force, and those that slide have the largest friction, against the sliding velocity.
 
-Contacts that give way tell their forces themselves (see `inverse_impulses`), and no equation has to be solved.
+The motion determines the forces of compliant contacts in closed form (see `inverse_impulses`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SURROUNDINGS: Final = surroundings(
     Group(ContactParameters, friction="(points)", torsional="(torsional)", rolling="(rolling)", compliance="(points)")
 )
 SHARE: Final = 1e-9
-"""Compliance of the rows of rigid contacts, as a fraction of their response, so that forces stay small."""
+"""Compliance of the rows of rigid contacts, as a fraction of their response, which selects small forces."""
 
 UNEXPLAINED: Final = 1e-6
 """Largest generalized force that may remain at velocities without a motor, as a fraction of all."""
@@ -61,7 +61,7 @@ def explain_yielding(
     yielding: Any = None,
     law: str = "ncp",
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Torques (nv,), forces (m,), gaps (points,) and a `Status`, with the compliance `yielding` of rows (m,) [1/kg]."""
+    """Torques (nv,), forces (m,), gaps (points,) and a `Status`; rows have the compliance `yielding` (m,) [1/kg]."""
     friction, torsional, rolling, *_ = surroundings.contact
     mechanism, motion = _motion_of_step(scene, (q, v, a), time_step, surroundings)
     R = yielding + motion.compliance
@@ -103,7 +103,7 @@ def explain_rigid(
 ) -> tuple[Floats, ...]:
     """Torques (nv,), forces (m,), residual (m,), gaps (points,), iterations and a `Status`.
 
-    `passive` (nv,) is 1 for velocities without a motor and 0 for others; `tau` (nv,) are forces that are known.
+    `passive` (nv,) is 1 for velocities without a motor and 0 for others; `tau` (nv,) are known forces.
     """
     friction, torsional, rolling, *_ = surroundings.contact
     mechanism, motion = _motion_of_step(scene, (q, v, a), time_step, surroundings)
@@ -164,8 +164,8 @@ def explain_relaxed(
 
 
 class StepMotion(NamedTuple):
-    """A step with given accelerations: the torques (nv,) that it takes, the velocities of rows after it (m,), these
-    with what gaps ask for (m,), the compliance of rows (m,), and gaps (points,)."""
+    """A step with given accelerations: the required torques (nv,), row velocities J v⁺ (m,), c = J v⁺ + b (m,), the
+    compliance of rows (m,), and gaps (points,)."""
 
     torque: Any
     rates: Any
@@ -177,7 +177,8 @@ class StepMotion(NamedTuple):
 def _motion_of_step(
     scene: Scene, motion: tuple[Any, Any, Any], h: Any, surroundings: ContactInputs
 ) -> tuple[Mechanism, StepMotion]:
-    """The scene on its planes, and its step h from v (nv,) to v + h a, in the axes of its end; `motion` is q, v, a."""
+    """The mechanism of the scene with its planes, and the step h from v (nv,) to v + h a, in the body axes at its end;
+    `motion` is q, v, a."""
     (q, v, a), mechanism = motion, scene.on_planes(*surroundings.planes)
     inputs = row_inputs(scene, h, surroundings.contact.compliance, None, surroundings.stabilization)
     state, model = RowKinematics.of(scene, mechanism, q, v, surroundings.time), mechanism.model
@@ -189,7 +190,7 @@ def _motion_of_step(
 
 
 def _directions(scene: Scene, moving: Any, c: Any, friction: Any, torsional: Any, rolling: Any, slow: Any) -> Any:
-    """B (m, m): forces are B x with x in the cones. Opening rows have no force, sliding rows their friction."""
+    """The matrix B (m, m) of forces f = B x with x in the cones: opening rows have no force, sliding rows friction."""
     B = np.zeros((scene.m, scene.m))
     for own, others in coefficients_of(scene, friction, torsional, rolling):
         closed = np.where(c[own[2]] <= slow, 1.0, 0.0)

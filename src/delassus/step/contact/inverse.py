@@ -40,9 +40,9 @@ class ContactExplanation(InContact):
     """Contact forces for a given motion, of one state or a batch, and the remaining torques.
 
     Attributes:
-        torque: (…, nv) tau = M a + c - Jᵀ f [N·m, N], of motors, springs and dampers together.
-        force: (…, m) of all rows [N, N·m]: of a contact t1, t2, n, on its first body.
-        unexplained: (…, nv) what is left to do for velocities without a motor [N·m, N].
+        torque: (…, nv) tau = M a + c - Jᵀ f [N·m, N], the sum of those of motors, springs and dampers.
+        force: (…, m) forces of all rows on the first body [N, N·m]; a contact has t1, t2, n.
+        unexplained: (…, nv) generalized forces that remain at velocities without a motor [N·m, N].
 
     >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
     >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
@@ -78,14 +78,14 @@ def contact_inverse_dynamics(
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the step.
-        a: Accelerations (…, nv) [rad/s², m/s²]: the velocity after the step is v + h a, of free and planar joints in
-            their axes then.
-        contacts: Where it may touch: some `Contact`.
-        time_step: (…) h [s]; the law "relaxed" needs none.
+        a: Accelerations (…, nv) [rad/s², m/s²]: the velocity after the step is v + h a; for free and planar joints, in
+            their axes after the step.
+        contacts: The `Contact`s of the robot.
+        time_step: (…) h [s]; not needed for the law "relaxed".
         law: "ncp", "ccp", "relaxed" or `Relaxed(…)`, as for `contact_dynamics`.
         options: A `ContactInverseOptions`: contact, planes, rows, stabilization, solver, explanation, time, parameters.
-        **shortcuts: Fields of these objects by their names: those of `contact_dynamics`, restitution, start and rests
-            left out, and yielding, passive, tau, rest_speed (explanation).
+        **shortcuts: Fields of these objects by their names: those of `contact_dynamics` except restitution, start and
+            rest, and yielding, passive, tau, rest_speed (explanation).
 
     >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
     >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
@@ -96,11 +96,12 @@ def contact_inverse_dynamics(
     chosen, options = _INVERSE.fill(shortcuts, law=named, options=options)
     if time_step is None and not isinstance(chosen, Relaxed):
         raise ContactProblemError(
-            "time_step is missing: it decides which rigid contacts are active.", code="missing-argument"
+            "time_step is None, and it determines which rigid contacts are active: pass one, such as time_step=1e-3.",
+            code="missing-argument",
         )
     if isinstance(contacts, ShapeSelection):
         raise ContactProblemError(
-            "contact_inverse_dynamics explains a motion by contact points, not by shapes: pass points such as "
+            "contact_inverse_dynamics supports contact points, not shapes: pass points, such as "
             "contacts=[Contact('foot')].",
             code="not-supported",
         )
@@ -108,14 +109,17 @@ def contact_inverse_dynamics(
     solver = solver_inputs(arguments.scene, chosen, options.solver)
     if arguments.inputs.contact.restitution is not None:
         raise ContactProblemError(
-            "impacts have no inverse dynamics: omit restitution of the contacts.", code="not-supported"
+            "the contacts have restitution, and impacts have no inverse dynamics: omit restitution.",
+            code="not-supported",
         )
     if solver.start is not None:
         raise ContactProblemError(
             "start has no effect, since forces are computed without iterations: omit it.", code="not-supported"
         )
     if not arguments.scene.m:
-        raise ContactProblemError("there are no contacts, constraints or limits: use rnea.", code="nothing-to-do")
+        raise ContactProblemError(
+            "the robot has no contacts, constraints or limits: call rnea instead.", code="nothing-to-do"
+        )
     how = options.explanation
     where = _passive(arguments, how.passive)
     if isinstance(chosen, Relaxed):
@@ -160,14 +164,14 @@ def _yielding(arguments: ContactArguments, yielding: Any) -> Array:
     R, m = real_array("yielding", yielding), arguments.scene.m
     if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, m)):
         raise ContactProblemError(
-            f"yielding is {short(repr(yielding))}; it must be positive, one number or one for each of {m} rows.",
+            f"yielding is {short(repr(yielding))}; it must be positive, one value or one for each of {m} rows.",
             code="out-of-range",
         )
     return np.broadcast_to(R, (*R.shape[:-1], m))
 
 
 def _passive(arguments: ContactArguments, passive: Any) -> Array:
-    """1 or 0 (nv,)."""
+    """1 (nv,) for velocities without a motor, 0 for others."""
     robot: Model = arguments.scene.model
     if passive is None:
         result = np.zeros(robot.nv)
@@ -178,7 +182,7 @@ def _passive(arguments: ContactArguments, passive: Any) -> Array:
     given = real_array("passive", passive)
     if given.shape != (robot.nv,):
         raise ContactProblemError(
-            f"passive has shape {given.shape}; it must have one number for each of {robot.nv} velocities.",
+            f"passive has shape {given.shape}; it must have one value for each of {robot.nv} velocities.",
             code="wrong-shape",
         )
     return np.where(given != 0.0, 1.0, 0.0)

@@ -15,11 +15,11 @@ from delassus.step.laws.options import RowOptions
 
 @dataclass(frozen=True, eq=False)
 class RestThresholds(Options):
-    """Which points touch and which rest, if there is no time step.
+    """Thresholds below which contacts count as closed and at rest, if there is no time step.
 
     Attributes:
-        rest_gap: [m] points with a smaller gap touch.
-        rest_speed: [m/s] points that are slower count as resting.
+        rest_gap: Contacts with a smaller gap [m] are closed.
+        rest_speed: Contacts with a smaller speed [m/s] are at rest.
 
     >>> dl.contact.RestThresholds(rest_gap=1e-4).rest_gap
     0.0001
@@ -81,7 +81,7 @@ class ExplanationOptions(Options):
     """Which velocities have motors, and how contact forces are determined from a motion.
 
     Attributes:
-        yielding: Compliance R of all rows [1/kg], one number or (…, m); None for rigid rows.
+        yielding: Compliance R of all rows [1/kg], one value or (…, m); None for rigid rows.
         passive: (nv,) nonzero for velocities without a motor; by default those of free joints.
         tau: (…, nv) known generalized forces at velocities without a motor [N·m, N], such as `passive_forces`;
             by default zero.

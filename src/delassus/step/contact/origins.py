@@ -18,15 +18,15 @@ from delassus.step.scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The state, step and inputs of a result, copied: simulations change theirs in place.
+    """Copies of the state, step and inputs of a result, since simulations change theirs in place.
 
     Attributes:
         law: "rigid" or "relaxed"; other laws have no contact problem.
         scene: The robot, its contacts and its other rows.
         state: q, v, tau and h.
-        inputs: Those of the kernel.
-        restitution_share: (…) the share of restitution that added no energy; None without restitution.
-        relaxation: How rows give way, if they do.
+        inputs: The run-time inputs of the kernel.
+        restitution_share: (…) the fraction of restitution that adds no energy; None without restitution.
+        relaxation: The compliance of rows; None for rigid rows.
         parameters: (…, nparameters) of the model, None if it has none.
     """
 
@@ -41,21 +41,25 @@ class Origin:
     def problem(self) -> ContactProblem:
         """The contact problem."""
         if self.inputs is None or self.law not in ("rigid", "relaxed"):
-            raise BadArgument(f"there is no ContactProblem of {self.law}.", code="not-supported")
+            raise BadArgument(
+                f"{self.law} has no ContactProblem; only a time step under a rigid law, or under the relaxed law with "
+                "elliptic cones, has one.",
+                code="not-supported",
+            )
         if self.relaxation is None:
             return rigid_problem(self.scene, self.state, self.inputs, self.parameters, self.restitution_share)
         return relaxed_problem(self.scene, self.state, self.inputs, self.parameters, self.relaxation)
 
 
 def copy_arrays(state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arrays of its own."""
+    """Copy the arrays of a state."""
     return tuple(np.array(x, float) for x in state)
 
 
 def rigid_problem(
     scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, parameters: Any = None, restitution_share: Any = None
 ) -> ContactProblem:
-    """That of a step of time with rigid contact."""
+    """The contact problem of a time step with rigid contact."""
     if scene.slots:
         result = assemble_shape_contacts(
             scene, *state, surroundings=inputs, parameters=parameters, restitution_share=restitution_share
@@ -79,7 +83,7 @@ def rigid_problem(
 def relaxed_problem(
     scene: Scene, state: tuple[Any, ...], inputs: ContactInputs, parameters: Any, relaxation: RowRelaxation
 ) -> ContactProblem:
-    """(G + R) f + a_f - a*: a convex problem of forces, with elliptic cones."""
+    """The convex problem (G + R) f + a_f - a* of forces f in elliptic cones."""
     G, R, wanted, moving, on = relaxed_rows(
         scene, *state, surroundings=inputs, relaxation=relaxation, parameters=parameters
     )

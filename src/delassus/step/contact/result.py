@@ -27,7 +27,7 @@ class InContact(RowOutcome):
     """Fields that all results share, of one state or a batch; see also `RowOutcome`.
 
     Attributes:
-        law: The law of contact, by name.
+        law: The name of the contact law.
         origin: Inputs of the call, from which `problem` is built on request.
     """
 
@@ -53,23 +53,23 @@ class InContact(RowOutcome):
         return f"{text} The largest residual is {size.max():.3g}, of {name!r}{where}, after {outcome} iterations."
 
     def _name_of_row(self, at: Any) -> str:
-        """The name of a row; `at` are the indices of a state, and the number of the row."""
+        """The name of a row; `at` are the indices of a state and of the row."""
         row: int = int(at[-1])
         return str(name_of_row(self.scene.row_mechanism.slices, row))
 
 
 @dataclass(frozen=True, eq=False)
 class ContactStep(InContact):
-    """A robot after a time step with contact, of one state or a batch, with residual and status.
+    """The result of a time step with contact, for one state or a batch, with residual and status.
 
     Attributes:
         q: (…, nq) after the step [rad, m].
         velocity: (…, nv) after the step [rad/s, m/s]; for free and planar joints, in the axes after the step.
-        impulse: (…, m) λ of all rows [N·s, N·m·s]: of a contact t1, t2, n, on its first body.
+        impulse: (…, m) λ of all rows on the first body [N·s, N·m·s]; a contact has t1, t2, n.
         row_velocity: (…, m) σ = (G + R) λ + g [m/s, rad/s] of the contact problem.
-        restitution_share: (…) fraction of the restitution that was applied: less than 1 where all of it would
-            have added energy. `problem` uses this fraction.
-        contacts: Which shapes have the contact slots, and where they touch; None for contacts by name.
+        restitution_share: (…) fraction of the restitution that was applied: less than 1 if all of it would have added
+            energy. `problem` uses this fraction.
+        contacts: The shapes of the contact slots, and their contact points; None for named contact points.
         pyramid: For the law "lcp", the number of faces, and "inner" or "outer".
 
     >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
@@ -94,11 +94,11 @@ class ContactStep(InContact):
         return np.asarray(self.restitution_share) < 1.0
 
     def describe(self) -> str:
-        """How it ended, in some sentences: of the worst state, where there are several."""
+        """Sentences that state how the solver ended; for a batch, those of the worst state."""
         text = super().describe() + describe_energy_limit(self.energy_limited)
         if self.contacts is None or not np.any(self.contacts.overflow):
             return text
-        return f"{text} More contacts touch than the {self.scene.slots} slots: pass a larger max_contacts."
+        return f"{text} More contacts touch than there are slots, {self.scene.slots}: pass a larger max_contacts."
 
     def by_name(self, values: Array) -> Mapping[str, Array]:
         """Views of values (…, m) by the names of contacts, shapes, constraints and joints."""
@@ -123,7 +123,7 @@ class ContactStep(InContact):
     def solution(self) -> ContactSolution:
         """The impulses as the solution of the contact problem, which measures violations and dissipation.
 
-        The problem of the relaxed model is one of forces and accelerations, and so is its solution.
+        Under the relaxed law, the problem and its solution are in terms of forces and accelerations.
         """
         numbers = (self.impulse, self.row_velocity, self.residuals)
         if self.law == "relaxed":
@@ -133,18 +133,18 @@ class ContactStep(InContact):
 
     @property
     def modes(self) -> Any:
-        """(…, points) of each point "open", "sticking" or "sliding"."""
+        """(…, points) the mode of each point: "open", "sticking" or "sliding"."""
         return self.solution.modes
 
 
 @dataclass(frozen=True, eq=False)
 class ContactForces(InContact):
-    """Accelerations of a robot in contact, one state or a batch, and the forces behind them.
+    """Accelerations and contact forces of a robot, for one state or a batch.
 
     Attributes:
         acceleration: (…, nv) [rad/s², m/s²].
-        force: (…, m) of all rows [N, N·m]: of a contact t1, t2, n, on its first body.
-        row_acceleration: (…, m) of the rows [m/s², rad/s²].
+        force: (…, m) forces of all rows on the first body [N, N·m]; a contact has t1, t2, n.
+        row_acceleration: (…, m) accelerations of the rows [m/s², rad/s²].
 
     >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
     >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))

@@ -1,17 +1,16 @@
 """Kernels of a time step with contact: the problem σ = (G + R) λ + g, and its solution.
 
-It is the step of the compliant scheme (see `compliant.pipeline`) with α = β = 1, rigid but for contacts with a
-compliance, and without springs and dampers of joints: W = M. What g has beyond J v_f says what rows must not fall
-below:
+It is the step of the compliant scheme (see `compliant.pipeline`) with α = β = 1 and without springs and dampers of
+joints: W = M. All rows are rigid except contacts with a compliance. The rows have these equations:
 
-    contacts, limits    J v⁺ + gap/h ≥ 0: a gap may close, and not more. Of a penetration, a part may be given back,
-                        `stabilization` of it; none by default, so that nobody is thrown out of the ground.
-    impacts             J v⁺ ≥ the rebound velocity (see `impacts.detection`), reduced where the rebound would
-                        add energy because of friction (see `dissipation`).
-    compliant contacts  J v⁺ + gap/h + C/h² λ ≥ 0: a spring of stiffness 1/C at the end of the step.
-    constraints         J v⁺ = the velocity of the reference, less `stabilization` of the error; those with gains or an
-                        acceleration of their own pull by these, J v⁺ = J v + h a*.
-    dry friction        J v⁺: it brakes.
+    contacts, limits    J v⁺ + gap/h ≥ 0: a gap may close but not become negative. A step corrects the fraction
+                        `stabilization` of a penetration; by default none, so that no body gains velocity from it.
+    impacts             J v⁺ ≥ the rebound velocity (see `impacts.detection`), reduced if, with friction, the rebound
+                        would add energy (see `dissipation`).
+    compliant contacts  J v⁺ + gap/h + C/h² λ ≥ 0: a spring with stiffness 1/C, implicit.
+    constraints         J v⁺ = the velocity of the reference, minus the fraction `stabilization` of the error per h;
+                        with gains or a target acceleration, J v⁺ = J v + h a*.
+    joint friction      J v⁺ = 0, unless the impulse is at a bound.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from delassus.step.scheme.manifold_step import free_bodies, integrate_velocity, 
 from delassus.step.scheme.rigid_flight import kick_acceleration
 
 STEP: Final = StepOptions(impacts="start")
-"""Impacts at the beginning of a step."""
+"""Options of a step with impacts at its start."""
 _OPTIONS: Final = StepOptions()
 
 
@@ -92,8 +91,8 @@ def contact_step(
     solver: SolverInputs,
     options: StepOptions = _OPTIONS,
 ) -> tuple[Floats, ...]:
-    """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status, and the share of
-    restitution that added no energy."""
+    """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status, and the fraction of
+    restitution that adds no energy."""
     kinematics = RowKinematics.of(scene, scene.on_planes(*surroundings.planes), q, v, surroundings.time)
     return solve_step(kinematics, (q, v, tau, time_step), surroundings, solver, options)
 
@@ -131,8 +130,8 @@ def solve_step(
 
 
 def row_inputs(scene: Scene, h: Any, compliance: Any, restitution: Any, stabilization: Any) -> RowInputs:
-    """What stages take of a step h with contact: compliance and restitution (points,), and the share () of errors that
-    velocities take off; None for none."""
+    """Inputs of the stages from h, compliance and restitution (points,), and the fraction () of position errors that
+    velocities correct; each None if not used."""
     C = None
     if compliance is not None:
         C = np.zeros(scene.m)

@@ -1,4 +1,4 @@
-"""The scene of a step in which shapes touch, and its inputs."""
+"""The scene and inputs of a step with contacts of shapes."""
 
 from __future__ import annotations
 
@@ -61,25 +61,25 @@ def selects_shapes(contacts: Any, shortcuts: Mapping[str, Any]) -> bool:
         return True
     if given and contacts != ():
         raise ContactProblemError(
-            f"contacts= are named points, and {given[0]}= selects shapes: pass one of them. Points go into "
-            "touching=[Contact(…), …], too.",
+            f"contacts= has named points, and {given[0]}= selects shapes: pass only one of them. To combine points and "
+            "shapes, add the points to touching=[Contact(…), …].",
             code="conflicting-arguments",
         )
     return bool(given)
 
 
 def refuse_other_laws(law: Law, time_step: Any) -> None:
-    """Raise unless a law and a step are those that contacts of shapes have."""
+    """Raise unless contacts of shapes support the law and the time step."""
     if time_step is None:
         raise ContactProblemError(
-            "time_step is missing: contacts of shapes make steps. Accelerations and forces need contact points, such "
-            "as contacts=[Contact('foot')].",
+            "time_step is None, and contacts of shapes need a time step: pass one. Accelerations and forces need "
+            "contact points, such as contacts=[Contact('foot')].",
             code="missing-argument",
         )
     if not isinstance(law, Ncp | Ccp | Lcp):
         raise ContactProblemError(
-            f"law {law.name!r} needs contact points, such as contacts=[Contact('foot')]; shapes have 'ncp', 'ccp' and "
-            "'lcp', and Simulation(…, law='mujoco').",
+            f"law {law.name!r} needs contact points, such as contacts=[Contact('foot')]; shapes support 'ncp', 'ccp' "
+            "and 'lcp', and Simulation(…, law='mujoco').",
             code="not-supported",
         )
 
@@ -87,7 +87,7 @@ def refuse_other_laws(law: Law, time_step: Any) -> None:
 def shape_scene(
     mechanism: Any, selection: ShapeSelection, rows: RowOptions, contact: ContactParameters, on_plane: bool
 ) -> Scene:
-    """The scene that is compiled; `on_plane` if a plane is given, which then is the ground."""
+    """The scene, which is compiled; `on_plane` if the call has a plane, which then is the ground."""
     mechanism = as_mechanism(mechanism)
     check_row_choice(rows.limits, rows.joint_friction)
     selection = _without_rows(selection)
@@ -98,7 +98,7 @@ def shape_scene(
 
 
 def _without_rows(selection: ShapeSelection) -> ShapeSelection:
-    """The selection of shapes alone."""
+    """The selection of shapes, without rows of joints."""
     if not isinstance(selection, ContactSelection):
         return selection
     plain = ContactSelection()
@@ -113,12 +113,12 @@ def _without_rows(selection: ShapeSelection) -> ShapeSelection:
 
 
 def _with_ground_of_file(model: Model, selection: ShapeSelection) -> ShapeSelection:
-    """The selection on the ground of a model's file: nothing touches the ground of a file that has none."""
+    """The selection with the ground of a model's file; without one, no shape touches the ground."""
     floors = ground_shapes(model)
     if floors and floors[0].shape == HEIGHT_FIELD:
         raise ContactProblemError(
-            f"the ground of {model.name!r} is the height field {floors[0].name!r}, and contact_dynamics has planes. "
-            "Use Simulation, or pass height=….",
+            f"the ground of {model.name!r} is the height field {floors[0].name!r}, and contact_dynamics supports "
+            "planes only. Use Simulation, or pass height=….",
             code="not-supported",
         )
     if floors or not model.describes_world:
@@ -160,7 +160,7 @@ def _scene(
 
 
 def slot_parameters(scene: Scene, given: ContactParameters) -> ContactParameters:
-    """Parameters (…, slots), from one number (…) for all contacts of a state."""
+    """Parameters (…, slots), from one value (…) for all contacts of a state."""
     values: dict[str, Any] = {}
     for name, within in _RANGES.items():
         value = getattr(given, name)
@@ -179,7 +179,7 @@ def slot_parameters(scene: Scene, given: ContactParameters) -> ContactParameters
 
 
 def slot_planes(scene: Scene, planes: ContactPlanes) -> ContactPlanes:
-    """The plane that shapes touch, once for each slot: that of the call, or that of the model's file."""
+    """The ground plane of the call or of the model's file, repeated for each slot."""
     normal, height = planes
     if normal is None and height is None:
         floors = ground_shapes(scene.mechanism.plain.model)
@@ -204,5 +204,5 @@ def slot_planes(scene: Scene, planes: ContactPlanes) -> ContactPlanes:
 
 
 def _for_slots(numbers: NDArray[np.float64], slots: int) -> NDArray[np.float64]:
-    """Numbers (…, slots) from one (…) for all."""
+    """Values (…, slots) from one value (…) for all slots."""
     return np.broadcast_to(numbers[..., None], (*np.shape(numbers), slots))

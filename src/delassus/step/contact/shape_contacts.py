@@ -1,4 +1,4 @@
-"""`ShapeContacts`: the contacts of shapes that a step solved for, and views of rows by their names."""
+"""`ShapeContacts`: the contacts of shapes in a step, and views of rows by their names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ShapeContacts:
-    """Contacts of shapes, of one state or a batch; a slot has rows whether its contact is closed or not.
+    """Contacts of shapes, for one state or a batch; a slot has rows even if its contact is open.
 
     Attributes:
-        names: Of all candidates: the shape, or "shape on other"; places of one shape are numbered, as in "trunk_2".
+        names: The name of each candidate, "shape" or "shape on other"; points of one shape are numbered, "trunk_2".
         candidate: (…, slots) the candidate of each slot.
         point: (…, slots, 3) contact points in the world [m].
         normal: (…, slots, 3) normals, towards the first shape.
@@ -40,7 +40,7 @@ class ShapeContacts:
 
     @classmethod
     def of(cls, scene: Scene, candidate: Array, point: Array, normal: Array, overflow: Array) -> ShapeContacts:
-        """From the numbers that a kernel gives."""
+        """Create contacts from the results of a kernel."""
         return cls(candidate_names(scene), as_integer(candidate), point, normal, np.asarray(overflow) > 0.5)
 
     @property
@@ -61,7 +61,7 @@ def candidate_names(scene: Scene) -> tuple[str, ...]:
 
 
 class ShapeRows(Mapping[str, Array]):
-    """Values (…, m) by name: of contacts of shapes (…, rows), zero for those without a slot, and of all other rows."""
+    """Views of values (…, m) by name, for contacts of shapes (zero without a slot) and for all other rows."""
 
     def __init__(self, scene: Scene, contacts: ShapeContacts, values: Array) -> None:
         self._contacts, self._values = contacts, values

@@ -1,8 +1,8 @@
-"""Contacts of shapes in a step: where they are, by the stages of a simulation, and their rows.
+"""Rows of contacts of shapes in a step, from the collision stage of a simulation.
 
-`stages.collide` finds the contacts of a state: gaps, points, axes, and the bodies that touch; with more candidates than
-contact slots it selects the nearest. Each slot then has rows like a named point (`ContactSlot`), and the step is that
-of `rigid`.
+`stages.collide` detects the contacts of a state: gaps, points, axes, and the two bodies. If there are more candidates
+than contact slots, it selects the nearest. Each slot then has rows like a named point (`ContactSlot`), and the step is
+that of `rigid`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _OPTIONS: Final = StepOptions()
 
 
 class ShapeStep(NamedTuple):
-    """Results of `contact_step`, and the contacts of the slots: candidates (slots,), points and normals (slots, 3) in
-    the world, and whether more candidates touch than there are slots."""
+    """The results of `contact_step`, and the contacts of the slots: candidates (slots,), points and normals (slots, 3)
+    in the world, and whether more candidates touch than there are slots."""
 
     q: Any
     v: Any
@@ -132,7 +132,7 @@ def _ground(planes: ContactPlanes) -> GroundShape:
 
 
 def _slot_mechanism(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> Mechanism:
-    """The robot with the contacts that the slots have in a state, and all other rows, as constraints."""
+    """The robot with the contacts of the slots, and all other rows, as constraints."""
     J, sharing = contact_rows(scene, kinematics, contacts)
     J, count = J if sharing is None else sharing.P @ J, scene.contact_rows
     slots = [
@@ -143,7 +143,7 @@ def _slot_mechanism(scene: Scene, kinematics: Kinematics, contacts: Contacts) ->
 
 
 def _with_friction(scene: Scene, contacts: Contacts, surroundings: ContactInputs) -> ContactInputs:
-    """Inputs with the coefficients of the shapes in the slots, where these count instead of the ground's."""
+    """Inputs with the friction coefficients of the shapes in the slots, if these override those of the ground."""
     contact, none = surroundings.contact, np.zeros(scene.slots)
     ground = tuple(none if x is None else x for x in contact[:3])
     own = contact_coefficients(scene, contacts.candidate, (ground[0], ground[1], ground[2]))

@@ -1,10 +1,10 @@
 """The soft contact law: forces are explicit functions of penetration and velocity.
 
-    f_n = max(-k p - d ṗ, 0)  where the gap p is negative,      f_t = -friction · f_n · v_t / √(‖v_t‖² + v_s²),
+    f_n = max(-k p - d ṗ, 0)  if the gap p is negative,      f_t = -friction · f_n · v_t / √(‖v_t‖² + v_s²)
 
-and the same for moments against turning, with their coefficients. Forces are those of the beginning of the step, so
-that it must be short: h < 2 √(m/k) and h < 2 m/d, m what a point feels of the robot's mass, or the robot shakes.
-Constraints of the mechanism, joint limits and joint friction stay rigid; they are solved with these forces known.
+Moments of torsional and rolling friction have the form of f_t, with their own coefficients. Forces are evaluated at the
+start of the step, so it is stable only for h < 2 √(m/k) and h < 2 m/d, with the effective mass m of the robot at the
+point. Constraints of the mechanism, joint limits and joint friction are rigid and are solved with these forces known.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from delassus.step.scheme.manifold_step import integrate_velocity
 
 
 class PointSoftness(NamedTuple):
-    """Softness of points: stiffness [N/m], damping [N·s/m] and slip speed [m/s], (points,) each."""
+    """Softness of points: stiffness [N/m], damping [N·s/m] and slip speed [m/s], each (points,)."""
 
     stiffness: Any = None
     damping: Any = None
@@ -102,7 +102,7 @@ def soft_step(
 
 
 def _ways(own: range, others: list[Any]) -> list[tuple[list[int], Any]]:
-    """Rows that friction brakes together, and its coefficient: sliding, spinning, rolling."""
+    """The groups of rows with a common friction limit, and their coefficients: sliding, spinning, rolling."""
     ways = [(list(own[:2]), others[0])]
     if len(own) > 3:
         ways.append(([own[3]], others[2]))

@@ -30,7 +30,7 @@ from delassus.step.laws.softness import Softness
 from delassus.step.laws.weights import row_weights
 
 LARGEST_PYRAMIDS: Final = 48
-"""Variables of friction pyramids up to which a step is compiled."""
+"""Largest number of variables of friction pyramids for which a step is compiled."""
 
 
 def rigid(arguments: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptions) -> ContactStep:
@@ -44,7 +44,7 @@ def rigid(arguments: ContactArguments, law: Ncp | Ccp | Lcp, solver: SolverOptio
         if (law.faces + 2) * arguments.scene.points > LARGEST_PYRAMIDS:
             raise ContactProblemError(
                 f"law 'lcp' with {arguments.scene.points} points and {law.faces} faces would take minutes to compile: "
-                "take 'ncp', or contact_problem(…).solve('lcp').",
+                "pass 'ncp', or call contact_problem(…).solve('lcp').",
                 code="not-supported",
             )
         pyramid = {"faces": law.faces, "pyramid": law.pyramid}
@@ -79,7 +79,7 @@ def accelerations(
     arguments: ContactArguments, law: Ncp | Ccp, solver: SolverOptions, rest: RestThresholds
 ) -> ContactForces:
     """Accelerations and forces with rigid contact."""
-    arguments.refuse_impacts("{} needs a time_step: without it, contacts are rigid and do not strike.")
+    arguments.refuse_impacts("{} needs a time_step: without one, contacts are rigid and have no impacts.")
     result = rigid_forces(
         arguments.scene,
         *arguments.state,
@@ -96,7 +96,7 @@ def accelerations(
 
 def soft(arguments: ContactArguments, law: Soft, solver: SolverOptions) -> ContactStep:
     """A step with soft contact."""
-    arguments.refuse_impacts("the soft law has no {}: its stiffness and damping say how contacts give way.")
+    arguments.refuse_impacts("the soft law has no {}: set stiffness and damping by its softness instead.")
     default = Softness() if law.softness is None else law.softness
     own = [default if each.softness is None else each.softness for each in arguments.contacts]
     softness = PointSoftness()
@@ -151,8 +151,8 @@ def step_relaxed(arguments: ContactArguments, law: Relaxed, solver: SolverOption
 
 
 def row_relaxation(arguments: ContactArguments, law: Relaxed) -> RowRelaxation:
-    """Weights, references and impedances of all rows; those of contacts that have them are their own."""
-    arguments.refuse_impacts("the relaxed law has no {}: its solref and solimp say how rows give way.")
+    """Weights, solref and solimp of all rows; a contact with a relaxation has its own."""
+    arguments.refuse_impacts("the relaxed law has no {}: set solref and solimp by its relaxation instead.")
     usual = Relaxation() if law.relaxation is None else law.relaxation
     scene, rows = arguments.scene, [usual] * arguments.scene.m
     weight = row_weights(scene).copy()
@@ -170,8 +170,8 @@ def row_relaxation(arguments: ContactArguments, law: Relaxed) -> RowRelaxation:
 
 
 def free(arguments: ContactArguments, law: Law, solver: SolverOptions) -> InContact:
-    """The step, or the accelerations, of a robot that nothing touches."""
-    solver_inputs(arguments.scene, law, solver)  # refuses bad options all the same
+    """The step, or the accelerations, of a robot without rows."""
+    solver_inputs(arguments.scene, law, solver)  # raises for invalid options
     a = aba(arguments.scene.mechanism, *arguments.state, parameters=arguments.parameters)
     motion = (a,) if arguments.step is None else _integrate_accelerations(arguments, a)
     batch = motion[-1].shape[:-1]
@@ -193,7 +193,7 @@ def _integrate_accelerations(arguments: ContactArguments, a: Any) -> tuple[Any, 
 
 
 def forces_of(arguments: ContactArguments, law: Law, result: Any, origin: Origin) -> ContactForces:
-    """The result of a kernel that gives accelerations and forces."""
+    """Pack the result of a kernel that returns accelerations and forces."""
     a, force, moving, *rest = result
     return ContactForces(
         **outcome_of(arguments, law, origin, *rest), acceleration=a, force=force, row_acceleration=moving

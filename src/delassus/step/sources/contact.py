@@ -34,7 +34,7 @@ _RANGES: Final = {
     "restitution": RESTITUTIONS,
     "compliance": _LENGTHS,
 }
-"""Where the numbers of a contact lie."""
+"""The ranges of the parameters of a contact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class ContactPoints(Options):
 
     Attributes:
         corners: The points in the frame [m], such as the corners of a foot.
-        radius: Of balls around the points [m].
+        radius: Radius of balls around the points [m].
 
     >>> dl.contact.ContactPoints(radius=0.02).radius
     0.02
@@ -58,9 +58,9 @@ class ContactPlane(Options):
     """The plane in the world that points touch; None for the defaults of `Contact`.
 
     Attributes:
-        normal: Its direction, of any length.
-        height: Its distance from the origin [m].
-        tangent: A direction that t1 is nearest to.
+        normal: Normal direction, of any length.
+        height: Distance from the origin along the normal [m].
+        tangent: Direction whose projection onto the plane is t1.
 
     >>> dl.contact.ContactPlane(height=0.1).height
     0.1
@@ -79,28 +79,28 @@ class ContactPlane(Options):
 )
 @dataclass(frozen=True)
 class Contact:
-    """A point of a robot, or several of one body, that may touch a plane: the ground, or the face of another body.
+    """One or several points of a body that may touch a plane: the ground, or a face of another body.
 
-    Against "world" the plane is the one of all points x with normal · x = height; against another frame it is that
-    frame's x-y plane, whose normal is its z axis and which moves with its body. The normal points to the first body:
-    the gap is the distance along it, positive as long as there is air between. A contact has the rows t1, t2, n; those
-    of a plane in the world turn with the normal without a jump (see `contact_axes`), those of a frame are its x, y, z.
+    Against "world", the plane has the equation normal · x = height. Against another frame, it is the x-y plane of that
+    frame and moves with its body; the normal is the z axis. The normal points to the first body, and the gap is the
+    distance along it, positive if the contact is open. A contact has the rows t1, t2, n. For a plane in the world, t1
+    and t2 are continuous functions of the normal (see `contact_axes`); for a frame, the rows are its x, y, z axes.
 
     Attributes:
         frame: The frame of the robot that carries the points: a name or a `Frame`.
-        against: "world", or the frame whose x-y plane is touched.
+        against: "world", or the frame whose x-y plane is the contact plane.
         corners: The points in the frame [m], such as the corners of a foot; by default its origin.
-        radius: Of balls around the points [m].
-        normal, height: The plane in the world: its direction, of any length, and its distance from the origin [m].
-        tangent: A direction that t1 is nearest to, for those who need certain axes.
-        friction: Coefficient of Coulomb friction, zero or more; infinity sticks.
-        torsional: Coefficient [m] of friction against turning about the normal; None leaves that row out.
-        rolling: Coefficient [m] of friction against rolling, in addition to torsional; None leaves both rows out.
-        restitution: The share e of the approach speed that a strike throws back with, from 0 to 1.
-        compliance: How far the surface gives way, per unit of normal force [m/N].
-        relaxation: How the contact gives way in the model "relaxed", a `Relaxation`; None for that of the call.
-        softness: How it does in the model "soft", a `Softness`; None for that of the call.
-        name: What the contact is called; the frame's name if empty.
+        radius: Radius of balls around the points [m].
+        normal, height: The plane in the world: its normal, of any length, and its distance from the origin [m].
+        tangent: Direction whose projection onto the plane is t1; by default computed from the normal.
+        friction: Coefficient of Coulomb friction, at least 0; with infinity, contacts do not slide.
+        torsional: Coefficient [m] of friction against rotation about the normal; None omits this row.
+        rolling: Coefficient [m] of friction against rolling, in addition to torsional; None omits these two rows.
+        restitution: Coefficient of restitution e, the ratio of normal speeds after and before an impact, from 0 to 1.
+        compliance: Displacement of the surface per unit of normal force [m/N].
+        relaxation: Compliance under the law "relaxed", a `Relaxation`; None for that of the call.
+        softness: Stiffness and damping under the law "soft", a `Softness`; None for that of the call.
+        name: Name of the contact; by default that of the frame.
 
     >>> dl.Contact("foot", friction=0.7, radius=0.02).friction
     0.7
@@ -142,8 +142,8 @@ class Contact:
                 object.__setattr__(self, field, self._direction(field))
         if self.against != WORLD_FRAME and (self.normal != UP or self.height or self.tangent is not None):
             raise ConstraintError(
-                f"the contact {self.label!r} is against the frame {self.against!r}, whose own x-y plane is touched: "
-                "normal, height and tangent are those of a plane in the world. Place the frame instead.",
+                f"the contact {self.label!r} is against the frame {self.against!r}, whose x-y plane is the contact "
+                "plane: normal, height and tangent apply to a plane in the world only. Omit them and place the frame.",
                 code="conflicting-arguments",
             )
         self._check_numbers()
@@ -152,38 +152,39 @@ class Contact:
 
     @classmethod
     def foot(cls, frame: str, length: float, width: float, *, center: ArrayLike = ZERO, **options: Any) -> Contact:
-        """A flat foot: the four corners of a rectangle across z, along x and y of a frame, about a center there [m]."""
+        """A flat foot: the four corners of a rectangle [m] in the x-y plane of a frame, about a center in the frame."""
         x, y, z = vector(center)
         corners = [(x + sx * length / 2, y + sy * width / 2, z) for sx in (1, -1) for sy in (1, -1)]
         return cls(frame, corners=corners, **options)
 
     @property
     def label(self) -> str:
-        """The name, or the frames'."""
+        """The name of the contact, or of its frames if it has none."""
         return self.name or (self.frame if self.against == WORLD_FRAME else f"{self.frame}-{self.against}")
 
     @property
     def rows(self) -> int:
-        """Those of one point: 3, with torsional friction 4, with rolling friction as well 6."""
+        """The number of rows of a point: 3, with torsional friction 4, with rolling friction as well 6."""
         return 3 if self.torsional is None else 4 if self.rolling is None else 6
 
     @cached_property
     def shape(self) -> Contact:
-        """The contact as it is compiled, without parameters that may differ between states."""
+        """The part of the contact that is compiled, without parameters that may differ between states."""
         spin = None if self.torsional is None else 0.0
         roll = None if self.rolling is None else 0.0
         same = replace(self, friction=0.0, torsional=spin, rolling=roll, restitution=0.0, compliance=0.0)
         return replace(same, relaxation=None, softness=None)
 
     def axes(self) -> NDArray[np.float64]:
-        """t1, t2 and the normal as columns (3, 3), of a plane in the world."""
+        """t1, t2 and the normal of a plane in the world, as columns (3, 3)."""
         n = np.array(self.normal)
         if self.tangent is None:
             return np.asarray(contact_axes(n))
         first = np.array(self.tangent) - n * (n @ np.array(self.tangent))
         if np.linalg.norm(first) < 1e-6:
             raise ConstraintError(
-                f"the tangent {self.tangent} of {self.label!r} is along its normal {self.normal}.",
+                f"the tangent {self.tangent} of {self.label!r} is parallel to its normal {self.normal}; pass another "
+                "direction.",
                 code="zero-direction",
             )
         first /= np.linalg.norm(first)
@@ -209,9 +210,9 @@ class Contact:
         )
         if numbers.shape != (3,) or not np.linalg.norm(numbers) > 0.0:
             raise ConstraintError(
-                f"{field} of {self.label!r} is {getattr(self, field)!r}; it must be a direction (x, y, z) of "
-                "any length "
-                "but zero.",
+                f"{field} of {self.label!r} is {getattr(self, field)!r}; it must be a direction (x, y, z) with "
+                "nonzero "
+                "length.",
                 code="zero-direction",
             )
         return vector(numbers / np.linalg.norm(numbers))
@@ -219,8 +220,8 @@ class Contact:
     def _check_numbers(self) -> None:
         if self.rolling is not None and self.torsional is None:
             raise ConstraintError(
-                f"the contact {self.label!r} has rolling friction and no torsional: give torsional=0.0, which does "
-                "nothing, as well.",
+                f"the contact {self.label!r} has rolling friction but no torsional friction: pass torsional=0.0, which "
+                "adds its row without a moment.",
                 code="conflicting-arguments",
             )
         for field in _RANGES:
@@ -231,7 +232,7 @@ class Contact:
 
 
 def contacts_of(contacts: Any) -> tuple[Contact, ...]:
-    """Contacts from one, or a list of them."""
+    """A tuple of contacts, from one contact or a list of them."""
     given = (contacts,) if isinstance(contacts, Contact | Frame | str) else contacts
     if not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
         raise ConstraintError(

@@ -1,12 +1,13 @@
-"""A contact point, as rows on its two bodies: gap, velocities, and the application of forces.
+"""A contact point as rows on its two bodies: gap, row velocities, and the point where forces act.
 
-All is seen from the plane: in coordinates of its frame (t1, t2, n), c is the center of the point's ball (or the point
-itself) and d = (0, 0, -r) leads from there to where it touches. The rows are
+All quantities are in the frame of the plane (t1, t2, n): c is the center of the point's ball (or the point itself), and
+d = (0, 0, -r) leads from c to the contact point. The rows are
 
-    ċ + ω × d        (t1, t2, n),        ω        (spin about n; roll about t1 and t2),
+    ċ + ω × d        (t1, t2, n),        ω        (spin about n; roll about t1 and t2)
 
-rates of coordinates in the frame of the plane and the angular velocity against it. The third is the rate of the gap
-exactly, c_n - r, however both bodies move. Both bodies feel the force at one place, so that it does no other work.
+where ċ is the rate of these coordinates and ω the angular velocity relative to the plane. The third row is exactly the
+rate of the gap c_n - r for any motion of both bodies. The force acts on both bodies at the same point, so its power is
+that of the rows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from delassus.spatial.rotations import skew
 from delassus.step.sources.contact import Contact
 
 ROWS = (0, 1, 2, 5, 3, 4)
-"""t1, t2, n, spin, roll1, roll2 among x, y, z, rx, ry, rz."""
+"""Indices of t1, t2, n, spin, roll1, roll2 in x, y, z, rx, ry, rz."""
 
 
 class Plane(NamedTuple):
@@ -36,7 +37,8 @@ class Plane(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """A spot in a state: `turn` takes vectors of the first link to the plane's frame; `center` and `offset` there."""
+    """A contact point in a state: `turn` rotates vectors of the first link into the plane's frame, in which `center`
+    and `offset` are c and d."""
 
     turn: Any
     center: Any
@@ -45,12 +47,12 @@ class Touch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ContactPoint(FrameConstraint):
-    """A point of the first frame against the x-y plane of the second.
+    """The contact of a point of the first frame with the x-y plane of the second.
 
     Attributes:
-        radius: Of a ball around the point [m].
-        plane: Where the plane is, if that is known only in a state; else it is the second frame's.
-        midway: Whether the bodies touch halfway between their surfaces, instead of on that of the first.
+        radius: Radius of a ball around the point [m].
+        plane: The plane, if it depends on the state; None for that of the second frame.
+        midway: Whether the contact point is halfway between the surfaces, instead of on that of the first body.
     """
 
     radius: float = 0.0
@@ -63,11 +65,11 @@ class ContactPoint(FrameConstraint):
         return 6
 
     def inner(self, model: Model) -> bool:
-        """Joints that carry both bodies move them alike."""
+        """True: joints that carry both bodies do not change the rows."""
         return True
 
     def touch(self, motions: LinkMotions) -> Touch:
-        """Where the bodies touch."""
+        """The contact point in the frame of the plane."""
         first, second = self.ends(motions.model)
         P, o = self._plane(motions.model)
         R, p = motions.between(second.link, first.link)
@@ -76,11 +78,11 @@ class ContactPoint(FrameConstraint):
         return Touch(P.T @ R, center, np.stack([0.0 * reach, 0.0 * reach, -reach]))
 
     def gap(self, motions: LinkMotions) -> Any:
-        """The distance [m], negative where bodies penetrate."""
+        """The gap [m], negative if the bodies penetrate."""
         return self.touch(motions).center[2] - self.radius
 
     def in_world(self, motions: LinkMotions) -> tuple[Any, Any]:
-        """t1, t2, n as columns (3, 3), and the point where bodies touch (3,) [m], in the world."""
+        """t1, t2, n as columns (3, 3), and the contact point (3,) [m], in the world."""
         _, second = self.ends(motions.model)
         P, o = self._plane(motions.model)
         touch = self.touch(motions)
@@ -88,7 +90,7 @@ class ContactPoint(FrameConstraint):
         return R @ P, p + R @ (o + P @ (touch.center + touch.offset))
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """K: the motion of each link where they touch, in the axes of the plane."""
+        """K of each link: its motion at the contact point, in the axes of the plane."""
         first, second = self.ends(motions.model)
         A, center, offset = self.touch(motions)
         result, none = [], np.zeros((3, 3))
@@ -105,8 +107,8 @@ class ContactPoint(FrameConstraint):
     def velocity_product(self, motions: LinkMotions) -> Any:
         """The velocity product of rows: their acceleration minus K a.
 
-        The second derivative of c is R₂ᵀ (c̈ - c̈₂ - 2 ω₂ × ċ), c̈₂ of the second body's point there, and classical
-        accelerations are spatial ones plus ω × the velocity; ω turns with the second body.
+        The second derivative of c is R₂ᵀ (c̈ - c̈₂ - 2 ω₂ × ċ), where c̈₂ is that of the coincident point of the second
+        body. Classical accelerations are spatial ones plus ω × v. ω is in the rotating axes of the second body.
         """
         first, second = self.ends(motions.model)
         A, center, offset = self.touch(motions)
@@ -120,7 +122,7 @@ class ContactPoint(FrameConstraint):
         return self.select_rows(np.concatenate([linear + np.cross(angular, offset), angular]))
 
     def _plane(self, model: Model) -> tuple[Any, Any]:
-        """Axes and origin of the plane, in the second link."""
+        """Axes (3, 3) and origin (3,) of the plane in the second link."""
         if self.plane is not None:
             return self.plane.axes, self.plane.origin
         _, second = self.ends(model)

@@ -1,8 +1,7 @@
 """A contact slot as a constraint, in a state whose contacts are known.
 
-Which candidate has a slot may depend on the state, and so do the bodies that it is between. Its rows t1, t2, n (spin
-about n; roll about t1 and t2) are therefore rows on the velocities of all joints: the Jacobian of the contact, as
-`stages.rows` gives it.
+The candidate of a slot may depend on the state, and so may its two bodies. Its rows t1, t2, n (spin about n; roll about
+t1 and t2) therefore act on the velocities of all joints, with the contact Jacobian of `stages.rows`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class ContactSlot(Constraint):
 
     Attributes:
         J: (rows, nv) the Jacobian of its contact in a state.
-        distance: () the gap [m], negative where bodies penetrate.
+        distance: () the gap [m], negative if the bodies penetrate.
     """
 
     J: Any
@@ -41,10 +40,10 @@ class ContactSlot(Constraint):
         return tuple(range(model.nv))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """Its rows on all velocities."""
+        """The rows of the slot on all velocities."""
         rows, nv = self.J.shape
         return tuple(JointRow(row, v, self.J[row, v]) for row in range(rows) for v in range(nv))
 
     def gap(self, motions: LinkMotions) -> Any:
-        """The distance [m]."""
+        """The gap [m]."""
         return self.distance

@@ -9,11 +9,11 @@ from delassus.model.parts import Impedance
 
 @dataclass(frozen=True)
 class ContactImpedance(Impedance):
-    """Those of a candidate for contact.
+    """The impedance of a candidate for contact.
 
     Attributes:
-        solreffriction: The reference of its friction; empty for that of its normal.
-        margin: The gap [m] from which on it pushes.
+        solreffriction: The solref of its friction; empty for that of its normal.
+        margin: The gap [m] below which it exerts a force.
     """
 
     solreffriction: tuple[float, ...] = ()
@@ -22,15 +22,15 @@ class ContactImpedance(Impedance):
 
 @dataclass(frozen=True)
 class SceneImpedances:
-    """Those of all rows of a scene.
+    """The impedances of all rows of a scene.
 
     Attributes:
-        contacts: Of each candidate.
-        constraints: Of each bilateral constraint.
-        one_sided: Of each one-sided constraint.
-        joint_limits: Of each joint limit.
-        joint_friction: Of each row of joint friction.
-        impratio: By how much friction of contacts is harder than their normals are.
+        contacts: One for each candidate.
+        constraints: One for each bilateral constraint.
+        one_sided: One for each one-sided constraint.
+        joint_limits: One for each joint limit.
+        joint_friction: One for each row of joint friction.
+        impratio: The ratio of the impedance of friction to that of normals.
     """
 
     contacts: tuple[ContactImpedance, ...] = ()

@@ -1,7 +1,7 @@
 """Joint limits as unilateral rows, one for each limited coordinate.
 
-A joint cannot be at both of its limits, so its row is that of the nearer one: with the sign s, +1 at the lower limit
-and -1 at the upper, its velocity is s q̇ and its gap s (q - limit).
+A joint cannot be at both of its limits, so its row is that of the nearer one. With s = +1 at the lower limit and -1 at
+the upper, the row velocity is s q̇ and the gap is s (q - limit).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from delassus.model.parts import Joint
 
 @dataclass(frozen=True)
 class JointLimit(Constraint):
-    """The nearer limit of one coordinate of a joint, the `element`-th: one row."""
+    """One row for the nearer limit of the coordinate with the index `element` of a joint."""
 
     joint: str
     element: int = 0
@@ -40,7 +40,7 @@ class JointLimit(Constraint):
         return 1
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """The joint's velocity away from the limit."""
+        """The row of the joint velocity, positive away from the limit."""
         sign, _ = self._nearer(motions)
         joint = motions.model.joint(self.joint)
         _, _, v = joint.kind.parts[self.element]
@@ -48,7 +48,7 @@ class JointLimit(Constraint):
         return (JointRow(0, start + v, sign * (joint.mimic.ratio if joint.mimic else 1.0)),)
 
     def gap(self, motions: LinkMotions) -> Any:
-        """How far the joint may still move [rad, m]."""
+        """The gap [rad, m]: the distance of the joint from its limit."""
         return self._nearer(motions)[1]
 
     def _nearer(self, motions: LinkMotions) -> tuple[Any, Any]:
@@ -101,8 +101,8 @@ def with_model_limits(mechanism: Mechanism) -> Mechanism:
 
 
 def dry_joints(model: Model) -> tuple[tuple[Constraint, ...], tuple[float, ...]]:
-    """Rows for the velocities that dry friction holds, of joints and then of tendons, and the friction of each
-    [N·m, N]."""
+    """Rows for the velocities with Coulomb friction, those of joints and then those of tendons, and the friction of
+    each [N·m, N]."""
     rows: list[Constraint] = []
     bounds: list[float] = []
     for joint in model.joints:

@@ -1,9 +1,9 @@
 """MuJoCo's weld: the vector between two points, and the vector part of the relative quaternion.
 
-Near zero the second is half the rotation vector. With the relative rotation e = (x, w) as a quaternion and ω the
-relative angular velocity in the first frame's axes,
+Near zero the vector part is half the rotation vector. With the relative rotation e = (x, w) as a quaternion and the
+relative angular velocity ω in the axes of the first frame,
 
-    ẋ = T ω,   T = ½ (w 1 + [x]×),      ẍ = T ω̇ - ¼ ‖ω‖² x.
+    ẋ = T ω,   T = ½ (w 1 + [x]×),      ẍ = T ω̇ - ¼ ‖ω‖² x
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from delassus.spatial.rotations import skew
 
 @dataclass(frozen=True, kw_only=True)
 class QuaternionWeld(FrameConstraint):
-    """Two frames coincide: 3 rows along the world's axes, and 3 of a quaternion."""
+    """Two frames coincide: 3 rows of positions along the world's axes, and 3 rows of the relative quaternion."""
 
     rows: Any = ROW_NAMES
 
@@ -48,7 +48,7 @@ class QuaternionWeld(FrameConstraint):
         return tuple(BodyRows(p.link, np.concatenate([p.K, T @ np.array(w.K[3:])])) for p, w in pairs)
 
     def velocity_product(self, motions: LinkMotions) -> Any:
-        """That of the point, T times that of the rotation, and -¼ ‖ω‖² x."""
+        """The velocity product of the point, and of the quaternion: T times that of the rotation, minus ¼ ‖ω‖² x."""
         T, x = self._turning(motions)
         w = self._relative(motions)
         turned = T @ self._weld.velocity_product(motions)[3:] - 0.25 * np.sum(w * w) * x
