@@ -1,14 +1,14 @@
-"""How far two shapes may approach each other in a step along a direction: the gap from which on they cannot touch.
+"""A bound on the approach of two shapes in a step along a direction: with a larger gap, they cannot touch.
 
-A point r of the first shape, measured from a center of it, moves relative to the second one by d + θ × r in a step,
-with the displacement d of the center and the rotation θ. Along a unit vector n from the second shape to the first, the
-gap shrinks by no more than
+In a step, a point r of the first shape, relative to its center, moves by d + θ × r relative to the second shape, where
+d is the displacement of the center and θ the rotation. Along a unit vector n from the second shape to the first, the
+gap decreases by at most
 
-    -n · d + max over r of r · (n × θ),
+    -n · d + max over r of r · (n × θ)
 
-for which a capsule around the shape or a box is enough. Most motion of quick legs is along the gaps to their neighbors,
-so that bounds by speeds alone are several times that: on a quadruped with quick legs they were 120 mm, which passed
-pairs that were as far apart.
+The maximum is taken over a capsule or box around the shape. Legs mostly move parallel to their neighbors, so bounds by
+speeds alone are several times larger: 120 mm on a quadruped with fast legs, so that pairs at this distance were
+examined.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Approach(NamedTuple):
     """The motion of a shape relative to another one in a step, to first order.
 
     Attributes:
-        way: (3,) the displacement [m] of the center of a capsule around the shape; None if nothing moves.
-        turn: (3,) the rotation [rad].
+        way: (3,) displacement [m] of the center of a capsule around the shape; None if nothing moves.
+        turn: (3,) rotation [rad].
         half: (3,) half of the capsule's axis [m].
-        radius: Of the capsule [m].
-        margin: The gap [m] below which shapes that stand still are near.
+        radius: Radius of the capsule [m].
+        margin: Gap [m] below which shapes at rest are near.
     """
 
     way: Any
@@ -50,5 +50,5 @@ class Approach(NamedTuple):
 
 
 def displacement(motion: Any, arm: Any) -> Any:
-    """How far (3,) [m] a motion (6,) about a center moves a point at an arm (3,) from it."""
+    """The displacement (3,) [m] of a point at an arm (3,) from a center, for a motion (6,) about that center."""
     return motion[:3] + np.cross(motion[3:], arm)

@@ -20,7 +20,7 @@ def _distances(shape: str, R: Any, p: Any, size: Any, x: Any) -> tuple[Floats, F
 
 
 def distances_from(shape: str, R: ArrayLike, p: ArrayLike, size: ArrayLike, x: ArrayLike) -> tuple[Floats, Floats]:
-    """How far [m] points x (…, 3) are outside of shapes, and the outward normals (…, 3).
+    """Signed distances (…) [m] of points x (…, 3) from shapes, negative inside, and outward normals (…, 3).
 
     Args:
         shape: The name of a shape that has a distance field.
@@ -38,6 +38,6 @@ def distances_from(shape: str, R: ArrayLike, p: ArrayLike, size: ArrayLike, x: A
 def box_pairs(
     _: None, R: Any, p: Any, size: Any, R_other: Any, p_other: Any, size_other: Any
 ) -> tuple[Floats, Floats, Floats]:
-    """Gaps (places,) [m], points (places, 3) and the normal (3,) of two boxes; places that do not touch have gaps ∞."""
+    """Gaps (points,) [m], contact points (points, 3) and the normal (3,) of two boxes; unused points have gaps ∞."""
     touches = box_touches(Placed(R, p, size), Placed(R_other, p_other, size_other), absent=numpy.inf)
     return np.stack([touch.gap for touch in touches]), np.stack([touch.point for touch in touches]), touches[0].normal

@@ -19,7 +19,7 @@ Array = NDArray[numpy.float64]
 
 
 class BoundingCapsule(NamedTuple):
-    """All points within a radius [m] of the segment center ± half; both (3,) [m] in the axes of the shape."""
+    """The points within a radius [m] of the segment center ± half, both (3,) [m], in the axes of the shape."""
 
     center: Array
     half: Array
@@ -27,8 +27,10 @@ class BoundingCapsule(NamedTuple):
 
 
 def bounding_capsule(shape: Shape) -> BoundingCapsule:
-    """A capsule that contains a shape: the shape itself for spheres and capsules, the capsule around both rims for
-    cylinders."""
+    """A capsule that contains a shape.
+
+    It is the shape itself for spheres and capsules, and the capsule around both rims for cylinders.
+    """
     origin, size = numpy.zeros(3), shape.size
     match shape.kind.name:
         case "sphere":
@@ -36,7 +38,7 @@ def bounding_capsule(shape: Shape) -> BoundingCapsule:
         case "capsule" | "cylinder":
             return BoundingCapsule(origin, numpy.array([0.0, 0.0, 0.5 * size[1]]), size[0])
         case "ellipsoid":
-            # Of half-axes a ≥ b ≥ c: the ball of radius b along ±(a - b), as (x - a + b)² ≤ b² x²/a² for x ≤ a.
+            # For half-axes a ≥ b ≥ c: a ball of radius b moved along ±(a - b), since (x - a + b)² ≤ b² x²/a² for x ≤ a.
             k = int(numpy.argmax(size))
             b = sorted(size)[1]
             return BoundingCapsule(origin, (size[k] - b) * numpy.eye(3)[k], b)
@@ -45,14 +47,14 @@ def bounding_capsule(shape: Shape) -> BoundingCapsule:
 
 
 class BoundingBox(NamedTuple):
-    """All points center ± half, both (3,) [m], in the axes of the shape."""
+    """The box with a center (3,) and half sizes (3,) [m], in the axes of the shape."""
 
     center: Array
     half: Array
 
 
 def bounding_box(shape: Shape) -> BoundingBox:
-    """The box along a shape's axes that contains it."""
+    """The smallest box along a shape's axes that contains the shape."""
     size = shape.size
     match shape.kind.name:
         case "sphere":
@@ -73,18 +75,18 @@ def bounding_box(shape: Shape) -> BoundingBox:
 def box_distance(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> Any:
     """A lower bound [m] of the distance of two boxes: the largest gap along the normals of their six faces.
 
-    Boxes with rotations (3, 3), centers and half their sizes (3,); negative where they overlap along all of these.
+    Boxes have rotations (3, 3), centers (3,) and half sizes (3,). The bound is negative if they overlap along all six
+    normals.
     """
     first, second = _face_gaps(R1, p1, h1, R2, p2, h2)
     return np.maximum(np.max(first), np.max(second))
 
 
 def box_excess(box: tuple[Any, ...], other: tuple[Any, ...], ways: tuple[Any, Any], turn: Any, margin: Any) -> Any:
-    """By how much [m] the gaps of two boxes exceed those below which they are near in a step, along the six normals of
-    their faces the largest.
+    """The largest excess [m], along the six face normals, of the gap of two boxes over that below which they are near.
 
-    Boxes as in `box_distance`; the first one moves relative to the second: displacements (3,) [m] at both centers, and
-    the rotation (3,) [rad].
+    Boxes are given as for `box_distance`. `ways` are displacements (3,) [m] of the first relative to the second, at
+    both centers, and `turn` (3,) [rad] is its rotation.
     """
     between, excess = other[1] - box[1], []
     for gaps, (R, _, half), way in zip(_face_gaps(*box, *other), (box, other), ways, strict=True):
@@ -96,7 +98,7 @@ def box_excess(box: tuple[Any, ...], other: tuple[Any, ...], ways: tuple[Any, An
 
 
 def _face_gaps(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any) -> tuple[Any, Any]:
-    """Gaps (3,) of two boxes along the normals of the first one's faces, and along those of the second one's."""
+    """Gaps (3,) of two boxes along the face normals of the first, and along those of the second."""
     C, between = R1.T @ R2, p2 - p1
     across = np.abs(C)
     return np.abs(R1.T @ between) - h1 - across @ h2, np.abs(R2.T @ between) - h2 - across.T @ h1

@@ -1,13 +1,13 @@
 """The broad phase of classes of pairs: lower bounds of gaps, from capsules around bodies, then from bounds of shapes.
 
-    bodies      gaps of the capsules around all shapes of two bodies, once for all classes; pairs of bodies whose
+    bodies      the gap of the capsules around all shapes of two bodies, once for all classes; pairs of bodies whose
                 bounding spheres stay apart are skipped
     shapes      the larger of the gaps of the capsules and of the boxes around two shapes, in blocks of pairs of the
                 same two bodies; blocks of bodies that stay apart during the step are skipped
 
-Each bound is a gap along some direction, less twice what the bodies may approach along it in the step (see `approach`):
-velocities change in a step. A bound from the joint speeds between them is many times as large: for a quadruped with
-fast legs, it passes fifty pairs of shapes in a vector of eight states, of which one is near.
+Each bound is a gap along a direction minus twice the possible approach of the bodies along it in the step (see
+`approach`); the factor two allows for changes of velocity in the step. A bound from joint speeds is many times larger:
+for a quadruped with fast legs, it selects fifty pairs of shapes in a vector of eight states, of which one is near.
 
 Cost: 15 operations for each pair of bodies, 170 for each whose spheres are near, 290 for each pair of shapes of near
 bodies.
@@ -49,19 +49,19 @@ from delassus.model.placement import HERE
 Array = NDArray[numpy.float64]
 
 NEAR: Final = 1e-3
-"""Pairs [m] that are farther apart than this, after twice the way by which they may approach, are not looked at."""
+"""Gap [m], in addition to twice the possible approach, above which pairs are skipped."""
 
 CHANGE: Final = 1.0
-"""By how much velocities between bodies [m/s] may change in a step; impacts that change them by more than twice that
-may let shapes penetrate until the next step, which corrects it."""
+"""Assumed change of relative velocities [m/s] in a step. If an impact changes them by more than twice this value,
+shapes may penetrate until the next step, which corrects it."""
 
 BLOCK: Final = 6
-"""Pairs of the same two bodies in a block, at most."""
+"""Largest number of pairs in a block, all of the same two bodies."""
 
 
 class Movement(NamedTuple):
-    """The motion of links in a step of time [s]: twists (links + 1, 6) about a center (3,), the world's last; None if
-    they are at rest. `margin` [m] is an additional approach distance."""
+    """The motion of links in a time step [s]: twists (links + 1, 6) about a center (3,), that of the world last; None
+    if links are at rest. `margin` [m] is an additional approach distance."""
 
     twists: Any
     center: Any
@@ -70,12 +70,12 @@ class Movement(NamedTuple):
 
 
 class WorldShapes(NamedTuple):
-    """Shapes in the world: rotations (n, 3, 3), centers (n, 3), bounding capsules center ± half, (n, 3) each, and
+    """Shapes in the world: rotations (n, 3, 3), centers (n, 3), bounding capsules center ± half, each (n, 3), and
     centers of bounding boxes (n, 3).
 
-    Of pairs of bodies: how much [m] the gaps of the capsules around them exceed those of near bodies (n,), and twice
-    the motions (n, 6) of the first relative to the second in the step, about a center (3,); None if nothing moves.
-    Shapes that stand still are near below a gap `margin`.
+    Pairs of bodies have an excess (n,) [m] of the gap of their capsules over the gap of near bodies, and twice the
+    motion (n, 6) of the first body relative to the second in the step, about a center (3,); None if nothing moves.
+    Shapes at rest are near if their gap is below `margin`.
     """
 
     R: Any
@@ -89,8 +89,11 @@ class WorldShapes(NamedTuple):
     margin: Any
 
     def approach(self, capsule: tuple[Any, Any, Any], bodies: Any, sign: Any) -> Approach:
-        """How a shape within a capsule, its center (3,), half axis (3,) and radius, may approach another one: those of
-        a pair of bodies by its number, with the sign -1 if the shape is of the second one."""
+        """The possible approach of a shape, within a capsule, to a shape of the other body of a pair.
+
+        The capsule has a center (3,), half axis (3,) and radius. `bodies` is the index of the pair; the sign is -1 if
+        the shape is on its second body.
+        """
         center, half, radius = capsule
         if self.motions is None:
             return Approach(None, None, half, radius, self.margin)
@@ -103,7 +106,7 @@ class PairTables:
     """Constants of classes of pairs, known when a kernel is traced.
 
     Attributes:
-        shapes: All shapes, without repetition.
+        shapes: All shapes, each once.
         bodies: The joint of each body, and the capsule around its shapes in that joint's axes. Each shape that is fixed
             to the world is a body of its own.
         body_pairs: (n, 2) indices of the pairs of bodies.
@@ -202,7 +205,7 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
         outer = outer + _travel(moving, numbers, center, outer)
 
     def body_excess(pair: Any) -> tuple[Any, Any]:
-        """The gap of two bodies less that below which they are near, by the smaller of their own extents."""
+        """The gap of two bodies minus the gap below which they are near, from the body with the smaller extent."""
         ends = [[np.take(x, pair[k], axis=0) for x in (center, half)] for k in range(2)]
         radius = [np.take(radii, pair[k]) for k in range(2)]
         n, gap = _direction(segment_offset(*ends[0], *ends[1]))
@@ -218,7 +221,7 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
         return gap - np.minimum(*reaches), motion
 
     def excess(pair: Any) -> tuple[Any, Any]:
-        """As `body_excess`; far if the spheres around both stay apart."""
+        """The same excess, without its computation if the bounding spheres stay apart: then it is large."""
         (c1, r1), (c2, r2) = ([np.take(x, pair[k], axis=0) for x in (center, outer)] for k in range(2))
         between, reach = c1 - c2, r1 + r2
         far = np.array(0.5 * FAR), np.zeros(6)
@@ -230,7 +233,7 @@ def place_shapes(tables: PairTables, tree: Links, world: list[Pair], moving: Mov
 
 
 def _travel(moving: Movement, links: Array, centers: Any, radii: Any) -> Any:
-    """Twice the largest way (n,) [m] of points of spheres on links (n,) in the step."""
+    """Twice the largest displacement (n,) [m] of points of spheres on links (n,) in the step."""
 
     def way(link: Any, center: Any, radius: Any) -> Any:
         twist = np.take(moving.twists, link, axis=0)
@@ -271,7 +274,7 @@ def pair_bounds(tables: PairTables, number: int, one: PairClass, placed: WorldSh
 
 
 def _capsule_excess(placed: WorldShapes, shapes: tuple[Any, Any], radii: Any, bodies: Any, sign: Any) -> Any:
-    """The gap of the capsules around two shapes less that below which they are near."""
+    """The gap of the capsules around two shapes minus the gap below which they are near."""
     one, two = ([np.take(x, k, axis=0) for x in (placed.center, placed.half)] for k in shapes)
     n, distance = _direction(segment_offset(*one, *two))
     approach = placed.approach((*one, radii[0]), bodies, sign)
@@ -279,7 +282,7 @@ def _capsule_excess(placed: WorldShapes, shapes: tuple[Any, Any], radii: Any, bo
 
 
 def _box_excess(placed: WorldShapes, boxes: list[tuple[Any, ...]], bodies: Any, sign: Any) -> Any:
-    """The gap of the boxes around two shapes less that below which they are near."""
+    """The gap of the boxes around two shapes minus the gap below which they are near."""
     if placed.motions is None:
         return box_distance(*boxes[0], *boxes[1]) - placed.margin
     motion = sign * np.take(placed.motions, bodies, axis=0)
@@ -288,7 +291,7 @@ def _box_excess(placed: WorldShapes, boxes: list[tuple[Any, ...]], bodies: Any, 
 
 
 def _direction(offset: Any) -> tuple[Any, Any]:
-    """The unit vector (3,) of an offset and its length; zero where that is zero."""
+    """The unit vector (3,) along an offset, and its length; zero if the length is zero."""
     length = norm(offset)
     return offset / np.where(length > 0.0, length, 1.0), length
 

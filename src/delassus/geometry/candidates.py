@@ -1,8 +1,8 @@
 """Shapes on the links of a robot, and their contacts with the ground.
 
-Each kind of shape says with which of its points (`shapes`). A point is one of the body, so that its velocity is that of
-the body there: a ball rolls. On curved ground, normals are taken below the center first, then below the point that they
-lead to.
+Each type of shape defines its contact points (see `shapes`). A contact point is a point of the body and has its
+velocity, so balls roll. On curved ground, the normal is evaluated below the center first, then below the contact point
+that this normal leads to.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from delassus.model.placement import Vector
 
 @dataclass(frozen=True)
 class Shape:
-    """What is compiled of a collision shape: its joint, its placement there, its kind, its lengths; vertices of a mesh.
+    """The part of a collision shape that is compiled: joint, placement, type, lengths, or vertices of a mesh.
 
-    `on_field` if it may touch a height field, where a ball has several contacts. `hull_error` [m] is the Hausdorff
-    distance of those vertices to all of the mesh's hull; kernels do not read it.
+    `on_field` is true if it may touch a height field, on which a ball has several contacts. `hull_error` [m] is the
+    Hausdorff distance between the simplified and the complete hull of a mesh; kernels do not read it.
     """
 
     geometry: Geometry
@@ -34,27 +34,27 @@ class Shape:
 
     @property
     def kind(self) -> ShapeKind:
-        """Its entry in the table of shapes."""
+        """The type of the shape, its entry in the table of shapes."""
         return SHAPES[self.geometry.shape]
 
     @property
     def size(self) -> Any:
-        """Its lengths [m], or the vertices of a mesh."""
+        """The lengths [m] of the shape, or the vertices of a mesh."""
         return self.vertices or self.geometry.size
 
     @property
     def count(self) -> int:
-        """How many places of it may touch."""
+        """The number of points that may touch the ground."""
         return self.kind.ground_points(self.size, self.on_field)
 
     @property
     def rolls(self) -> tuple[bool, ...]:
-        """Of each place, whether it is another point of the body when the body has turned; nothing for corners."""
+        """For each contact point, whether it moves on the body when the body rotates; empty if none does."""
         return self.kind.rolling(self.size, self.on_field)
 
 
 def placed_shape(shape: Shape, tree: Links, world: list[Pair]) -> Placed:
-    """A shape in the world, which has the links' rotations and origins."""
+    """A shape placed in the world; `world` has the rotations and origins of the links."""
     link, placement = tree.place(shape.geometry.joint, shape.geometry.placement)
     if link == WORLD:
         return Placed(placement.R, placement.p, shape.size)
@@ -63,5 +63,5 @@ def placed_shape(shape: Shape, tree: Links, world: list[Pair]) -> Placed:
 
 
 def touches(shape: Shape, tree: Links, world: list[Pair], surface: Surface) -> list[Touch]:
-    """Where the places of a shape touch, or would along the normal; `world` has the links' rotations and origins."""
+    """The contacts of a shape with the ground, open ones included; `world` has rotations and origins of the links."""
     return shape.kind.ground_touches(placed_shape(shape, tree, world), surface, shape.on_field)

@@ -23,18 +23,18 @@ from delassus.geometry.pairs.registry import PAIRS
 from delassus.geometry.shapes.registry import SHAPES, Placed
 
 STRAIGHT: Final = 4_000
-"""Operations of narrow phases in a scene that are still straight-line code."""
+"""Largest number of operations of all narrow phases in a scene that are compiled as straight-line code."""
 
 _PLACE: Final = 60
-"""Operations that a step has for each place that may touch, besides its narrow phase."""
+"""Operations of a step for each contact point, in addition to its narrow phase."""
 
 _TETRAHEDRON: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 @dataclass(frozen=True)
 class PairClass:
-    """Pairs of shapes of the same two types, each in the order of the table, and the number of them examined in a
-    state."""
+    """Pairs of shapes of the same two types, each in the order of the table, and the largest number of pairs that are
+    examined in a state."""
 
     pairs: tuple[tuple[Shape, Shape], ...]
     slots: int
@@ -46,17 +46,17 @@ class PairClass:
 
     @property
     def points(self) -> int:
-        """Contacts of a pair."""
+        """The number of contacts of a pair."""
         return sum(collision.count for collision in self.collisions)
 
     @property
     def count(self) -> int:
-        """Contacts of all pairs."""
+        """The number of contacts of all pairs."""
         return len(self.pairs) * self.points
 
     @property
     def slot_count(self) -> int:
-        """Contacts of the pairs that are examined."""
+        """The number of contacts of the pairs that are examined."""
         return self.slots * self.points
 
     def place_shapes(self) -> Iterable[tuple[Shape, Shape, str]]:
@@ -100,7 +100,7 @@ def narrow_operations(one: str, two: str) -> int:
 
 @kernel("(3,3),(3),(3,3),(3)->()")
 def _narrow_phase(kinds: tuple[str, str], R: Any, p: Any, R_other: Any, p_other: Any) -> Any:
-    """The least gap of two shapes of some size."""
+    """The smallest gap of two shapes of arbitrary size."""
     sizes = [(1.0, 0.7, 0.3)[: SHAPES[kind].lengths] if SHAPES[kind].lengths else _TETRAHEDRON for kind in kinds]
     one, other = Placed(R, p, sizes[0]), Placed(R_other, p_other, sizes[1])
     gaps = []

@@ -13,7 +13,7 @@ from delassus.model.links import Links
 
 @dataclass(frozen=True)
 class Collision:
-    """Places of a shape that may touch another one, by one of the entries that their pair has in the table."""
+    """The contacts of a shape with another one, by one entry of their pair in the table of pairs."""
 
     shape: Shape
     other: Shape
@@ -26,17 +26,17 @@ class Collision:
 
     @property
     def count(self) -> int:
-        """How many places."""
+        """The number of contact points."""
         return self.pair.points(self.shape.size)
 
     @property
     def name(self) -> str:
-        """What touches what."""
+        """The name "shape on other"."""
         return f"{self.shape.geometry.name} on {self.other.geometry.name}"
 
 
 def collisions_of(one: Shape, two: Shape) -> list[Collision]:
-    """All ways in which two shapes may touch, in the order of the table; none if their pair is not in it."""
+    """The collisions of two shapes, one for each entry in the table of pairs; empty if their pair is not in it."""
     for first, second in ((one, two), (two, one)):
         entries = PAIRS.get((first.kind.name, second.kind.name), ())
         if entries:
@@ -49,6 +49,6 @@ def collisions_of(one: Shape, two: Shape) -> list[Collision]:
 
 
 def collision_touches(collision: Collision, tree: Links, world: list[Pair]) -> list[Touch]:
-    """Where they touch, or would along the normal, which points from the other to the shape."""
+    """The contacts of a collision, open ones included; normals point from the other shape to the first."""
     shape, other = (placed_shape(one, tree, world) for one in (collision.shape, collision.other))
     return collision.pair.touches(shape, other)

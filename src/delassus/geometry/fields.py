@@ -4,16 +4,16 @@ A cell is two triangles that share the diagonal from its first point (i, j) to (
 
     (i, j+1) b --- d (i+1, j+1)        the lower triangle a c d, where s ≥ t,
              |   / |                   the upper one a b d, where s < t,
-             | /   |                   for the shares s, t ∈ [0, 1] of the cell along x and y
+             | /   |                   for the coordinates s, t ∈ [0, 1] in the cell along x and y
       (i, j) a --- c (i+1, j)
 
-A point is held to the triangle below it. A ball or an ellipsoid, y = B (x - center) with |y| ≤ 1, touches where |y| has
-a local minimum on the surface: inside of a face, on an edge or at a vertex. These are all contacts, on the floor and at
-the riser at once, and the smallest is the distance: it changes by no more than the body moves, so nothing is deep in
-the ground before it has been at its surface. For a point p on an edge or at a vertex, a minimum has p · (w - p) ≥ 0 for
-the other corners w of all triangles around it (y = 0 is the center).
+A point touches the triangle below it. A ball or an ellipsoid is the set |y| ≤ 1 with y = B (x - center); its contacts
+are the local minima of |y| on the surface, inside a face, on an edge or at a vertex. On a step, these are the contacts
+with the floor and with the riser. The smallest is the distance; it changes by at most the motion of the body, so no
+body is deep in the ground without having touched its surface before. A point p on an edge or at a vertex is a minimum
+if p · (w - p) ≥ 0 for the other corners w of all triangles around it (y = 0 is the center).
 
-Cost: some 400 operations and 7 gathers for each of ⌈2.2 r/spacing⌉ + 1 squared cells.
+Cost: about 400 operations and 7 gathers for each of (⌈2.2 r/spacing⌉ + 1)² cells.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
 
 MINIMA: Final = 3
-"""Contacts of a ball with a height field at most: a floor and two walls."""
+"""Largest number of contacts of a ball with a height field, such as a floor and two walls."""
 
 MOST_SPACINGS: Final = 50.0
-"""Of a ball's radius: a larger one would meet more than 12 000 cells."""
+"""Largest radius of a ball, in grid spacings; a larger one would overlap more than 12 000 cells."""
 
 _REACH: Final = 1.1
-"""Of a body's radius: how far from its center, across, the ground is looked at."""
+"""Horizontal distance from the center within which cells are examined, as a multiple of the body's radius."""
 
 _ROUNDING: Final = 1e-9
-"""What decides whether a point is within a face or edge, as a share of lengths that are compared."""
+"""Tolerance of the tests whether a point is within a face or edge, as a fraction of the compared lengths."""
 
 _SAME: Final = 1e-12
-"""Squared, as a share of the body's size: minima that are nearer to each other are one, seen from two triangles."""
+"""Squared distance, relative to the body's size, below which two minima count as one that two triangles share."""
 
 _NONE: Final = 1e15
-"""The squared distance of a minimum that is not there, in radii."""
+"""Placeholder for the squared distance, in radii, of a minimum that does not exist."""
 
 _ORDER: Final = numpy.array([0.3, 0.1, 1.0])
-"""The direction by which contacts are numbered: which is which does not depend on which is nearest."""
+"""The direction by which contacts are ordered, so that their order does not depend on which one is nearest."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """The grid of a height field: its numbers of points, their spacings along x and y [m], and where it begins [m]."""
+    """The grid of a height field: numbers of points and spacings [m] along x and y, and the first point (x, y) [m]."""
 
     rows: int
     columns: int
@@ -59,24 +59,24 @@ class Field:
     origin: tuple[float, float]
 
     def first_point(self, center: Any, radius: float) -> list[Any]:
-        """The numbers, along x and y, of the point before all that are within a radius [m] of a center, across."""
+        """The indices, along x and y, of the last grid point before all that are horizontally within a radius [m]."""
         return [np.floor((center[k] - radius - self.origin[k]) / self.spacing[k]) for k in range(2)]
 
     def shifts(self, radius: float) -> Any:
-        """From there, the numbers (n, 2) of all points within the radius."""
+        """Index offsets (n, 2) from the first point to all points that may be within the radius."""
         rows, columns = (math.ceil(2.0 * radius / spacing) + 1 for spacing in self.spacing)
         return numpy.array([(u, v) for u in range(rows) for v in range(columns)], float)
 
 
 class RoundBody(NamedTuple):
-    """A ball or an ellipsoid: its center (3,), half-axes (3,) [m], and their directions, None if all are equal."""
+    """A ball or an ellipsoid: center (3,), half-axes (3,) [m], and their directions (3, 3); None for a ball."""
 
     center: Any
     halves: Any
     turn: Any = None
 
     def to_unit(self, x: Any) -> Any:
-        """B x: an arm (3,) from the center, in coordinates in which the body is the unit ball."""
+        """B x for an arm x (3,) from the center: coordinates in which the body is the unit ball."""
         return (x if self.turn is None else self.turn.T @ x) / self.halves
 
     def to_world(self, y: Any) -> Any:
@@ -98,7 +98,7 @@ class HeightField:
     heights: Any
 
     def __call__(self, x: Any) -> tuple[Any, Any]:
-        """The distance [m] of a point (3,) above the plane of the triangle below it, and its normal (3,)."""
+        """The signed distance [m] of a point (3,) from the plane of the triangle below it, and the normal (3,)."""
         field = self.field
         i, s, inside_x = _cell((x[0] - field.origin[0]) / field.spacing[0], field.rows)
         j, t, inside_y = _cell((x[1] - field.origin[1]) / field.spacing[1], field.columns)
@@ -114,13 +114,13 @@ class HeightField:
         return (x[2] - height) * up, np.stack([-slope_x * up, -slope_y * up, up])
 
     def minima(self, body: RoundBody) -> list[tuple[Any, Any, Any]]:
-        """Gaps [m], points of the body and normals (3,) of its `MINIMA` contacts; those that are not there are far."""
+        """Gaps [m], points of the body and normals (3,) of its `MINIMA` contacts; unused ones have large gaps."""
         height, flat = self(body.center)
-        side = np.where(height < 0.0, -1.0, 1.0)  # a center in the ground leaves it by the nearest way
+        side = np.where(height < 0.0, -1.0, 1.0)  # a center in the ground is moved out along the shortest path
         support = body.halves * (flat if body.turn is None else body.turn.T @ flat)
         reach = np.sqrt(np.sum(support * support))
         lowest = -side * support / reach
-        # Without any minimum nearby, the ground is further away than that, and the plane below says how far.
+        # Without a minimum nearby, the ground is farther away, and the distance is that from the plane below.
         least = np.maximum(np.abs(height) / reach, np.where(side > 0.0, _REACH, 0.0))
         contacts = []
         for k, (square, y) in enumerate(self._nearest(body)):
@@ -137,7 +137,7 @@ class HeightField:
         return _in_order(contacts, side, (_REACH - 1.0) * float(numpy.min(body.halves)))
 
     def _nearest(self, body: RoundBody) -> list[tuple[Any, Any]]:
-        """The squares and places y (3,) of the smallest local minima of |y|, from small to large."""
+        """The values |y|² and points y (3,) of the smallest local minima of |y|, in ascending order."""
         field, center = self.field, body.center
         radius = _REACH * float(numpy.max(body.halves))
         first = field.first_point(center, radius)
@@ -165,12 +165,13 @@ _NEIGHBOURS: Final = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0
 
 
 def _cell_minima(around: dict[tuple[float, float], Any]) -> list[tuple[Any, Any]]:
-    """Minima of |y| on a cell's two faces, its edges from its first point, and at that: two at most, one a triangle."""
+    """Minima of |y| on the two faces of a cell, on the edges from its first point, and at that point: at most one for
+    each triangle."""
     a, c, b, d, left, below, beyond = (around[at] for at in _NEIGHBOURS)
     lower = [_face(a, c, d), _edge(a, c, d, below), _edge(a, d, c, b), _vertex(a, [b, c, d, left, below, beyond])]
     upper = [_face(a, b, d), _edge(a, b, d, left)]
     corners = []
-    for several in (lower, upper):  # a triangle has one minimum, so at most one of its parts has it
+    for several in (lower, upper):  # a triangle has one minimum, in one of its parts
         square, y = several[0]
         for other, place in several[1:]:
             square, y = np.minimum(square, other), np.where(other < square, place, y)
@@ -183,7 +184,7 @@ def _measure(valid: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _face(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
-    """The foot of the perpendicular from y = 0 to a triangle, if it is inside."""
+    """The foot of the perpendicular from y = 0 to a triangle, if it is inside the triangle."""
     u, v = b - a, c - a
     n = np.cross(u, v)
     square = np.sum(n * n)
@@ -192,7 +193,7 @@ def _face(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 
 
 def _edge(a: Any, b: Any, *others: Any) -> tuple[Any, Any]:
-    """The foot of the perpendicular from y = 0 to an edge, if triangles with `others` as corners recede from it."""
+    """The foot of the perpendicular from y = 0 to an edge, if |y| increases on the triangles with corners `others`."""
     along = b - a
     share = -(a @ along) / np.sum(along * along)
     y = a + share * along
@@ -203,7 +204,7 @@ def _edge(a: Any, b: Any, *others: Any) -> tuple[Any, Any]:
 
 
 def _vertex(a: Any, others: list[Any]) -> tuple[Any, Any]:
-    """A vertex, if all edges from it recede."""
+    """A vertex, if |y| increases along all edges from it."""
     valid = _recedes(a, others[0] - a)
     for corner in others[1:]:
         valid = valid & _recedes(a, corner - a)
@@ -211,12 +212,12 @@ def _vertex(a: Any, others: list[Any]) -> tuple[Any, Any]:
 
 
 def _recedes(y: Any, way: Any) -> Any:
-    """Whether |y| does not decrease along a way, y · way ≥ 0 but for rounding."""
+    """Whether |y| does not decrease along a direction: y · way ≥ 0 up to rounding."""
     return y @ way >= -_ROUNDING * (np.sum(np.abs(y)) * np.sum(np.abs(way)))
 
 
 def _insert_minimum(best: tuple[tuple[Any, Any], ...], square: Any, y: Any) -> tuple[tuple[Any, Any], ...]:
-    """Minima from small to large with another one among them, unless it is one of them."""
+    """Insert a minimum into a list in ascending order, unless the list contains it."""
     for _, place in best:
         apart = y - place
         square = np.where(np.sum(apart * apart) > _SAME * np.maximum(square, 1.0), square, _NONE)
@@ -229,7 +230,7 @@ def _insert_minimum(best: tuple[tuple[Any, Any], ...], square: Any, y: Any) -> t
 
 
 def _in_order(contacts: list[tuple[Any, Any, Any]], side: Any, near: float) -> list[tuple[Any, Any, Any]]:
-    """Contacts by the directions of their normals, those that are not near after them."""
+    """Contacts ordered by the directions of their normals; those that are not near come last."""
     ranked = []
     for k, (gap, point, normal) in enumerate(contacts):
         rank = np.where((gap < near) & (side > 0.0), -(normal @ _ORDER), 10.0 + float(k))
@@ -242,7 +243,7 @@ def _in_order(contacts: list[tuple[Any, Any, Any]], side: Any, near: float) -> l
 
 
 def _cell(place: Any, count: int) -> tuple[Any, Any, Any]:
-    """The cell of a place on an axis of the grid, where in it, from 0 to 1, and whether it is on the grid at all."""
+    """The index of the cell of a coordinate, the position in the cell from 0 to 1, and whether it is on the grid."""
     cell = np.clip(np.floor(place), 0.0, float(count - 2))
     share = place - cell
     return cell, np.clip(share, 0.0, 1.0), (share >= 0.0) & (share <= 1.0)

@@ -1,12 +1,12 @@
 """Pairs of shapes of a model that may touch, by MuJoCo's filters.
 
-Two shapes may touch if the contype of one and the conaffinity of the other have a bit in common, and they are not
+Two shapes may touch if the contype of one and the conaffinity of the other have a common bit, and they are not
 
-    on one body                 fixed children are part of the body that carries them
-    on a body and its parent    unless the file turns that filter off; in MuJoCo, the world is nobody's parent
+    on the same body            bodies that are fixed to each other count as one
+    on a body and its parent    unless the file disables this filter; in MuJoCo, the world does not count as a parent
     excluded by name
 
-Pairs that the file lists touch whatever these filters say, with coefficients of their own.
+Pairs that the file lists may touch regardless of these filters and have their own coefficients.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NOBODY: Final = -2
 
 
 def touching_pairs(model: Model) -> Iterator[tuple[Geometry, Geometry]]:
-    """All pairs of collision shapes that may touch by the filters, or because the file lists them, in order.
+    """All pairs of collision shapes that pass the filters or are listed in the file, in order.
 
-    Cost: a row of arrays for each shape.
+    Cost: O(n²) for n shapes, as array operations with one row for each shape.
     """
     rules = model.contact_rules
     shapes = [g for g in model.geometries if g.role == "collision"]
@@ -51,7 +51,7 @@ def touching_pairs(model: Model) -> Iterator[tuple[Geometry, Geometry]]:
 
 
 def _partners(numbers: dict[str, int], pairs: Iterable[tuple[str, str]]) -> dict[int, set[int]]:
-    """Of each shape those that pairs of names say; names that no collision shape has are passed over."""
+    """For each shape, its partners in pairs of names; names without a collision shape are ignored."""
     partners: dict[int, set[int]] = {}
     for one, two in pairs:
         if one in numbers and two in numbers:
@@ -61,9 +61,9 @@ def _partners(numbers: dict[str, int], pairs: Iterable[tuple[str, str]]) -> dict
 
 
 def _parents(model: Model) -> NDArray[np.int64]:
-    """Of the body on each joint the joint of its parent, the world's last.
+    """For the body on each joint, the joint of its parent; the world comes last.
 
-    A body that moves by several joints in a row has its frame on the last of them: the others are passed over.
+    The frame of a body with several joints in series is on the last of them; the others are skipped.
     """
     bodies = {frame.joint for frame in model.frame_list if frame.role == "link"}
     parents = []

@@ -123,7 +123,7 @@ def _narrow_phase(
         return Placed(np.take(placed.R, number, axis=0), np.take(placed.p, number, axis=0), size(number))
 
     def approach(pair: Any) -> Approach:
-        """How the first shape of a pair may approach the second one."""
+        """The possible approach of the first shape of a pair to the second."""
         shape = np.take(numbers[0], pair)
         center, half = np.take(placed.center, shape, axis=0), np.take(placed.half, shape, axis=0)
         radii = numpy.array([bounding_capsule(shape).radius for shape in shapes])

@@ -22,13 +22,13 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
 
 FAR: Final = 1e30
-"""Larger numbers, and NaN, count as this one: they come last, in the order of their places."""
+"""Larger values, and NaN, count as this one: they come last, in the order of their indices."""
 
 _COMPARISON: Final = 8
-"""Operations of a comparison in a sorting network of numbers with their places."""
+"""Operations of a comparison in a sorting network of values with their indices."""
 
 _ROUND: Final = 9
-"""Operations of a round for each member of a group; for each group there are six."""
+"""Operations of a round for each member of a group; there are six more for each group."""
 
 
 class Nearest(NamedTuple):
@@ -46,7 +46,7 @@ class _Least(NamedTuple):
 
 
 def nearest(numbers: Any, k: int) -> Nearest:
-    """The k smallest of values (n,); of equal values the first. For k ≥ n all of them, and the next value is ∞.
+    """The k smallest of values (n,), in ascending order; equal values keep their order. If k ≥ n, the next value is ∞.
 
     Cost: a sort for few values, else about 3 n + 15 k √n operations; k ≥ 1.
     """
@@ -97,7 +97,7 @@ def _select(numbers: Any, k: int) -> Nearest:
 
 
 def _least(numbers: Any, places: Any) -> _Least:
-    """The minimum along the last axis, of equal values the first, by a tournament of neighbors."""
+    """The first minimum along the last axis and its index, by a tournament of neighbors."""
     while numbers.shape[-1] > 1:
         paired = numbers.shape[-1] // 2 * 2
         (a, b), (i, j) = ((x[..., 0:paired:2], x[..., 1:paired:2]) for x in (numbers, places))
@@ -109,7 +109,10 @@ def _least(numbers: Any, places: Any) -> _Least:
 
 
 def index_of_smallest(x: Any) -> Any:
-    """The first position of the smallest of x (n,), by pairs; a half of `argmin`'s operations, which looks for NaN."""
+    """The index of the first minimum of x (n,), by comparison of pairs.
+
+    It takes half the operations of `argmin`, which checks for NaN.
+    """
     ranked = [(x[k], float(k)) for k in range(len(x))]
     while len(ranked) > 1:
         pairs = list(zip(ranked[::2], ranked[1::2], strict=False))

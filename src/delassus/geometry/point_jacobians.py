@@ -1,8 +1,8 @@
 """Jacobians of points on links, also for links whose index is known at run time only.
 
-Twists are taken about a point c of the robot, which keeps precision far from the world's origin. With the twist (lin,
-ang) of a joint direction e about c, a point at c + r on a link moves with the sum of lin + ang × r over all e on the
-path from the root to the link.
+Twists are about a point c of the robot, which preserves precision far from the world's origin. With the twists (lin,
+ang) of joint directions about c, the Jacobian of a point c + r on a link has the columns lin + ang × r for all
+directions on the path from the root to the link.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from delassus.model.links import Links
 
 @dataclass(frozen=True, eq=False)
 class PointJacobians:
-    """Twists (6,) of all joint directions about c (3,), and which links they move, (links, directions)."""
+    """Twists (6,) of all joint directions about c (3,), and whether they move each link (links, directions)."""
 
     tree: Links
     nv: int
@@ -30,7 +30,7 @@ class PointJacobians:
 
     @classmethod
     def of(cls, tree: Links, nv: int, world: list[Pair], world_moves: bool = False) -> PointJacobians:
-        """From rotations and origins of all links; `world_moves` counts the world as one more link."""
+        """Create Jacobians from rotations and origins of all links; with `world_moves`, the world is the last link."""
         center = world[0][1] if world else np.zeros(3)
         columns, owners = [], []
         for i, (link, (R, p)) in enumerate(zip(tree.links, world, strict=True)):

@@ -1,6 +1,6 @@
-"""The ground in kernels: height of a point above it, and the normal.
+"""The ground in kernels: the height of a point above it, and the normal.
 
-A plane holds all points x with normal · x = height; height fields are in `fields`.
+A plane is the set of points x with normal · x = height; height fields are in `fields`.
 """
 
 from __future__ import annotations

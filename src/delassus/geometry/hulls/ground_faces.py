@@ -1,8 +1,8 @@
 """Face tables of a hull for contacts with a plane: four vertices per face.
 
 Triangles that are coplanar within 3° and 2 mm (or 1 % of the hull's diagonal, if that is less) are merged into faces,
-from the largest on. A face has the four of its vertices that span the largest area: under small tilts, these and the
-lowest vertex of the hull carry nearly all of the true patch of contact.
+the largest first. A face keeps the four vertices that span the largest area. Under small tilts, these and the lowest
+vertex of the hull represent nearly all of the true contact patch.
 """
 
 from __future__ import annotations
@@ -17,31 +17,32 @@ import numpy as np
 from delassus.geometry.hulls.quickhull import Array, Hull, Indices, convex_hull
 
 MERGE_COSINE: Final = math.cos(math.radians(3.0))
-"""Of the angle between the normals of triangles of one face, at least."""
+"""Smallest cosine of the angle between normals of triangles of one face."""
 
 MERGE_HEIGHT: Final = 2e-3
-"""How far [m] the vertices of a face are from the plane of its largest triangle at most."""
+"""Largest distance [m] of the vertices of a face from the plane of its largest triangle."""
 
 _MERGE_SHARE: Final = 0.01
-"""As above, as a fraction of the hull's diagonal."""
+"""Largest distance of the vertices of a face from this plane, as a fraction of the hull's diagonal."""
 
 _MOST_CORNERS: Final = 24
-"""Of a merged face among which the best four are searched: support points in so many directions of its plane."""
+"""Largest number of vertices of a merged face among which the best four are searched: support points in as many
+directions of its plane."""
 
 
 _MOST_FACES: Final = 8
-"""Around a vertex, the largest: 99 % of vertices have fewer."""
+"""Largest number of faces around a vertex, of which the largest are kept; 99 % of vertices have fewer."""
 
 
 class HullTables(NamedTuple):
-    """A hull as kernels read it; arrays may be traced.
+    """The tables of a hull that kernels read; arrays may be traced.
 
     Attributes:
         vertices: (n, 3) [m].
-        normals: (n, d, 3) outward normals of the faces around each vertex; those with fewer than d faces repeat some.
-        corners: (n, d, 4) numbers of four vertices of each of these faces; -1 where a face has but three.
-        extent: The diagonal [m] of the box around it.
-        planes: Of all its faces, outward normals (m, 3) · x = offsets (m,) [m].
+        normals: (n, d, 3) outward normals of the faces around each vertex; vertices with fewer faces repeat some.
+        corners: (n, d, 4) indices of four vertices of each of these faces; -1 if a face has only three.
+        extent: The diagonal [m] of the bounding box.
+        planes: The planes of all faces: outward normals (m, 3) · x = offsets (m,) [m].
     """
 
     vertices: Any
@@ -72,7 +73,7 @@ def hull_tables(vertices: tuple[tuple[float, float, float], ...]) -> HullTables:
 
 
 def _planes(hull: Hull) -> tuple[Array, Array]:
-    """Normals (m, 3) and offsets (m,) of the planes of all triangles, those of one plane once."""
+    """Normals (m, 3) and offsets (m,) of the planes of all triangles, each plane once."""
     a, b, c = (hull.points[hull.triangles[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
@@ -82,8 +83,10 @@ def _planes(hull: Hull) -> tuple[Array, Array]:
 
 
 def merge_faces(hull: Hull, height: float) -> list[tuple[Array, Indices]]:
-    """Faces of a hull, coplanar triangles merged, from those with the largest triangle on: outward normals (3,) and
-    the numbers of their vertices."""
+    """Merge coplanar triangles of a hull into faces: outward normals (3,) and indices of vertices.
+
+    Faces are in descending order of their largest triangle.
+    """
     x = hull.points[hull.triangles]
     weighted = 0.5 * np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
     areas = np.linalg.norm(weighted, axis=1)

@@ -1,7 +1,7 @@
 """Convex hulls of meshes, simplified when they are loaded.
 
-By default, the Hausdorff error is at most 5 mm or 1 % of the diagonal of the box around the mesh, whichever is smaller,
-as far as 64 vertices reach. Meshes of CAD files have thousands of vertices, of which contact needs a few dozens.
+By default, the Hausdorff error is at most 5 mm or 1 % of the diagonal of the bounding box, whichever is smaller, unless
+64 vertices do not suffice. Meshes of CAD files have thousands of vertices, of which contact needs a few dozen.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from delassus.model.parts import Geometry
 from delassus.model.readers.documents.meshes import mesh_vertices
 
 HULL_ERROR: Final = 5e-3
-"""The error [m] of simplified hulls at most."""
+"""Largest error [m] of simplified hulls."""
 
 HULL_SHARE: Final = 0.01
-"""The error of simplified hulls at most, as a share of the diagonal of the box around them."""
+"""Largest error of simplified hulls, as a fraction of the diagonal of the bounding box."""
 
 MOST_VERTICES: Final = 64
-"""Of a simplified hull."""
+"""Largest number of vertices of a simplified hull."""
 
 
 def mesh_hull(geometry: Geometry, hull_error: float | None = None) -> Hull:
-    """The simplified hull of a mesh, in the frame of the shape; `Hull.error` [m] is the error that it has.
+    """The simplified hull of a mesh, in the frame of the shape; `Hull.error` [m] is its Hausdorff error.
 
     Args:
         geometry: A shape with vertices, or with the file of a mesh, STL or OBJ.
@@ -39,7 +39,7 @@ def mesh_hull(geometry: Geometry, hull_error: float | None = None) -> Hull:
     try:
         status = Path(geometry.mesh).stat()
     except (OSError, ValueError):
-        mesh_vertices(geometry)  # says that the file is missing
+        mesh_vertices(geometry)  # raises if the file is missing
         raise
     return _simplify_cached(geometry, hull_error, (status.st_mtime_ns, status.st_size))
 

@@ -2,9 +2,9 @@
 
     lowest = argmin over vertices x of m · x,    face = argmin over the faces around it of m · (outward normal),
 
-with m the plane's normal in the axes of the hull. A vertex of the face that is the lowest one counts once.
+where m is the normal of the plane in the axes of the hull. If the lowest vertex belongs to the face, it counts once.
 
-Cost: 6 operations for each vertex, some 200 more, and up to 43 gathers.
+Cost: 6 operations for each vertex, about 200 more, and up to 43 gathers.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from delassus.geometry.hulls.tables import Hull
 from delassus.geometry.nearest import index_of_smallest
 
 POINTS: Final = 5
-"""The lowest vertex and those of a face."""
+"""Number of contacts: the lowest vertex and four vertices of a face."""
 
 FAR: Final = 10.0
-"""Of the extent of a hull: the gap of places that are not there."""
+"""Gap of unused contacts, as a multiple of the extent of a hull."""
 
 
 class VertexTouch(NamedTuple):
-    """A vertex (3,) of a hull in its own axes [m], its gap [m], and its number."""
+    """A vertex (3,) [m] of a hull in its own axes, its gap [m], and its index."""
 
     gap: Any
     vertex: Any
@@ -56,7 +56,7 @@ def choose_vertices(hull: HullTables, m: Any, height: Any) -> list[VertexTouch]:
 
 
 def choose_points(hull: Hull, m: Any, height: Any) -> list[VertexTouch]:
-    """Contact points of a hull whose vertices are data of a loop; numbers are those of the face and its corner."""
+    """Contact points of a hull whose vertices are data of a loop; features are indices of the face and its corner."""
     lowest = hull.support(-m)
     quad, _, face = hull.face(-m)
     repeated, extent = np.array(False), np.max(hull.bounds()[1] - hull.bounds()[0])

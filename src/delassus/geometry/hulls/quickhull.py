@@ -1,16 +1,16 @@
 """Convex hulls of points by Quickhull, complete or simplified to an error bound.
 
-Quickhull (Barber, Dobkin, Huhdanpaa 1996) in the order of a greedy selection: a polytope grows by the point that is
-highest above one of its faces, the support point in the direction of the face's normal n,
+Quickhull (Barber, Dobkin, Huhdanpaa 1996) with a greedy order: a polytope grows by the point that is highest above one
+of its faces, which is the support point in the direction of the normal n of that face,
 
-    x⁺ = argmax over points x and faces (n, d) of n · x - d,
+    x⁺ = argmax over points x and faces (n, d) of n · x - d
 
-which replaces the faces that it is above. The height is the error of the support function in that direction. Selection
-ends at a bound on the Hausdorff distance, max over points x of the distance to the polytope, or at a number of points.
-The polytope is within the hull, and each of its vertices is one of the hull. Large flat sides that face along an axis,
-such as soles, are selected first, so that they stay flat.
+New faces through x⁺ replace the faces below it. The height is the error of the support function in that direction. The
+selection ends when the Hausdorff distance, the largest distance of a point from the polytope, is below a bound, or at a
+maximum number of points. The polytope is within the hull, and its vertices are vertices of the hull. The corners of
+large flat sides normal to an axis, such as soles, are selected first, so that these sides stay flat.
 
-Cost: for each selected point the heights of the remaining points above some six new faces; points inside are dropped.
+Cost: for each selected point, the heights of the remaining points above about six new faces; points inside are dropped.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 RESOLUTION: Final = 1e-7
-"""As a share of the extent of all points: those that are less outside count as inside. STL files have float32."""
+"""Distance outside the hull, as a fraction of the extent of all points, up to which points count as inside; STL files
+have float32 coordinates."""
 
 _FLAT: Final = 1e-4
-"""As above, for points of a flat side."""
+"""Distance of points from the plane of a flat side, as a fraction of the extent of all points."""
 
 _LARGE: Final = 0.05
-"""The area of a flat side that stays flat, as a share of the rectangle around all points, seen along its normal."""
+"""Smallest area of a flat side that stays flat, as a fraction of the bounding rectangle of all points along its
+normal."""
 
 _ROUNDING: Final = 1e-13
-"""As above, for faces below a selected point: such a face would be concave if it stayed."""
+"""Height of a selected point above a face, as a fraction of the extent, above which the face is replaced: otherwise the
+polytope would be concave."""
 
 
 class Hull(NamedTuple):
@@ -41,8 +44,8 @@ class Hull(NamedTuple):
 
     Attributes:
         points: (n, 3) its vertices [m].
-        triangles: (m, 3) numbers of vertices, against the clock from outside; those of a flat hull are on both sides.
-        error: How far [m] points of the complete hull are outside of it at most, the Hausdorff distance.
+        triangles: (m, 3) indices of vertices, counterclockwise from outside; a flat hull has triangles on both sides.
+        error: The Hausdorff distance [m] to the complete hull.
     """
 
     points: Array
@@ -70,12 +73,12 @@ class _Faces(NamedTuple):
 
 
 def convex_hull(points: Array, bound: float = 0.0, most: int | None = None) -> Hull:
-    """The convex hull of points (n, 3) [m] that are not all in a line, simplified to an error `bound` [m].
+    """The convex hull of points (n, 3) [m] that are not collinear, simplified to an error `bound` [m].
 
     Args:
-        points: (n, 3) finite [m].
-        bound: The largest Hausdorff distance [m] that is accepted; 0 for all vertices.
-        most: How many vertices it has at most, 4 or more; the error is larger than `bound` if they do not suffice.
+        points: (n, 3) finite points [m].
+        bound: The largest allowed Hausdorff distance [m]; 0 for all vertices.
+        most: The largest number of vertices, at least 4; the error is larger than `bound` if they do not suffice.
     """
     points = np.unique(np.asarray(points, float), axis=0)
     extent = float(np.linalg.norm(np.ptp(points, axis=0)))
@@ -85,7 +88,7 @@ def convex_hull(points: Array, bound: float = 0.0, most: int | None = None) -> H
 
 
 def _seed(points: Array, resolution: float) -> tuple[Indices, bool]:
-    """Four points (4,) that span a tetrahedron, positively oriented; three and True if all points are in a plane."""
+    """The indices (4,) of a positively oriented tetrahedron and False, or (3,) and True if all points are coplanar."""
     axis = int(np.argmax(np.ptp(points, axis=0)))
     first = int(np.argmin(points[:, axis]))
     second = int(np.argmax(np.linalg.norm(points - points[first], axis=1)))
@@ -135,14 +138,14 @@ def _solid_hull(points: Array, seed: Indices, bound: float, most: int, extent: f
             heights = np.concatenate([heights[:, kept], added.heights(points[remaining])], axis=1)
             vertices += 1
         remaining, heights = np.delete(remaining, row), np.delete(heights, row, axis=0)
-    names = np.unique(faces.corners)  # a vertex may have been covered by later ones, but for rounding
+    names = np.unique(faces.corners)  # by rounding, later vertices may have covered one
     return Hull(points[names], np.searchsorted(names, faces.corners), error)
 
 
 def _flat_sides(points: Array, extent: float) -> list[int]:
-    """Four corners of each large flat side that faces along an axis: its farthest points along the diagonals."""
+    """Four corners of each large flat side normal to an axis: its farthest points along the diagonals."""
     corners: dict[int, None] = {}
-    directions = np.array([(0.7, -0.7, -0.7, 0.7), (0.71, 0.71, -0.71, -0.71)])  # against the clock
+    directions = np.array([(0.7, -0.7, -0.7, 0.7), (0.71, 0.71, -0.71, -0.71)])  # counterclockwise
     for axis in range(3):
         plane = np.delete(points, axis, axis=1)
         for height in (points[:, axis], -points[:, axis]):
@@ -156,10 +159,10 @@ def _flat_sides(points: Array, extent: float) -> list[int]:
 
 
 def _with_point(faces: _Faces, heights: Array, face: int, point: int, rounding: float) -> tuple[Any, Indices] | None:
-    """The faces that remain and the corners of new ones when a point is added that is above `face`.
+    """Add a point above `face`: return the remaining faces and the corners of new ones.
 
-    Its heights above all faces are given. None if rounding leaves no closed surface: the point is nearly in the planes
-    of several faces, and is left out.
+    `heights` are those of the point above all faces. The result is None if rounding leaves no closed surface; then the
+    point is nearly in the planes of several faces and is omitted.
     """
     neighbours: dict[tuple[int, int], int] = {}
     for k, (a, b, c) in enumerate(faces.corners.tolist()):
@@ -183,7 +186,7 @@ def _with_point(faces: _Faces, heights: Array, face: int, point: int, rounding: 
 
 
 def _is_one_loop(following: dict[int, int]) -> bool:
-    """Whether edges from each vertex to the following one make one closed polygon."""
+    """Whether the edges from each vertex to the following one form a single closed polygon."""
     start = at = next(iter(following))
     for count in range(1, len(following) + 1):
         at = following.get(at, -1)
@@ -195,7 +198,7 @@ def _is_one_loop(following: dict[int, int]) -> bool:
 def _distances(x: Array, heights: Array, triangles: Array) -> Array:
     """Distances (n,) of points (n, 3) outside of a polytope to its triangles (m, 3, 3).
 
-    The nearest point is on a face that the point is above: others are not looked at.
+    Only faces below a point are examined, since the nearest point is on one of them.
     """
     rows, columns = np.nonzero(heights > 0.0)
     nearest = _distances_to_triangles(x[rows], triangles[columns])
@@ -205,7 +208,8 @@ def _distances(x: Array, heights: Array, triangles: Array) -> Array:
 
 
 def _distances_to_triangles(x: Array, triangles: Array) -> Array:
-    """Of points (n, 3), one triangle (n, 3, 3) each: to the plane where the foot is inside, else to the edges."""
+    """Distances (n,) of points (n, 3) from one triangle (n, 3, 3) each: from its plane if the foot is inside the
+    triangle, else from its edges."""
     a, b, c = (triangles[:, k] for k in range(3))
     normal = np.cross(b - a, c - a)
     height = np.einsum("ij,ij->i", x - a, normal) / np.linalg.norm(normal, axis=1)
@@ -222,7 +226,7 @@ def _distances_to_triangles(x: Array, triangles: Array) -> Array:
 
 
 def _flat_hull(points: Array, seed: Indices, bound: float, most: int) -> Hull:
-    """The hull of points in a plane: a polygon grows by the point that is furthest beyond one of its edges."""
+    """The hull of coplanar points: a polygon grows by the point that is farthest beyond one of its edges."""
     a, b, c = points[seed]
     along = (b - a) / np.linalg.norm(b - a)
     normal = np.cross(b - a, c - a)
@@ -245,7 +249,7 @@ def _flat_hull(points: Array, seed: Indices, bound: float, most: int) -> Hull:
 
 
 def _distances_to_edges(x: Array, start: Array, end: Array) -> Array:
-    """(points, edges) of points (n, 2) in a plane."""
+    """Distances (points, edges) of points (n, 2) in a plane from edges."""
     along, arm = end - start, x[:, None] - start
     share = np.clip(np.sum(arm * along, -1) / np.sum(along * along, -1), 0.0, 1.0)
     return np.asarray(np.linalg.norm(arm - share[..., None] * along, axis=-1))

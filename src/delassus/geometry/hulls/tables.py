@@ -1,6 +1,6 @@
 """Hulls as tables for kernels: vertices and faces, read by index in loops.
 
-The code of a kernel does not depend on how many vertices or faces there are.
+The size of the code of a kernel does not depend on the numbers of vertices and faces.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from delassus.geometry.hulls.quickhull import convex_hull
 from delassus.geometry.nearest import index_of_smallest
 
 _BLOCK: Final = 64
-"""Vertices whose heights are compared in straight-line code, a sixth of the time of a loop over single ones."""
+"""Number of vertices per iteration of a loop, compared in straight-line code; this takes a sixth of the time of a loop
+over single vertices."""
 
 _FACE_HEIGHT: Final = 2e-3
-"""Of the extent: how far corners of a face may be off its plane."""
+"""Largest distance of the corners of a face from its plane, as a fraction of the extent."""
 
 
 class TableRow(NamedTuple):
-    """A row of a constant table (rows, n, …), by its traced number: only what is used of it is read."""
+    """A row of a constant table (rows, n, …), by its traced index; only the elements that are used are read."""
 
     table: Any
     row: Any
@@ -33,20 +34,20 @@ class TableRow(NamedTuple):
         return int(self.table.shape[1])
 
     def whole(self) -> Any:
-        """All of it (n, …)."""
+        """The whole row (n, …)."""
         return np.take(self.table, self.row, axis=0)
 
     def element(self, k: Any) -> Any:
-        """Its element of a traced number (…)."""
+        """The element (…) with a traced index."""
         return np.take(self.table.reshape(-1, *self.table.shape[2:]), self.row * float(len(self)) + k, axis=0)
 
 
 class Hull(NamedTuple):
-    """A convex hull: its vertices (n, 3) [m]; of its faces the normals (f, 3) and four corners (f, 4, 3) each.
+    """A convex hull: vertices (n, 3) [m], and for each face its normal (f, 3) and four corners (f, 4, 3).
 
-    Arrays are constant or traced. `normals` and `quads` are None if the faces are not known, and rows of tables where
-    several hulls share them; faces may be repeated, as where these have different numbers of faces. `summary` has the
-    least and the largest coordinates of the vertices and their mean (3, 3); None to compute them.
+    Arrays are constant or traced. `normals` and `quads` are None if the faces are not known, and rows of tables if
+    several hulls share a table; faces may be repeated, to pad hulls with fewer faces. `summary` (3, 3) has the smallest
+    and largest coordinates of the vertices and their mean; None computes them on request.
     """
 
     vertices: Any
@@ -55,7 +56,7 @@ class Hull(NamedTuple):
     summary: Any = None
 
     def support(self, direction: Any) -> Any:
-        """The vertex (3,) that is farthest in a direction (3,) of the hull's axes; cost: 8 operations a vertex."""
+        """The vertex (3,) that is farthest in a direction (3,) in the hull's axes. Cost: 8 operations per vertex."""
         n = len(self.vertices)
         if n <= _BLOCK:
             return np.take(self.vertices, index_of_smallest(self.vertices @ -direction), axis=0)
@@ -72,7 +73,7 @@ class Hull(NamedTuple):
         return farthest
 
     def bounds(self) -> tuple[Any, Any]:
-        """The least and the largest coordinates (3,) of its vertices."""
+        """The smallest and the largest coordinates (3,) of the vertices."""
         if self.summary is not None:
             return self.summary[0], self.summary[1]
         if isinstance(self.vertices, numpy.ndarray):
@@ -85,13 +86,13 @@ class Hull(NamedTuple):
         return scan(visit, (first, first), self.vertices)[0]
 
     def center(self) -> Any:
-        """The mean (3,) of its vertices, which is inside; the middle of its bounding box need not be."""
+        """The mean (3,) of the vertices, which is inside the hull; the center of the bounding box need not be."""
         return np.sum(self.vertices, axis=0) / float(len(self.vertices)) if self.summary is None else self.summary[2]
 
     def face(self, direction: Any) -> tuple[Any, Any, Any]:
-        """The corners (4, 3), the normal (3,) and the number of the face that looks most along a direction (3,).
+        """The corners (4, 3), normal (3,) and index of the face whose normal is nearest to a direction (3,).
 
-        Without a table of faces, the corners are supports in four directions that are tilted by a few degrees.
+        Without a table of faces, the corners are support points in four directions tilted by a few degrees.
         """
         if self.normals is None:
             return self._supports_of_tilts(direction), direction, np.array(0.0)
@@ -113,7 +114,7 @@ class Hull(NamedTuple):
         return quad, normal, number
 
     def _face_of_table(self, direction: Any) -> tuple[Any, Any, Any]:
-        """As `face`, with the corners of that face alone."""
+        """The face nearest to a direction, read from the table; only the corners of this face are read."""
 
         def visit(best: tuple[Any, Any], face: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
             normal, number = face
@@ -139,7 +140,8 @@ class Hull(NamedTuple):
 
 
 def as_hull(size: Any) -> Hull:
-    """The hull of vertices (n, 3): with faces if they are known while a kernel is traced, or of a `Hull` as it is."""
+    """The hull of vertices (n, 3), with faces if the vertices are known while a kernel is traced; a `Hull` is returned
+    unchanged."""
     if isinstance(size, Hull):
         return size
     if isinstance(size, tuple):

@@ -1,24 +1,23 @@
 """Contacts of two boxes: face against face, or two crossing edges.
 
-Of the fifteen axes on which the shadows of two boxes may be apart (three normals of faces of each, nine products of
-edges) the one with the largest gap is the direction in which they touch. If it is a normal, the face there is the
-reference, and the other box touches it with the face that looks at it most: with the corners of one that are above the
-other, and where edges cross. That is an octagon at most. Of products, the two edges that are nearest touch.
+Two boxes have fifteen separating axes: three face normals of each, and nine products of edges. The contact normal is
+the axis with the largest gap. If it is a face normal, that face is the reference. The contact points are the corners
+of the overlap of this face and the face of the other box that is most nearly opposite, at most an octagon. If the axis
+is a product, the two nearest edges touch.
 
-Edges that are parallel have no product. Where two of them touch, as those of leaning cards, the normals of a face of
-each box, a and b, are equally good, and all directions between them. Edges are rounded there, with radii whose sum ρ is
-a hundredth of the thinner box's half: with the gaps gₐ and g_b on both axes, the boxes without their rounded skins are
-apart by the shortest u that has a · u = gₐ + ρ and b · u = g_b + ρ, so that
+Parallel edges have no product. If two of them touch, as those of leaning cards, the face normals a and b of both boxes
+and all directions between them are equally good. These edges are rounded with radii whose sum ρ is a hundredth of the
+thinner box's half thickness. With the gaps gₐ and g_b on both axes, the boxes without their rounding are apart by the
+shortest u with a · u = gₐ + ρ and b · u = g_b + ρ:
 
     u = (wₐ a + w_b b)/(1 - c²),   wₐ = gₐ + ρ - c (g_b + ρ),   w_b = g_b + ρ - c (gₐ + ρ),   c = a · b
 
-where both weights are positive, and the gap is |u| - ρ. It changes by no more than the boxes move, and the normal goes
-from a to b within lengths of ρ. Boxes that are apart have their Euclidean distance d, if it is more than ρ: the gap is
-max(d, min(|u| - ρ, ρ)), which also changes by no more than they move. Of distances, that of two edges is the gap on
-their product if they cross; all others are those of a corner and the other box.
+If both weights are positive, the gap is |u| - ρ. It changes by at most the motion of the boxes, and the normal turns
+from a to b over displacements of the order of ρ. Boxes farther apart than ρ have their Euclidean distance d. In total,
+the gap is max(d, min(|u| - ρ, ρ)), which also changes by at most their motion. The distance d is either the gap on the
+product of two crossing edges, or that of a corner of one box from the other box.
 
-Of the corners of the octagon, the deepest and those that span it are kept, four at most; touches that are not there are
-far away.
+At most four corners of the octagon are kept: the deepest, and those that span it. Unused contacts have large gaps.
 """
 
 from __future__ import annotations
@@ -38,33 +37,34 @@ from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.registry import Placed, Touch, lengths
 
 PLACES: Final = 4
-"""Touches of two boxes."""
+"""Number of contacts of two boxes."""
 
 _SAME: Final = 1e-6
-"""Shares of a box's size that make no difference: of two axes the first one counts, and points on a rim are one."""
+"""Fraction of a box's size below which differences are ignored: of two equal axes the first is used, and points on a
+boundary coincide."""
 
 _PARALLEL: Final = 1e-10
-"""Squared sines of angles between edges below have no direction across."""
+"""Squared sine of the angle between edges below which they are parallel."""
 
 _ROUND: Final = 1e-2
-"""Of the thinner box's half thickness: ρ, the sum of the radii of edges that touch while they are parallel."""
+"""ρ, the sum of the rounding radii of parallel edges, as a fraction of the thinner box's half thickness."""
 
 _BLEND: Final = 4.0
-"""Of ρ: from this distance on, normals between parallel edges are those of the nearest points."""
+"""Distance, as a multiple of ρ, from which on the normal between parallel edges is that of the nearest points."""
 
 _ABSENT: Final = 1e99
-"""Gaps [m] of slots without a corner are larger."""
+"""Gap [m] above which a slot has no corner."""
 
 _ALIGNED: Final = 1.0 - 5e-7
-"""Faces whose normals have a larger cosine are parallel: there are no directions between them."""
+"""Cosine of the angle between face normals above which the faces are parallel."""
 
 
 _SIGNS: Final = numpy.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-"""(8, 3) of the corners of a box."""
+"""Signs (8, 3) of the corners of a box."""
 
 
 class _Face(NamedTuple):
-    """A face of a box: its outward normal, two edges' directions, half their lengths, its center, and its number."""
+    """A face of a box: outward normal, directions and half lengths of two edges, center, and index."""
 
     n: Any
     u: Any
@@ -76,8 +76,8 @@ class _Face(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """The axis across two edges, how far apart they are on it, of each edge its middle, direction and half length, and
-    the number of the pair."""
+    """The axis normal to two edges, their gap along it, the midpoint, direction and half length of each edge, and the
+    index of the pair."""
 
     gap: Any
     n: Any
@@ -92,10 +92,10 @@ class _Edges(NamedTuple):
 
 @pair("box", "box", points=PLACES)
 def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
-    """Where a box touches another one; normals point to the first.
+    """The contacts of two boxes; normals point to the first.
 
-    Places that do not touch have the gap `absent` [m], by default one that is farther than both boxes are large; then
-    boxes beside each other touch with the nearest corner.
+    Unused contacts have the gap `absent` [m]; by default it is larger than the size of both boxes, and boxes whose
+    faces do not overlap touch with the nearest corner.
     """
     (R1, p1, size), (R2, p2, other_size) = one, other
     h1, h2 = 0.5 * lengths(size), 0.5 * lengths(other_size)
@@ -105,7 +105,7 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     mine, gap1, (next_n, next_gap) = _nearest_face(R1, p1, h1, -away, R2, h2, small)
     theirs, gap2, _ = _nearest_face(R2, p2, h2, away, R1, h1, small)
     edges = _nearest_edges(R1, p1, h1, R2, p2, h2, away, small)
-    aligned = mine.n @ theirs.n < -_ALIGNED  # both have the same faces beside the edges that touch
+    aligned = mine.n @ theirs.n < -_ALIGNED  # the faces next to the touching edges are parallel
     axis, gap = np.where(aligned, -next_n, -mine.n), np.where(aligned, next_gap, gap1)
     flat, between, rounded = _rounded(axis, gap, theirs.n, gap2, _ROUND * thin)
     flat = np.maximum(flat, gap1)
@@ -136,11 +136,11 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
     deepest = cond(
         is_beside & (largest > 0.0), lambda: _nearest_features(one, other, known, bound, (normal, smooth)), deepest
     )
-    # The patch is moved along with its lowest corner; if the bound by two planes is less than the distance, the nearest
-    # features are not in the patch, which is farther away then.
+    # The patch is translated so that its lowest corner has the gap of the boxes. If the bound by two planes is less
+    # than the distance, the nearest features are not in the patch, and the patch is farther away.
     excess = deepest.gap - gap
     gaps = gaps + np.where(rounded, excess + np.maximum(excess, 0.0), 0.0)
-    # Slots turn with the smaller box, whichever of the faces is the reference: that may change while boxes rest.
+    # Slots rotate with the smaller box, since the reference face may change while boxes rest.
     one_is_smaller = np.sum(h1) <= np.sum(h2)
     is_reference = by_first == one_is_smaller
     smaller = _Face(*(np.where(is_reference, a, b) for a, b in zip(reference, incident, strict=True)))
@@ -152,14 +152,14 @@ def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
 
 
 def _nearest_features(one: Placed, other: Placed, known: Separation, bound: Any, blend: tuple[Any, Any]) -> Separation:
-    """The distance of boxes that are apart: that of a corner of one and the other box, unless what is known is nearer.
+    """The distance of separated boxes: the smallest distance of a corner from the other box, unless `known` is nearer.
 
-    No gap is less than the bound, the largest one on all axes or that of rounded edges. The normal goes from the one of
-    `blend` to that of the nearest points within the length of `blend` [m].
+    The gap is at least `bound`, the largest gap on all axes or that of rounded edges. `blend` has a normal and a length
+    [m]: over this length, the normal changes from that of `blend` to that of the nearest points.
     """
 
     def from_corners(own: Placed, box: Placed) -> tuple[Any, Any, Any]:
-        """The least distance of corners of the one from the other, the corner, and its nearest point of the box."""
+        """The smallest distance of the corners of `own` from `box`, the corner, and its nearest point of `box`."""
         half, half_own = 0.5 * lengths(box.size), 0.5 * lengths(own.size)
 
         def visit(best: tuple[Any, Any, Any], signs: Any) -> tuple[Any, None]:
@@ -188,7 +188,7 @@ def _nearest_features(one: Placed, other: Placed, known: Separation, bound: Any,
 
 
 def _patch_width(axes: Any, face: _Face, above: _Face) -> Any:
-    """Half the extents (2,) of what a face and another one above it have in common, at most."""
+    """An upper bound on half the extents (2,) of the overlap of a face and another one above it."""
     extents = [
         np.stack([part.hu * np.abs(axis @ part.u) + part.hw * np.abs(axis @ part.w) for axis in (axes[0], axes[1])])
         for part in (face, above)
@@ -197,7 +197,7 @@ def _patch_width(axes: Any, face: _Face, above: _Face) -> Any:
 
 
 def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: Any) -> tuple[Any, Any, Any]:
-    """The gap on two axes a and b (3,), with edges between them rounded, the normal there, and whether they are."""
+    """The gap of rounded edges between two axes a and b (3,), the normal, and whether both weights are positive."""
     c, x, y = a @ b, gap_a + rho, gap_b + rho
     first, second, square = x - c * y, y - c * x, 1.0 - c * c
     rounded = (first > 0.0) & (second > 0.0) & (c > -_SAME) & (c < _ALIGNED)
@@ -244,7 +244,7 @@ def _nearest_face(
 
 
 def _facing(R: Any, p: Any, h: Any, n: Any) -> _Face:
-    """The face of a box that looks most against a direction."""
+    """The face of a box whose normal is most nearly opposite to a direction."""
     along = R.T @ n
     size = np.abs(along)
     which = [(size[0] >= size[1]) & (size[0] >= size[2]), size[1] >= size[2], None]
@@ -254,12 +254,11 @@ def _facing(R: Any, p: Any, h: Any, n: Any) -> _Face:
 def _polygon(
     face: _Face, above: _Face, small: Any, beside: Any, edge: tuple[Any, Any, Any]
 ) -> list[tuple[Any, Any, Any]]:
-    """Corners of what a face and another one above it have in common: whether they are, their gaps, and points.
+    """Corners of the overlap of a face and another one above it: whether they exist, their gaps, and points.
 
-    Gaps are heights above the face. Where its `edge` is rounded (whether, normal, gap), they are those along the normal
-    there, from the lowest corner on.
-
-    x and y are along the face's edges, z is the height above it. What is so little `beside` the face counts as above.
+    Gaps are heights above the face. If `edge` (whether, normal, gap) is rounded, gaps are measured along its normal,
+    relative to the lowest corner. x and y are along the face's edges, and z is the height above the face. Points
+    outside the face by less than `beside` count as above it.
     """
     axes = np.stack([face.u, face.w, face.n])
     center, s, t = axes @ (above.center - face.center), above.hu * (axes @ above.u), above.hw * (axes @ above.w)
@@ -268,7 +267,7 @@ def _polygon(
     for corner in corners:
         within = np.all(np.abs(corner[:2]) <= wide + small)
         found.append((within, corner))
-    # A corner of the face, as center + a s + b t; the face above is not upright.
+    # A corner of the face as center + a s + b t; the face above is not vertical.
     det = s[0] * t[1] - s[1] * t[0]
     det = np.where(np.abs(det) > 0.0, det, 1.0)
     for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1)):
@@ -291,7 +290,7 @@ def _polygon(
 
 
 def _clip_edge(start: Any, way: Any, wide: Any) -> list[tuple[Any, Any]]:
-    """Where an edge, start + λ way for λ from 0 to 1, comes in above a face and leaves it."""
+    """The points at which an edge, start + λ way for λ from 0 to 1, enters and leaves the region above a face."""
     begin, end = np.array(0.0), np.array(1.0)
     for k in range(2):
         still = np.abs(way[k]) <= 1e-9 * wide[k]
@@ -304,7 +303,7 @@ def _clip_edge(start: Any, way: Any, wide: Any) -> list[tuple[Any, Any]]:
 
 
 def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: Any, small: Any) -> _Edges:
-    """The pair of edges that are furthest apart on the axis across both."""
+    """The pair of edges with the largest gap along the axis normal to both."""
     best: list[Any] = []
     for i, j in itertools.product(range(3), range(3)):
         across = np.cross(R1[:, i], R2[:, j])
@@ -327,7 +326,7 @@ def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: A
 
 
 def _between(edges: _Edges, small: Any) -> tuple[Any, Any]:
-    """Whether two edges cross within their lengths, and the point of the first one that is nearest to the second."""
+    """Whether two edges cross within their lengths, and the point of the first that is nearest to the second."""
     d, c = edges.p2 - edges.p1, edges.d1 @ edges.d2
     sine = np.maximum(1.0 - c * c, _PARALLEL)
     s = (d @ edges.d1 - c * (d @ edges.d2)) / sine

@@ -7,14 +7,15 @@ of the box and to the three products of these with d. So
     gap = min over t of |x - clip(x)|                                       where the axis is outside of the box,
     gap = max over n of |n · c| - Σ hₖ |nₖ| - ℓ |n · d|,  n = eₖ, eₖ × d    where it is inside,
 
-less the radius. It changes by no more than the bodies move. Outside, the normal is x - clip(x) at the nearest t; inside
-it is the n with the largest gap: that of a face, or across an edge and the axis.
+minus the radius. It changes by at most the motion of the bodies. Outside, the normal is x - clip(x) at the nearest t;
+inside it is the n with the largest gap, that of a face or the product of an edge and the axis.
 
 The derivative of half the squared distance, d · (x - clip(x)), is monotone in t and linear between the six t at which
 the axis passes the planes of the faces: the nearest t is found exactly, without iterations.
 
-A capsule that lies on a face, or a box on it, needs two points: where the axis comes in above the face, or ends, and
-where it leaves. The nearest point is a third one if it is nearer than both, as where an edge crosses the axis.
+A capsule that lies on a face, or a box on a capsule, needs two contacts: the points where the axis enters and leaves
+the region above the face, or its ends. The nearest point is a third contact if it is nearer than both, for example if
+an edge crosses the axis.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from delassus.geometry.shapes.distances import TINY, norm
 from delassus.geometry.shapes.registry import Placed, Touch, lengths
 
 _SAME: Final = 1e-10
-"""As a share of lengths: gaps and places that are nearer to each other are one."""
+"""Fraction of lengths below which gaps and points count as equal."""
 
 _STEEP: Final = 1e-30
-"""A direction that is smaller along an axis of the box does not change along it."""
+"""Component of the direction along an axis of the box below which the capsule is normal to this axis."""
 
 
 class _Axis(NamedTuple):
@@ -50,14 +51,14 @@ class _Axis(NamedTuple):
         return x - np.clip(x, -self.h, self.h)
 
     def crossings(self, k: int) -> tuple[Any, Any]:
-        """Where it passes both planes of the box's axis k, the smaller t first; far away if it runs along them."""
+        """The t of the intersections with both planes of the box's axis k, in ascending order; large if parallel."""
         slope = np.where(np.abs(self.d[k]) < _STEEP, _STEEP, self.d[k])
         one, two = (-self.h[k] - self.c[k]) / slope, (self.h[k] - self.c[k]) / slope
         return np.minimum(one, two), np.maximum(one, two)
 
 
 class _Side(NamedTuple):
-    """A direction out of the box (3,), the gap of the axis along it, and the t of the axis that has it."""
+    """A direction (3,) out of the box, the gap of the axis along it, and the t at which the axis has this gap."""
 
     gap: Any
     n: Any
@@ -66,7 +67,7 @@ class _Side(NamedTuple):
 
 @pair("capsule", "box", points=3)
 def capsule_on_box(capsule: Placed, box: Placed) -> list[Touch]:
-    """Where the axis comes in above a face, where it leaves, and the nearest point."""
+    """Contacts where the axis enters and leaves the region above a face, and at the nearest point."""
     (R, p, (radius, length)), (B, center, size) = capsule, box
     axis = _Axis(B.T @ (p - center), B.T @ R[:, 2], 0.5 * length, 0.5 * lengths(size))
     small = _SAME * np.minimum(np.min(axis.h), radius)
@@ -100,7 +101,7 @@ def capsule_on_box(capsule: Placed, box: Placed) -> list[Touch]:
 
 
 def _nearest(axis: _Axis) -> Any:
-    """The t of the axis that is nearest to the box, one of them if there are several."""
+    """A t at which the axis is nearest to the box."""
     low, high = np.array(-axis.reach), np.array(axis.reach)
     places = [np.clip(t, -axis.reach, axis.reach) for k in range(3) for t in axis.crossings(k)]
     slopes = [axis.d @ axis.outside(t) for t in (low, high)]
@@ -116,18 +117,18 @@ def _nearest(axis: _Axis) -> Any:
 
 
 def _way_out(axis: _Axis, small: Any) -> tuple[_Side, Any]:
-    """The direction in which an axis inside of a box leaves it soonest, and whether it is one across an edge."""
+    """The direction of the shortest path of an axis out of a box, and whether it is the product with an edge."""
     sides = [*(_face(axis, k) for k in range(3)), *(_edge(axis, k) for k in range(3))]
     best, is_edge = sides[0], np.array(False)
     for k, side in enumerate(sides[1:], 1):
-        better = side.gap > best.gap + (small if k >= 3 else 0.0)  # of equals, a face is better than an edge
+        better = side.gap > best.gap + (small if k >= 3 else 0.0)  # if equal, a face is preferred
         is_edge = is_edge | better if k >= 3 else is_edge
         best = _Side(*(np.where(better, new, old) for new, old in zip(side, best, strict=True)))
     return best, is_edge
 
 
 def _face(axis: _Axis, k: int) -> _Side:
-    """Out of the face on axis k, with the end that is deeper."""
+    """The direction out of the face on axis k, at the deeper end of the capsule's axis."""
     side = np.where(axis.c[k] < 0.0, -1.0, 1.0)
     along = side * axis.d[k]
     n = np.stack([side if i == k else np.array(0.0) for i in range(3)])
@@ -136,7 +137,7 @@ def _face(axis: _Axis, k: int) -> _Side:
 
 
 def _edge(axis: _Axis, k: int) -> _Side:
-    """Across an edge along axis k and the capsule's axis, with the point that is nearest to the edge."""
+    """The direction normal to an edge along axis k and to the capsule's axis, at the point nearest to the edge."""
     u, w = (k + 1) % 3, (k + 2) % 3
     size = axis.d[u] * axis.d[u] + axis.d[w] * axis.d[w]
     usable = size > _STEEP
@@ -154,9 +155,9 @@ def _edge(axis: _Axis, k: int) -> _Side:
 
 
 def _above_face(axis: _Axis, n: Any) -> tuple[Any, Any, Any]:
-    """Where the axis comes in above the face that looks along n, where it leaves, and whether it is above it at all.
+    """The t at which the axis enters and leaves the region above the face with normal n, and whether it is above it.
 
-    Beside the face, along one of its edges, it is bounded by the ends of the edge alone.
+    Next to the face, along one of its edges, the region is bounded by the ends of the edge only.
     """
     size = np.abs(n)
     largest = np.maximum(size[0], np.maximum(size[1], size[2]))

@@ -17,13 +17,13 @@ _ALONG: Final = 1e-6
 
 @pair("capsule", "capsule", points=2, mutual=True)
 def capsule_ends(one: Placed, other: Placed) -> list[Touch]:
-    """The balls at the ends of a capsule on another one."""
+    """Contacts of the balls at the ends of a capsule with another capsule."""
     return [ball_touch(SHAPES["capsule"], other, end, one.size[0]) for end in axis_ends(one)]
 
 
 @pair("capsule", "capsule", points=1)
 def nearest_on_axes(one: Placed, other: Placed) -> list[Touch]:
-    """Where the axes of two capsules, p + s d for s from -1 to 1, are nearest."""
+    """The contact at the nearest points of the axes of two capsules, p + s d for s from -1 to 1."""
     (R1, p1, (r1, l1)), (R2, p2, (r2, l2)) = one, other
     d1, d2, between = 0.5 * l1 * R1[:, 2], 0.5 * l2 * R2[:, 2], p1 - p2
     a, e, b, c, f = d1 @ d1, d2 @ d2, d1 @ d2, d1 @ between, d2 @ between
@@ -33,7 +33,7 @@ def nearest_on_axes(one: Placed, other: Placed) -> list[Touch]:
     t = np.clip((b * s + f) / np.where(e > 0.0, e, 1.0), -1.0, 1.0)
     s = np.clip((b * t - c) / np.where(a > 0.0, a, 1.0), -1.0, 1.0)
     center, nearest = p1 + s * d1, p2 + t * d2
-    # Axes that meet are parted across both.
+    # If the axes intersect, the normal is orthogonal to both.
     across = np.cross(R1[:, 2], R2[:, 2])
     size = norm(across)
     across = np.where(size > _ALONG, across / np.maximum(size, _ALONG), R2[:, 0])

@@ -1,6 +1,6 @@
 """Contacts of convex shapes by their support functions, for pairs without a file of their own.
 
-Balls and capsules are points and segments with a rounding; gaps are those of the cores less both roundings. Balls and
+The cores of balls and capsules are points and segments; a gap is that of the cores minus both radii. Balls and
 ellipsoids touch with one point, capsules with two, all others with up to four.
 """
 
@@ -38,16 +38,16 @@ CONVEX_PAIRS: Final = (
 
 
 def convex_body(kind: ShapeKind, body: Placed) -> Body:
-    """A placed shape as the search for the separation takes it."""
+    """A placed shape as a `Body`, the input of `separation`."""
     return Body(lambda n: kind.core_support(body, n), kind.core(body))
 
 
 def convex_touches(
     kinds: tuple[ShapeKind, ShapeKind], one: Placed, other: Placed, points: int, approach: Approach | None = None
 ) -> list[Touch]:
-    """Where two convex shapes touch: one point, or a patch of up to two or four.
+    """The contacts of two convex shapes: one point, or a patch of up to two or four points.
 
-    Shapes that do not come near by an approach have absent touches; None for touches however far they are.
+    If the shapes cannot come near by `approach`, the contacts are absent; with None, they are always computed.
     """
     first, second = (convex_body(kind, body) for kind, body in zip(kinds, (one, other), strict=True))
     roundings = first.core.rounding, second.core.rounding

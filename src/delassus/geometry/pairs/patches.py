@@ -1,13 +1,13 @@
 """Contact patches: the overlap of two facets, projected along the normal, reduced to at most four points.
 
-Both facets are convex polygons, or segments. Their intersection across the normal has three kinds of corners: corners
-of one that are within the other, and crossings of two edges. At each of them the gap is the difference of the heights
-of both facets along the normal, which is nowhere less than the gap of the bodies.
+Both facets are convex polygons or segments. Their intersection in the plane normal to the contact normal has three
+types of corners: corners of each that are within the other, and crossings of two edges. At each of them the gap is the
+difference of the heights of both facets along the normal, which is at least the gap of the bodies.
 
-Of these corners a slot keeps the one that is farthest in the slot's direction, which turns with the first facet:
-(1, 0.8) and its quarter turns, in units of the facets' widths. Corners of rectangles and of rhombi are apart in these
-directions, so that a slot keeps its corner under small motions. Depth counts as well: on tilted facets, slots are on
-the lower side. The bodies' least gap is given to the nearest slot if no slot has it.
+A slot keeps the corner that is farthest in the slot's direction, which rotates with the first facet. The directions are
+(1, 0.8) and its quarter turns, in units of the facets' widths. They distinguish the corners of rectangles and rhombi,
+so that a slot keeps its corner under small motions. The score includes depth: on tilted facets, slots are on the lower
+side. If no slot has the smallest gap of the bodies, the nearest slot gets it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.registry import Facet, Touch
 
 _SAME: Final = 1e-6
-"""Of the facets' widths: what is nearer counts as one point, and what is so little outside as within."""
+"""Fraction of the facets' widths below which points coincide and points outside count as within."""
 
 _TINY: Final = 1e-12
-"""[m], for facets that are points."""
+"""Smallest width [m], for facets that are points."""
 
 _MOVED: Final = 1e-4
-"""Of the facets' widths: how much less the least gap is than all others where its point takes a slot."""
+"""Fraction of the facets' widths by which the smallest gap must be below all others for its point to take a slot."""
 
 _REPEATED: Final = 1e-9
-"""Of the facets' widths: slots that are nearer to each other have the same corner."""
+"""Fraction of the facets' widths below which two slots have the same corner."""
 
 _PARALLEL: Final = 1e-9
 """The sine of the angle between edges that do not cross."""
@@ -42,30 +42,30 @@ _LOWER: Final = 2.0
 """Weight of heights relative to widths."""
 
 _FACETS: Final = 4096.0
-"""More than any shape has, for numbers of features."""
+"""Factor that combines the facet indices of two shapes into a feature; larger than the number of facets of a shape."""
 
 _DIRECTIONS: Final = {
     2: numpy.array([(1.0, 0.1), (-1.0, -0.1)]),
     4: numpy.array([(1.0, 0.8), (-0.8, 1.0), (-1.0, -0.8), (0.8, -1.0)]),
 }
-"""Of the slots of a patch."""
+"""The directions of the slots of a patch."""
 
 
 class _Polygon(NamedTuple):
-    """A facet across the normal: corners (k, 3), heights last, its normal (3,), and whether it has an area."""
+    """A facet in contact axes: corners (k, 3) with heights last, its normal (3,), and whether it has an area."""
 
     corners: Any
     normal: Any
     is_flat: Any
 
     def height(self, y: Any) -> Any:
-        """Of its plane at a place (2,)."""
+        """The height of its plane at a point (2,)."""
         a, m = self.corners[0], self.normal
         steep = np.abs(m[2]) < _PARALLEL
         return a[2] - (m[0] * (y[0] - a[0]) + m[1] * (y[1] - a[1])) / np.where(steep, 1.0, m[2])
 
     def contains(self, y: Any, small: Any) -> Any:
-        """Whether a place (2,) is within it, or so little outside."""
+        """Whether a point (2,) is within it, up to a distance `small`."""
 
         def visit(bounds: tuple[Any, Any], edge: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
             a, b = edge
@@ -81,7 +81,7 @@ class _Polygon(NamedTuple):
 
 
 class _Slots(NamedTuple):
-    """Of each slot the best score, place and height of the first body, and gap."""
+    """For each slot the best score, the point and height on the first body, and the gap."""
 
     score: Any
     place: Any
@@ -89,9 +89,9 @@ class _Slots(NamedTuple):
 
 
 def patch_touches(deepest: Separation, one: Facet, other: Facet, slots: int) -> list[Touch]:
-    """Touches of two facets of cores, the first looking against the normal and the other one along it.
+    """Contacts of two facets of cores, of which the first faces against the normal and the second along it.
 
-    Cost: 60 operations a corner and 100 a pair of edges, in loops.
+    Cost: 60 operations for each corner and 100 for each pair of edges, in loops.
     """
     n, origin = deepest.normal, deepest.point
     axis = _across(n, one.axis, other.axis)
@@ -133,9 +133,9 @@ def patch_touches(deepest: Separation, one: Facet, other: Facet, slots: int) -> 
 def select_touches(
     deepest: Separation, axes: Any, width: Any, corners: tuple[Any, Any, Any], feature: Any
 ) -> list[Touch]:
-    """Four touches of the corners of a patch that are known: which are there (k,), their points (k, 3) and gaps (k,).
+    """Four contacts of a patch with known corners: whether they exist (k,), their points (k, 3) and gaps (k,).
 
-    `axes` (3, 3) are rows, the last one across the patch, whose half extents along the others are `width` (2,).
+    The rows of `axes` (3, 3) are the axes of the patch, its normal last; `width` (2,) has half its extents.
     """
     offer = _offers(deepest, width, 4)
 
@@ -152,7 +152,7 @@ def _empty(slots: int) -> _Slots:
 
 
 def _offers(deepest: Separation, width: Any, slots: int) -> Callable[[_Slots, Any, Any, Any], _Slots]:
-    """A function that gives slots a corner at a place (3,), if it is there, with its gap."""
+    """A function that offers a corner with its point (3,) and gap to all slots, if it is active."""
     size = np.max(width)
     directions = _DIRECTIONS[slots] / np.maximum(width, _SAME * size)
 
@@ -166,9 +166,9 @@ def _offers(deepest: Separation, width: Any, slots: int) -> Callable[[_Slots, An
 
 
 def _with_deepest(best: _Slots, deepest: Separation, axes: Any, size: Any, feature: Any) -> list[Touch]:
-    """The slots as touches, the least gap among them; slots that repeat another one are far away.
+    """The contacts of the slots; slots that repeat another one have large gaps.
 
-    Where no slot has the least gap, the nearest one gets it, and its place as well if the gap is much less.
+    If no slot has the smallest gap, the nearest slot gets it, and its point as well if the gap is much smaller.
     """
     slots = len(best.gap)
     absent = [best.score[k] < -1e299 for k in range(slots)]
@@ -183,7 +183,7 @@ def _with_deepest(best: _Slots, deepest: Separation, axes: Any, size: Any, featu
         is_nearest = nearest == float(k)
         moved = is_nearest & (excess > _MOVED * size)
         place = np.where(moved, 0.0, best.place[k])
-        # Faces of tables are off by their tolerance: no gap is less than that of the bodies.
+        # Faces of tables have an error of their tolerance, so gaps are bounded below by that of the bodies.
         gap = np.where(absent[k], 1e100, np.maximum(best.gap[k], deepest.gap))
         gap = np.where(is_nearest & (excess > _REPEATED * size), deepest.gap, gap)
         touches.append(Touch(gap, deepest.point + axes.T @ place, deepest.normal, feature + k))
@@ -191,7 +191,7 @@ def _with_deepest(best: _Slots, deepest: Separation, axes: Any, size: Any, featu
 
 
 def _edge_pairs(k: int, m: int) -> Any:
-    """(k m, 4) numbers of the corners of all pairs of edges."""
+    """Indices (k m, 4) of the corners of all pairs of edges."""
     pairs = [
         (i, (i + 1) % k, j, (j + 1) % m) for i in range(k if k > 2 else k - 1) for j in range(m if m > 2 else m - 1)
     ]
@@ -199,7 +199,8 @@ def _edge_pairs(k: int, m: int) -> Any:
 
 
 def _across(n: Any, axis: Any, spare: Any) -> Any:
-    """A unit vector (3,) across n, along the axis of a facet, or that of the other one if that is along n."""
+    """A unit vector (3,) orthogonal to n, along the axis of a facet, or along that of the other one if the first is
+    parallel to n."""
     result = numpy.array([1.0, 0.0, 0.0])
     far_from_x = np.abs(n[0]) < 0.8
     result = np.where(far_from_x, result, numpy.array([0.0, 1.0, 0.0]))
@@ -221,5 +222,5 @@ def _polygon(facet: Facet, axes: Any, origin: Any) -> _Polygon:
 
 
 def _width(polygon: _Polygon) -> Any:
-    """Half its extents (2,) across the normal."""
+    """Half its extents (2,) in the plane normal to the contact normal."""
     return 0.5 * (np.max(polygon.corners[:, :2], axis=0) - np.min(polygon.corners[:, :2], axis=0))

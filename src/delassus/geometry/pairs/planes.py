@@ -1,4 +1,4 @@
-"""Contacts of shapes with planes, computed as with level ground."""
+"""Contacts of shapes with planes, computed by the functions for the ground."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delassus.geometry.surfaces import plane_surface
 
 
 def _enter(kind: ShapeKind) -> None:
-    """Register a kind of shape on planes."""
+    """Register a type of shape on planes."""
 
     def points(size: Any) -> int:
         return kind.ground_points(size, False)

@@ -3,10 +3,10 @@
     @pair("capsule", "capsule", points=1)
     def nearest_on_axes(one: Placed, other: Placed) -> list[Touch]: ...
 
-A function returns as many touches as the entry has points, in every state: those that are not in contact have large
-gaps. Normals point from the other shape to the first, points are those of the first. A pair may have several entries;
-one that is `mutual` counts in both directions, the second shape on the first, too. The order in which a scene names two
-shapes does not matter: (box, capsule) is found as (capsule, box).
+A function returns as many contacts as the entry has points, in every state; unused ones have large gaps. Normals point
+from the other shape to the first, and points are on the first. A pair may have several entries. A `mutual` entry is
+applied in both directions, so also to the second shape on the first. The order of two shapes does not matter: the entry
+of (capsule, box) is also used for (box, capsule).
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ F = TypeVar("F", bound=PairFunction)
 
 @dataclass(frozen=True)
 class PairEntry:
-    """How two kinds of shapes touch: the function, its number of points by the size of the first shape, and whether it
-    counts in both directions. `touches_within` is quicker where shapes are too far apart for an approach to bring them
-    together, whose touches are absent then."""
+    """The contact function of two types of shapes, its number of points by the size of the first shape, and whether it
+    is applied in both directions.
+
+    `touches_within` also takes the possible approach. It is faster for shapes that cannot touch within it and returns
+    absent contacts for these.
+    """
 
     touches: PairFunction
     points: Callable[[Any], int]
@@ -68,7 +71,7 @@ def partners(name: str) -> list[str]:
 
 
 def describe_pairs() -> str:
-    """The table in words, shape by shape; each pair once."""
+    """The table as text, shape by shape, with each pair once."""
     lines, named = [], set[str]()
     for name in sorted(SHAPES, key=lambda name: -len(partners(name))):
         others = [other for other in partners(name) if other not in named]

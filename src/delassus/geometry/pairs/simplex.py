@@ -1,8 +1,8 @@
 """The nearest point on the surface of a tetrahedron, by comparison of its 4 vertices, 6 edges and 4 triangles.
 
-Each feature proposes the foot of the perpendicular as weights of the corners, if it is within the feature. Distances
-are those of the weighted corners themselves, so that a sliver, whose weights are inexact, proposes a point that is
-farther than another one, but never one that is outside of the tetrahedron.
+The candidate of a feature is the foot of the perpendicular, as weights of the corners, if it is within the feature.
+Distances are computed from the weighted corners. The weights of a sliver are inexact, so its candidate may be farther
+than another one, but never outside of the tetrahedron.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy
 import delassus.numpy as np
 
 _SLIVER: Final = 1e-26
-"""Squared sines of angles between edges below belong to triangles without an inside."""
+"""Squared sine of the angle between edges below which a triangle is degenerate."""
 
 _NONE: Final = 1e300
-"""The squared distance of a feature that has no foot."""
+"""Placeholder for the squared distance of a feature without a foot."""
 
 
 def nearest_weights(corners: list[Any], target: Any) -> Any:

@@ -9,13 +9,13 @@ from delassus.geometry.shapes.registry import SHAPES, Placed, ShapeKind, Touch
 
 
 def ball_touch(kind: ShapeKind, other: Placed, center: Any, radius: float) -> Touch:
-    """Of a ball (center (3,), radius [m]) with a placed shape."""
+    """The contact of a ball, with center (3,) and radius [m], and a placed shape."""
     gap, normal = kind.distance(other, center)
     return Touch(gap - radius, center - radius * normal, normal)
 
 
 def _enter(kind: ShapeKind) -> None:
-    """Register balls against a kind of shape."""
+    """Register balls with a type of shape."""
 
     @pair("sphere", kind.name, points=1)
     def touches(ball: Placed, other: Placed) -> list[Touch]:

@@ -16,17 +16,17 @@ from delassus.geometry.surfaces import Surface
 
 @register_shape("box")
 class Box(ShapeKind):
-    """A box touches the ground with its corners, and vertices and edges of a height field with its faces and edges."""
+    """A box; it touches the ground with its corners, and a height field also with its faces and edges."""
 
     has_distance = True
     lengths = 3
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """Its corners; those on the edges of a height field come after them."""
+        """The number of corners, plus the contacts with vertices and edges of a height field."""
         return 8 + (TERRAIN_POINTS if on_field else 0)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """Its corners, then the terrain's vertices and edges."""
+        """The contacts of the corners, then those with vertices and edges of a height field."""
         touches = [point_touch(surface, body.at(np.array(corner))) for corner in corners(body.size)]
         if not on_field:
             return touches
@@ -36,7 +36,7 @@ class Box(ShapeKind):
         return touches + convex_touches(surface, terrain)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
-        """To the nearest point of a face, an edge or a corner; inside, to the nearest face."""
+        """The distance from the nearest point of a face, edge or corner; inside, from the nearest face."""
         local = body.R.T @ (x - body.p)
         side = np.where(local < 0.0, -1.0, 1.0)
         return distance_from_sides(np.abs(local) - 0.5 * lengths(body.size), [side[k] * body.R[:, k] for k in range(3)])
@@ -46,12 +46,12 @@ class Box(ShapeKind):
         return body.at(np.where(body.R.T @ direction < 0.0, -0.5, 0.5) * lengths(body.size))
 
     def core(self, body: Placed) -> Core:
-        """All of it."""
+        """The core is the whole box."""
         halves = 0.5 * lengths(body.size)
         return Core(body.p, halves, 0.0, norm(halves))
 
     def facet(self, body: Placed, direction: Any) -> Facet:
-        """The face that looks along the direction most; of equals, the first."""
+        """The face whose normal is nearest to the direction; the first, if several are."""
         halves, along = 0.5 * lengths(body.size), body.R.T @ direction
         size = np.abs(along)
         x = (size[0] >= size[1]) & (size[0] >= size[2])
@@ -76,7 +76,7 @@ class Box(ShapeKind):
         return corners(size)
 
     def faces(self, size: Any) -> Array:
-        """(6, 4, 3)."""
+        """The corners (6, 4, 3) of the six faces."""
         polygons = []
         for axis in range(3):
             n, u, w = (numpy.eye(3)[(axis + k) % 3] for k in range(3))
@@ -86,7 +86,7 @@ class Box(ShapeKind):
 
 
 def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
-    """Of a point of the terrain, which does not leave the box upwards."""
+    """The distance of a point of the terrain, which is not moved out of the box upwards."""
     local, halves = body.R.T @ (x - body.p), 0.5 * lengths(body.size)
     side = np.where(local < 0.0, -1.0, 1.0)
     return distance_from_below(np.abs(local) - halves, side, body.R[2], halves, [body.R[:, k] for k in range(3)])

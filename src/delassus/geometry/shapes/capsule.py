@@ -19,21 +19,21 @@ from delassus.geometry.surfaces import Surface
 
 @register_shape("capsule")
 class Capsule(ShapeKind):
-    """All points within a radius of an axis; it stands and lies on the balls at its two ends."""
+    """The points within a radius of an axis; a capsule touches the ground with the balls at its two ends."""
 
     has_distance = True
     lengths = 2
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """Those of the balls at its ends; on a height field, those of its mantle come after them."""
+        """The contacts of the balls at its ends, plus those of its mantle on a height field."""
         return 2 * round_points(on_field) + (TERRAIN_POINTS if on_field else 0)
 
     def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
-        """Those of the balls."""
+        """The contact points of the balls move on the body when it rotates."""
         return (True,) * (2 * round_points(on_field)) + (False,) * (TERRAIN_POINTS if on_field else 0)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """The balls at its ends, then the terrain's vertices and edges below its mantle."""
+        """The contacts of the balls at its ends, then those of its mantle with vertices and edges of a height field."""
         halves = ball_halves(body.size[0])
         ends = list(axis_ends(body))
         touches = [touch for end in ends for touch in round_touches(RoundBody(end, halves), surface, on_field)]
@@ -49,14 +49,15 @@ class Capsule(ShapeKind):
         return touches + convex_touches(surface, mantle)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
-        """From the nearest point of the axis less the radius; from the axis itself, the way out is across it."""
+        """The distance from the nearest point of the axis, minus the radius; for a point on the axis, the normal is
+        orthogonal to it."""
         radius, length = body.size
         axis = body.R[:, 2]
         nearest = body.p + axis * np.clip(axis @ (x - body.p), -0.5 * length, 0.5 * length)
         return distance_from_ball(x, nearest, radius, body.R[:, 0])
 
     def support(self, body: Placed, direction: Any) -> Any:
-        """Of the end that is farther in the direction."""
+        """The support point of the ball at the end that is farther in the direction."""
         radius, length = body.size
         axis = body.R[:, 2]
         side = np.where(axis @ direction < 0.0, -0.5 * length, 0.5 * length)
@@ -77,11 +78,11 @@ class Capsule(ShapeKind):
         return Facet(np.stack(list(axis_ends(body))), direction, body.R[:, 2], np.array(0.0))
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
-        """The radius: without length, it is a ball."""
+        """The radius; the length may be zero, which makes it a ball."""
         return tuple(size[:1])
 
     def outline(self, size: Any) -> Array:
-        """The balls at its ends."""
+        """The points that are drawn: those of the balls at its ends."""
         radius, length = size
         ball = radius * unit_sphere()
         return numpy.concatenate([ball + numpy.array((0.0, 0.0, z)) for z in (-0.5 * length, 0.5 * length)])

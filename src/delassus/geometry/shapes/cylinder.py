@@ -23,27 +23,27 @@ _EIGHTH: Final = 0.25 * math.pi
 
 @register_shape("cylinder")
 class Cylinder(ShapeKind):
-    """A cylinder touches with the lowest point of each rim, and with others, on which it stands upright."""
+    """A cylinder; it touches the ground with the lowest point of each rim, and with others on which it stands."""
 
     has_distance = True
     lengths = 2
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """On each rim, the lowest one and two others; on a height field, the lowest on two faces and three others, and
-        those on vertices and edges of the field."""
+        """The lowest point and two others of each rim; on a height field, the lowest points above two faces and three
+        others of each rim, plus the contacts with vertices and edges."""
         return 2 * (RIM_POINTS + 3) + TERRAIN_POINTS if on_field else 6
 
     def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
-        """The lowest ones."""
+        """The lowest points of the rims move on the body when it rotates."""
         if on_field:
             return (*(True,) * RIM_POINTS, *(False,) * 3) * 2 + (False,) * TERRAIN_POINTS
         return (True, False, False) * 2
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """Of the upper and the lower rim.
+        """The contacts of the upper and the lower rim.
 
-        On a plane, the other points are a third of a turn to both sides of the lowest one. On a height field, they are
-        fixed to the body, since others would jump from one side of a ridge to the other.
+        On a plane, the other points are a third of a turn on both sides of the lowest one. On a height field, they are
+        fixed to the body, since points relative to the lowest one would jump from one side of a ridge to the other.
         """
         (radius, length), touches, turn = body.size, [], body.R
         for z in (0.5 * length, -0.5 * length):
@@ -72,12 +72,12 @@ class Cylinder(ShapeKind):
         return touches + convex_touches(surface, terrain)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
-        """To the mantle, a lid or a rim; inside, to the nearer of mantle and lid."""
+        """The distance from the mantle, a lid or a rim; inside, from the nearer of mantle and lid."""
         beyond, outward, side = _sides(body, x)
         return distance_from_sides(beyond, [outward, side * body.R[:, 2]])
 
     def support(self, body: Placed, direction: Any) -> Any:
-        """A point of a rim."""
+        """The support point, on a rim."""
         radius, length = body.size
         local = body.R.T @ direction
         across = np.sqrt(local[0] * local[0] + local[1] * local[1])
@@ -85,14 +85,14 @@ class Cylinder(ShapeKind):
         return body.at(np.stack([scale * local[0], scale * local[1], np.where(local[2] < 0.0, -0.5, 0.5) * length]))
 
     def core(self, body: Placed) -> Core:
-        """All of it."""
+        """The core is the whole cylinder."""
         radius, length = body.size
         half = 0.5 * length
         extents = np.stack([np.array(radius), np.array(radius), np.array(half)])
         return Core(body.p, extents, 0.0, np.minimum(radius, half))
 
     def facet(self, body: Placed, direction: Any) -> Facet:
-        """A lid, as the octagon on its rim, or the line of the mantle that looks along the direction."""
+        """A lid, as an octagon on its rim, or the line of the mantle in the direction."""
         radius, length = body.size
         local = body.R.T @ direction
         across = np.sqrt(local[0] * local[0] + local[1] * local[1])
@@ -118,8 +118,8 @@ class Cylinder(ShapeKind):
 
 
 def _sides(body: Placed, x: Any) -> tuple[Any, Any, Any]:
-    """How far (2,) a point is beyond the mantle and the nearer lid, the direction away from the axis, and the lid's
-    side of it, -1 or 1."""
+    """The distances (2,) of a point beyond the mantle and beyond the nearer lid, the direction away from the axis, and
+    the side of that lid, -1 or 1."""
     radius, length = body.size
     away = x - body.p
     z = body.R[:, 2] @ away
@@ -130,7 +130,7 @@ def _sides(body: Placed, x: Any) -> tuple[Any, Any, Any]:
 
 
 def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
-    """Of a point of the terrain, which does not leave the cylinder by a lid that looks upwards."""
+    """The distance of a point of the terrain, which is not moved out through a lid that faces upward."""
     beyond, outward, side = _sides(body, x)
     up = np.stack([np.array(0.0), body.R[2, 2]])
     halves = np.stack([np.array(body.size[0]), np.array(0.5 * body.size[1])])
@@ -138,9 +138,9 @@ def _distance_of_terrain(body: Placed, x: Any) -> tuple[Any, Any]:
 
 
 def _lowest_direction(turn: Any, normal: Any) -> tuple[Any, Any]:
-    """The cosine and the sine of where on a rim around z of `turn` the lowest point above a plane is."""
+    """The cosine and sine of the angle, on a rim around the z axis of `turn`, of the lowest point above a plane."""
     x, y = -(turn[:, 0] @ normal), -(turn[:, 1] @ normal)
     size = np.sqrt(x * x + y * y)
-    upright = size < 1e-9  # every direction is as low as any other
+    upright = size < 1e-9  # all points are equally low
     safe = np.where(upright, 1.0, size)
     return np.where(upright, 1.0, x) / safe, np.where(upright, 0.0, y) / safe

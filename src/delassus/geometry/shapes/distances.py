@@ -7,11 +7,11 @@ from typing import Any, Final
 import delassus.numpy as np
 
 TINY: Final = 1e-12
-"""Distances [m] below have no direction."""
+"""Distance [m] below which a vector has no direction."""
 
 
 UPWARD: Final = 0.5
-"""The vertical part of the normals of sides that look upwards, at least."""
+"""Smallest vertical component of the normal of a side that faces upward."""
 
 
 def norm(x: Any) -> Any:
@@ -20,14 +20,14 @@ def norm(x: Any) -> Any:
 
 
 def distance_from_ball(x: Any, center: Any, radius: Any, at_center: Any) -> tuple[Any, Any]:
-    """How far a point is outside of a ball, and the direction away from its center; `at_center` if it is there."""
+    """The signed distance of a point from a ball, and the direction away from its center (there, `at_center`)."""
     away = x - center
     far = norm(away)
     return far - radius, np.where(far > TINY, away / np.maximum(far, TINY), at_center)
 
 
 def distance_from_sides(beyond: Any, directions: list[Any]) -> tuple[Any, Any]:
-    """The distance and the normal where orthogonal sides are passed by `beyond` (n,), or of the nearest side inside."""
+    """The distance and normal of a point that is `beyond` (n,) orthogonal sides; inside, those of the nearest side."""
     outside = np.maximum(beyond, 0.0)
     far = norm(outside)
     rounded = sum(outside[k] / np.maximum(far, TINY) * n for k, n in enumerate(directions))
@@ -40,14 +40,16 @@ def distance_from_sides(beyond: Any, directions: list[Any]) -> tuple[Any, Any]:
 
 
 def distance_from_below(beyond: Any, side: Any, up: Any, halves: Any, directions: list[Any]) -> tuple[Any, Any]:
-    """`distance_from_sides` for a point that is not pushed out through sides that look upwards.
+    """The distance and normal of a point that is not moved out through sides that face upward.
+
+    Otherwise it is `distance_from_sides`.
 
     Args:
-        beyond: (n,) how far [m] the point is beyond the nearer of two opposite sides.
-        side: (n,) on which of them, -1 or 1.
-        up: (n,) the vertical parts of `directions`.
+        beyond: (n,) the distance [m] of the point beyond the nearer of two opposite sides.
+        side: (n,) which of these sides is nearer, -1 or 1.
+        up: (n,) the vertical components of `directions`.
         halves: (n,) half the distances [m] of opposite sides.
-        directions: Of each pair of sides, the normal (3,) of the one with side 1.
+        directions: For each pair of sides, the normal (3,) of side 1.
     """
     outward = [side[k] * direction for k, direction in enumerate(directions)]
     gap, normal = distance_from_sides(beyond, outward)

@@ -13,7 +13,7 @@ from delassus.geometry.surfaces import Surface
 
 
 def point_touch(surface: Surface, x: Any) -> Touch:
-    """Of a point (3,) of the body."""
+    """The contact of a point (3,) of the body with the ground."""
     distance, normal = surface(x)
     return Touch(distance, x, normal)
 
@@ -24,14 +24,14 @@ def ball_halves(radius: Any) -> Any:
 
 
 def round_points(on_field: bool) -> int:
-    """How many contacts a ball or an ellipsoid has."""
+    """The number of contacts of a ball or an ellipsoid with the ground."""
     return MINIMA if on_field else 1
 
 
 def round_touches(body: RoundBody, surface: Surface, on_field: bool) -> list[Touch]:
-    """Of a ball or an ellipsoid: all contacts with a height field, or that with a plane.
+    """The contacts of a ball or an ellipsoid: all with a height field, or the one with a plane.
 
-    The support point in direction -m is -A² m/‖A m‖, m the normal in the ellipsoid's axes, A its half-axes.
+    The support point in direction -m is -A² m/‖A m‖, with the normal m in the ellipsoid's axes and its half-axes A.
     """
     if isinstance(surface, HeightField):
         return [Touch(*contact) for contact in surface.minima(body)]
@@ -39,5 +39,5 @@ def round_touches(body: RoundBody, surface: Surface, on_field: bool) -> list[Tou
     m = body.halves * (normal if body.turn is None else body.turn.T @ normal)
     reach = body.halves[0] if body.turn is None else np.sqrt(np.sum(m * m))
     nearest = Touch(height - reach, body.center - body.to_world(m / reach), normal)
-    # The stance of a robot is computed on a plane, too: there, a ball has no other contacts.
+    # The initial height of a robot is also computed on a plane, where a ball has a single contact.
     return [nearest, *[nearest._replace(gap=np.abs(height) + 10.0 * reach)] * (round_points(on_field) - 1)]

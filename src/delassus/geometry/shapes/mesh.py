@@ -1,6 +1,6 @@
 """Meshes, as their convex hulls: size (n, 3), the vertices in the axes of the body.
 
-Where hulls are data of a loop, the size is a `Hull`, with traced tables of faces.
+In a loop over hulls, the size is a `Hull` with traced tables of faces.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from delassus.geometry.shapes.terrain import (
 from delassus.geometry.surfaces import Surface
 
 _NEVER: Final = 1e6
-"""Of a hull's extent [m]: how far a point is below faces that it does not leave a hull by."""
+"""Depth below faces through which a point is not moved out of a hull, as a multiple of the hull's extent."""
 
 
 @register_shape("mesh")
 class Mesh(ShapeKind):
-    """A mesh touches a plane with the lowest vertex of its hull and with four of the face that lies on the plane."""
+    """The convex hull of a mesh; it touches a plane with its lowest vertex and with four vertices of a face."""
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """Five on a plane; on a height field, those on its vertices and edges come after them."""
+        """Five contacts with a plane, plus those with vertices and edges of a height field."""
         return POINTS + (TERRAIN_POINTS if on_field else 0)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """The lowest vertex, then those of the face; their features are the numbers of vertices."""
+        """The contacts of the lowest vertex, then those of a face; features are indices of vertices."""
         if isinstance(body.size, Hull):
             height, normal = surface(body.p)
             chosen = choose_points(body.size, body.R.T @ normal, height)
@@ -64,11 +64,11 @@ class Mesh(ShapeKind):
         return touches + convex_touches(surface, terrain)
 
     def support(self, body: Placed, direction: Any) -> Any:
-        """A vertex; cost: one scalar product a vertex."""
+        """The support point, a vertex. Cost: one scalar product for each vertex."""
         return body.at(as_hull(body.size).support(body.R.T @ direction))
 
     def core(self, body: Placed) -> Core:
-        """All of it."""
+        """The core is the whole hull."""
         hull = as_hull(body.size)
         low, high = hull.bounds()
         extents = 0.5 * (high - low)
@@ -84,7 +84,7 @@ class Mesh(ShapeKind):
         return Facet(corners, body.R @ normal, axis, number)
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
-        """None: readers check vertices."""
+        """No lengths, since readers check vertices."""
         return ()
 
     def outline(self, size: Any) -> Array:
@@ -93,9 +93,9 @@ class Mesh(ShapeKind):
 
 
 def _distance_of_terrain(body: Placed, hull: HullTables) -> Distance:
-    """Of a point of the terrain, which does not leave the hull upwards: its largest height above faces.
+    """The distance of a point of the terrain, which is not moved out upwards: its largest height above faces.
 
-    Outside, beside edges and vertices, the distance is larger than that; both are zero on the surface.
+    Outside, near edges and vertices, the Euclidean distance is larger; both are zero on the surface.
     """
     normals, offsets = hull.planes
     raised = map_stacks(lambda n: np.where(body.R[2] @ n > UPWARD, _NEVER * hull.extent, 0.0), normals)

@@ -1,4 +1,4 @@
-"""Half-spaces below the plane through p with the normal z of R; they have no size."""
+"""Planes: half-spaces below a plane through p whose normal is the z axis of R; they have no size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delassus.geometry.surfaces import plane_surface
 
 @register_shape("plane")
 class Plane(ShapeKind):
-    """A plane touches every shape as the ground does."""
+    """A plane; it touches other shapes as the ground does."""
 
     has_distance = True
 
@@ -20,5 +20,5 @@ class Plane(ShapeKind):
         return plane_surface(normal, normal @ body.p)(x)
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
-        """None: the half-lengths that files give are for drawings."""
+        """No lengths, since the half-lengths in files are for drawings only."""
         return ()

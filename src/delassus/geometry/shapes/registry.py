@@ -1,9 +1,9 @@
-"""The table of shapes. Each registers itself in its own file.
+"""The table of shapes. Each shape registers itself in its own file.
 
-A shape knows nothing of robots. It has a size, the numbers that describe it, and where it matters a placement: the
-rotation R from its axes to the world's, and its center p. The rest of the package reads the table:
+A shape does not depend on robots. It has a size, whose values define it, and a placement: the rotation R from its axes
+to the world's, and its center p. The rest of the package reads the table:
 
-    simulation    candidates on the ground, which of them roll, what the checks of a scene have to know
+    simulation    contact points on the ground, which of them roll, properties for checks of a scene
     pairs         distance fields and supports
     particles     distance fields of obstacles
     output        points of the surface, for drawings
@@ -28,13 +28,13 @@ Array = NDArray[numpy.float64]
 
 
 ABSENT: Final = 1e3
-"""The gap [m] of touches that were not computed."""
+"""The gap [m] of contacts that were not computed."""
 
 
 class Touch(NamedTuple):
-    """A gap [m], the point (3,) [m] of the body and the normal (3,) of what it touches, in the world.
+    """A contact: gap [m], point (3,) [m] on the body, and normal (3,) of the other surface, in the world.
 
-    `feature` is an integer, equal while the same features of both shapes touch: warm starts are matched by it.
+    `feature` is an integer that is the same as long as the same features of both shapes touch; it matches warm starts.
     """
 
     gap: Any
@@ -60,10 +60,10 @@ class Placed(NamedTuple):
 
 
 class Core(NamedTuple):
-    """A shape without its rounding, the radius [m] of the ball that it is the Minkowski sum with.
+    """The core of a shape, which is the Minkowski sum of its core and a ball.
 
-    A point inside (3,) [m], half its extents (3,) [m] along its own axes, and the least radius of curvature [m] of its
-    surface that matters; infinite for points and segments.
+    It has an interior point (3,) [m], half extents (3,) [m] along its own axes, the radius [m] of the ball, and the
+    smallest relevant radius of curvature [m] of its surface, which is infinite for points and segments.
     """
 
     center: Any
@@ -73,8 +73,8 @@ class Core(NamedTuple):
 
 
 class Facet(NamedTuple):
-    """A face, edge or point of a core: its corners (k, 3) [m] in order, repeated where there are fewer; its outward
-    normal (3,), the direction (3,) of its first edge, and its number among the facets of the shape."""
+    """A face, edge or point of a core: corners (k, 3) [m] in order, some repeated if there are fewer, outward normal
+    (3,), direction (3,) of the first edge, and index among the facets of the shape."""
 
     corners: Any
     normal: Any
@@ -83,59 +83,59 @@ class Facet(NamedTuple):
 
 
 def lengths(size: Any) -> Any:
-    """A size as an array: of NumPy where its numbers are known while a kernel is traced, so that they fold."""
+    """A size as an array; of NumPy if its values are known while a kernel is traced, so that they fold."""
     return numpy.array(size) if isinstance(size, tuple) else size
 
 
 class ShapeKind:
-    """A kind of shape, with so many `lengths` in its size. Those that `has_distance` touch balls and particles."""
+    """A type of shape, with `lengths` values in its size. Types with `has_distance` may touch balls and particles."""
 
     name: ClassVar[str] = ""
     has_distance: ClassVar[bool] = False
     lengths: ClassVar[int] = 0
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """How many points of it may touch the ground; a height field has several contacts with a ball."""
+        """The number of points that may touch the ground; a ball has several contacts with a height field."""
         raise NotImplementedError
 
     def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
-        """Of each point on the ground, whether it is another point of the body after a turn; empty if none is."""
+        """For each contact point, whether it moves on the body when the body rotates; empty if none does."""
         return ()
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """Where its points touch the ground, or would along the normal."""
+        """The contacts with the ground, open ones included."""
         raise NotImplementedError
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
-        """How far [m] a point (3,) is outside of it, negative inside, and the gradient (3,), the outward normal."""
+        """The signed distance [m] of a point (3,), negative inside, and its gradient (3,), the outward normal."""
         raise NotImplementedError
 
     def support(self, body: Placed, direction: Any) -> Any:
-        """Its farthest point (3,) in a direction (3,) of any length."""
+        """The support point: the farthest point (3,) in a direction (3,) of any length."""
         raise NotImplementedError
 
     def core(self, body: Placed) -> Core:
-        """Its core, of which pairs of convex shapes know no more than supports and facets."""
+        """The core, from whose support points and facets contacts of convex shapes are computed."""
         raise NotImplementedError
 
     def core_support(self, body: Placed, direction: Any) -> Any:
-        """The farthest point (3,) of its core."""
+        """The support point (3,) of the core in a direction (3,)."""
         return self.support(body, direction)
 
     def facet(self, body: Placed, direction: Any) -> Facet:
-        """The facet of its core that looks along a unit vector (3,)."""
+        """The facet of the core whose normal is nearest to a unit vector (3,)."""
         raise NotImplementedError
 
     def positive_lengths(self, size: Any) -> tuple[float, ...]:
-        """The lengths [m] that a body of this shape has to have."""
+        """The lengths [m] that must be positive."""
         return tuple(size)
 
     def outline(self, size: Any) -> Array:
-        """(n, 3) points whose convex hull is the shape, for drawings."""
+        """Points (n, 3) whose convex hull is the shape, for drawings."""
         raise NotImplementedError
 
     def faces(self, size: Any) -> Array | None:
-        """(faces, corners, 3) against the clock from outside, for drawings; None for round shapes."""
+        """Corners (faces, corners, 3), counterclockwise from outside, for drawings; None for round shapes."""
         return None
 
 
@@ -146,7 +146,7 @@ K = TypeVar("K", bound=type[ShapeKind])
 
 
 def register_shape(name: str) -> Callable[[K], K]:
-    """Enter a kind of shape in the table."""
+    """Register a type of shape in the table."""
 
     def register(kind: K) -> K:
         if name in SHAPES:

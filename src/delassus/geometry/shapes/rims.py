@@ -1,10 +1,10 @@
-"""Rims of cylinders against the faces of a height field.
+"""Contacts of rims of cylinders with faces of a height field.
 
-Above the plane of a triangle with normal n, the lowest point of a rim with axis a is center - r u/|u|, where u is the
-part of n across a. It is a contact if it is above the triangle: there, the gap has a minimum inside of the face. Minima
-on edges and at vertices are in `terrain`.
+Relative to the plane of a triangle with normal n, the lowest point of a rim with axis a is center - r u/|u|, where u is
+the component of n orthogonal to a. It is a contact if it is above the triangle, since the gap then has a minimum inside
+the face. Minima on edges and at vertices are in `terrain`.
 
-Cost: some 120 operations and 4 gathers for each of ⌈2.2 r/spacing⌉ + 1 squared cells.
+Cost: about 120 operations and 4 gathers for each of (⌈2.2 r/spacing⌉ + 1)² cells.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from delassus.geometry.shapes.distances import norm
 from delassus.geometry.shapes.registry import Touch
 
 RIM_POINTS: Final = 2
-"""Contacts of a rim with faces at most: a wheel in a groove."""
+"""Largest number of contacts of a rim with faces, as for a wheel in a groove."""
 
 _REACH: Final = 1.1
-"""Of the radius: how far from the center, across, the ground is looked at."""
+"""Horizontal distance from the center within which cells are examined, as a multiple of the radius."""
 
 _UPRIGHT: Final = 1e-9
-"""The part of a normal across the axis below which all points of a rim are as low as each other."""
+"""Component of a normal orthogonal to the axis below which all points of a rim are equally low."""
 
 _ROUNDING: Final = 1e-9
-"""Of a cell: points that are further outside of a triangle are not above it."""
+"""Largest distance outside a triangle, as a fraction of a cell, at which a point counts as above it."""
 
 _FAR: Final = 1e9
-"""The gap [m] of contacts that are not there, while they are compared."""
+"""Placeholder for the gap [m] of contacts that do not exist, for comparisons."""
 
 
 class _Lowest(NamedTuple):
-    """A gap [m], the point (3,) of the rim, the normal (3,) of the triangle, and its number."""
+    """A gap [m], the point (3,) of the rim, the normal (3,) of the triangle, and the index of the triangle."""
 
     gap: Any
     point: Any
@@ -43,7 +43,7 @@ class _Lowest(NamedTuple):
 
 
 def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> list[Touch]:
-    """The least gaps of a rim with center (3,), axis (3,) and a known radius [m] above faces of a height field."""
+    """The smallest gaps of a rim with center (3,), axis (3,) and constant radius [m] above faces of a height field."""
     grid, reach = field.field, _REACH * radius
     first = grid.first_point(center, reach)
 
@@ -78,7 +78,7 @@ def rim_touches(field: HeightField, center: Any, axis: Any, radius: float) -> li
 
 
 def _insert_minimum(best: tuple[_Lowest, ...], other: _Lowest, radius: float) -> tuple[_Lowest, ...]:
-    """The least gaps with another one among them, unless it is one of them, seen from two triangles."""
+    """Insert a gap into the list of the smallest ones, unless the list contains it from a neighboring triangle."""
     for one in best:
         same = norm(one.point - other.point) < _ROUNDING * radius
         other = other._replace(gap=np.where(same & (one.gap < 0.5 * _FAR), _FAR, other.gap))

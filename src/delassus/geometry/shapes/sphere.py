@@ -17,29 +17,29 @@ from delassus.geometry.surfaces import Surface
 
 @register_shape("sphere")
 class Sphere(ShapeKind):
-    """A ball touches with the point that is nearest to the other surface."""
+    """A sphere; it touches with the point that is nearest to the other surface."""
 
     has_distance = True
     lengths = 1
 
     def ground_points(self, size: Any, on_field: bool) -> int:
-        """One on a plane."""
+        """One contact with a plane, several with a height field."""
         return round_points(on_field)
 
     def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
-        """All of them."""
+        """All contact points move on the body when it rotates."""
         return (True,) * round_points(on_field)
 
     def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
-        """Its lowest point: the gap is that of its center less the radius."""
+        """The contacts with the ground; on a plane, the gap is the height of the center minus the radius."""
         return round_touches(RoundBody(body.p, ball_halves(body.size[0])), surface, on_field)
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
-        """From the center less the radius; the center itself is left upwards."""
+        """The distance from the center minus the radius; at the center, the normal points upward."""
         return distance_from_ball(x, body.p, body.size[0], np.array((0.0, 0.0, 1.0)))
 
     def support(self, body: Placed, direction: Any) -> Any:
-        """p + r n."""
+        """The support point p + r n."""
         return body.p + body.size[0] * direction / norm(direction)
 
     def core(self, body: Placed) -> Core:
@@ -51,12 +51,12 @@ class Sphere(ShapeKind):
         return body.p
 
     def outline(self, size: Any) -> Array:
-        """Points on circles of latitude."""
+        """The points that are drawn, on circles of latitude."""
         return float(size[0]) * unit_sphere()
 
 
 def unit_sphere() -> Array:
-    """(17 · 32, 3) points of the unit sphere on circles of latitude."""
+    """Points (17 · 32, 3) of the unit sphere on circles of latitude."""
     turn = numpy.linspace(0.0, 2.0 * math.pi, 32, endpoint=False)
     rise = numpy.linspace(-0.5 * math.pi, 0.5 * math.pi, 17)
     across = numpy.outer(numpy.cos(rise), numpy.stack([numpy.cos(turn), numpy.sin(turn)])).reshape(17, 2, 32)

@@ -1,24 +1,24 @@
 """Contacts of convex shapes with vertices and edges of a height field: a ridge below a box, a spike below a plate.
 
-A shape's own vertices touch the triangles below them. The other contacts of two polyhedra are vertices of the terrain
-against faces of the shape, and edges against edges. Both are minima of the signed distance f of points x of the terrain
+The vertices of a shape touch the triangles below them. The other contacts of two polyhedra are between vertices of the
+terrain and faces of the shape, and between edges. Both are minima of the signed distance f of points x of the terrain
 from the shape along the edges of the grid. f is convex: on an edge x(t), two points with slopes f' of opposite signs
-enclose the minimum, and the intersection of their tangents is the next point. Faces have f in common with their planes,
-so that a polyhedron needs few of these. At a minimum between two faces with normals n₁, n₂ and slopes s₁ < 0 < s₂,
+enclose the minimum, and the intersection of their tangents is the next point. Over a face, f is linear, so a polyhedron
+needs few tangents. The normal at a minimum between two faces with normals n₁, n₂ and slopes s₁ < 0 < s₂ is
 
-    n ∝ s₂ n₁ - s₁ n₂,
+    n ∝ s₂ n₁ - s₁ n₂
 
-which is orthogonal to the edge of the grid and to that of the shape. A minimum on the surface has n · (w - x) ≥ 0 for
-the other corners w of all triangles around x. Others are no contacts: a box that slides on level ground would stumble
-over every point of the grid.
+It is orthogonal to the edge of the grid and to that of the shape. A minimum on the surface has n · (w - x) ≥ 0 for the
+other corners w of all triangles around x. Other minima are not contacts: with them, a box that slides on level ground
+would hit every point of the grid.
 
-What is below is ground: a shape is not pushed into it. Inside of a shape, faces that look upwards (by 30° or more) are
-left out of f, so that a spike leaves a plate by the way it came, however thin that is.
+The space below the surface is solid, so a shape is not moved down into it. For points inside a shape, f omits the faces
+that face upward (by 30° or more), so that a spike leaves even a thin plate through the side where it entered.
 
-Of all minima, five are kept: the least, and those that would be least if the shape were tilted a little to either of
-four sides. They are the ends of the ridge below a box, whatever is between them.
+Five minima are kept: the smallest, and those that would be the smallest if the shape were tilted slightly to each of
+four sides. For a ridge below a box, they include its two ends.
 
-Cost: 4 distances for each point of the grid below the shape, 12 more where it is near and an edge leaves the shape.
+Cost: 4 distances for each grid point below the shape, and 12 more if it is near and an edge leaves the shape.
 """
 
 from __future__ import annotations
@@ -36,51 +36,51 @@ from delassus.geometry.shapes.registry import Touch
 from delassus.geometry.surfaces import Surface
 
 TERRAIN_POINTS: Final = 5
-"""Contacts of a shape with vertices and edges of a height field at most."""
+"""Largest number of contacts of a shape with vertices and edges of a height field."""
 
 _REACH: Final = 1.1
-"""Of a shape's radius: how far from its center, across, the ground is looked at."""
+"""Horizontal distance from the center within which grid points are examined, as a multiple of the shape's radius."""
 
 _SKIN: Final = 2e-6
-"""Added to gaps [m]: a box on level ground stands on its corners, and not on every point of the grid below it."""
+"""Added to gaps [m], so that a box on level ground stands on its corners instead of the grid points below it."""
 
 _TILT: Final = 1e-3
-"""Angle of the tilts that find the ends of a patch [rad]."""
+"""Angle [rad] of the tilts that select the ends of a patch."""
 
 _TANGENTS: Final = 6
-"""Intersections of tangents on an edge."""
+"""Number of intersections of tangents on an edge."""
 
 _LEAST: Final = 1e-12
-"""Of the length of an edge: slopes that differ less are equal."""
+"""Difference of slopes, relative to the length of an edge, below which they count as equal."""
 
 _FAR: Final = 1e9
-"""The gap [m] of contacts that are not there, while they are compared."""
+"""Placeholder for the gap [m] of contacts that do not exist, for comparisons."""
 
 _NEIGHBOURS: Final = ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0))
-"""Of a point of the grid, along x, y and the diagonal: edges to the first three are its own."""
+"""Neighbors of a grid point along x, y and the diagonal; the edges to the first three belong to it."""
 
 _BESIDE: Final = ((2, 4), (2, 3), (0, 1))
-"""Of these three edges, the neighbors that are the other corners of the triangles beside them."""
+"""For each of these three edges, the neighbors that are the other corners of the two triangles next to it."""
 
 _LEVEL: Final = 0.01
-"""The slope of surfaces that count as parallel."""
+"""Relative slope up to which surfaces count as parallel."""
 
 _SIDES: Final = numpy.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-"""None, and those to which a shape is tilted."""
+"""The directions in which a shape is tilted; the first is no tilt."""
 
 Distance = Callable[[Any], tuple[Any, Any]]
-"""How far [m] a point (3,) is outside of a shape, negative inside, and the outward normal (3,)."""
+"""A function that maps a point (3,) to its signed distance [m] from a shape, negative inside, and the normal (3,)."""
 
 
 class ConvexBody(NamedTuple):
-    """A shape as the terrain sees it.
+    """A convex shape, for contacts with a height field.
 
     Attributes:
-        distance: From points, a convex function.
-        center: (3,) [m].
-        radius: Of the ball around the center that contains it [m], known while a kernel is traced.
+        distance: The signed distance of points from the shape, a convex function.
+        center: (3,) the center [m].
+        radius: The radius [m] of a ball around the center that contains the shape, a constant of the kernel.
         lowest: The height [m] of its lowest point.
-        counts: Whether a point (3,) of the terrain is one that other contacts do not stand for; None for all.
+        counts: Whether a point (3,) of the terrain is not covered by other contacts of the shape; None for all points.
     """
 
     distance: Distance
@@ -91,7 +91,7 @@ class ConvexBody(NamedTuple):
 
 
 class _Minimum(NamedTuple):
-    """A gap [m] of a point (3,) of the terrain, the outward normal (3,) of the shape, and the number of the feature."""
+    """The gap [m] of a point (3,) of the terrain, the outward normal (3,) of the shape, and the feature."""
 
     gap: Any
     point: Any
@@ -100,7 +100,7 @@ class _Minimum(NamedTuple):
 
 
 def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
-    """Contacts of a shape with vertices and edges of a height field; those that are not there have large gaps."""
+    """Contacts of a shape with vertices and edges of a height field; unused ones have large gaps."""
     grid, radius = field.field, _REACH * body.radius
     first = grid.first_point(body.center, radius)
 
@@ -133,7 +133,7 @@ def terrain_touches(field: HeightField, body: ConvexBody) -> list[Touch]:
 
 
 def convex_touches(surface: Surface, body: ConvexBody) -> list[Touch]:
-    """Contacts with any ground: a plane has no vertices, so these contacts do not exist there."""
+    """Contacts of a shape with vertices and edges of the ground; on a plane, all of them have large gaps."""
     if isinstance(surface, HeightField):
         return terrain_touches(surface, body)
     height, normal = surface(body.center)
@@ -141,7 +141,8 @@ def convex_touches(surface: Surface, body: ConvexBody) -> list[Touch]:
 
 
 def vertex_touches(surface: Surface, vertices: Any, at: Callable[[Any], Any], center: Any) -> list[Touch]:
-    """Of vertices (n, 3) of a shape, those with the least gap without and with tilts; `at` places one in the world."""
+    """Contacts of the vertices (n, 3) of a shape with the smallest gaps, without and with tilts; `at` maps a vertex to
+    the world."""
 
     def visit(best: Any, item: Any) -> Any:
         point = at(item[0])
@@ -161,7 +162,7 @@ def vertex_touches(surface: Surface, vertices: Any, at: Callable[[Any], Any], ce
 
 
 def _with_minimum(best: tuple[_Minimum, ...], other: _Minimum, center: Any) -> tuple[_Minimum, ...]:
-    """The least minima for the tilts to all sides, with another one among them."""
+    """Insert a minimum into the smallest ones for all tilts."""
     arm, minima = other.point - center, []
     for side, least in zip(_SIDES, best, strict=True):
         before = least.point - center
@@ -176,7 +177,7 @@ def _with_minimum(best: tuple[_Minimum, ...], other: _Minimum, center: Any) -> t
 def _with_minima_around(
     best: tuple[_Minimum, ...], body: ConvexBody, x: Any, around: list[Any], number: Any
 ) -> tuple[_Minimum, ...]:
-    """The least minima with those on a point (3,) of the grid and inside of its edges among them."""
+    """Insert the minima at a grid point (3,) and inside its edges into the smallest ones."""
     gap, normal = body.distance(x)
     here = _Minimum(_gap_if_minimum(body, gap, x, normal, around), x, normal, number)
     best = _with_minimum(best, here, body.center)
@@ -187,7 +188,7 @@ def _with_minima_around(
         at_end = body.distance(end)
         left = _Bracket(np.array(0.0), gap, normal @ along, normal)
         right = _Bracket(np.array(1.0), at_end[0], at_end[1] @ along, at_end[1])
-        slope = _TILT * np.sqrt(along @ along)  # less is level: the edge lies in a face, and ends where that does
+        slope = _TILT * np.sqrt(along @ along)  # a smaller slope means that the edge lies in a face
         inside = ((left.slope < -slope) & (right.slope > -slope)) | ((left.slope < slope) & (right.slope > slope))
 
         def add(best: Any) -> Any:
@@ -203,7 +204,7 @@ def _with_minima_around(
 
 
 class _Bracket(NamedTuple):
-    """A side of the minimum: where on the edge, from 0 to 1, the distance, its slope, and the normal (3,)."""
+    """One side of the minimum: the position on the edge, from 0 to 1, the distance, its slope, and the normal (3,)."""
 
     share: Any
     gap: Any
@@ -232,12 +233,12 @@ def _minimum_on_edge(body: ConvexBody, x: Any, along: Any, left: _Bracket, right
     mean = weight * left.normal + (1.0 - weight) * right.normal
     size = np.sqrt(mean @ mean)
     point = x + share * along
-    # Inside, the way out is orthogonal to both edges, and longer than to either face.
+    # Inside, the shortest path out is orthogonal to both edges, and longer than that to either face.
     return np.where(gap < 0.0, gap / size, gap), point, mean / size
 
 
 def _gap_if_minimum(body: ConvexBody, gap: Any, point: Any, normal: Any, others: list[Any]) -> Any:
-    """The gap of a point of the terrain, large if it is no minimum on triangles with `others` as corners."""
+    """The gap of a point of the terrain; large if it is not a minimum on the triangles with corners `others`."""
     counts = np.array(True) if body.counts is None else body.counts(point)
     for corner in others:
         way = corner - point
