@@ -21,10 +21,10 @@ from delassus.errors import DelassusError, short
 PathLike = str | os.PathLike[str]
 
 _KINDS: Final = "biufU"
-"""Of the arrays in files: booleans, numbers, and texts."""
+"""Kinds of dtypes that files may contain: booleans, numbers, and strings."""
 
 _DEFLATE: Final = 1032
-"""How many times larger than its compressed form data can be."""
+"""Largest ratio of the sizes of data before and after compression."""
 
 _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
@@ -35,10 +35,10 @@ _HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.f
 def write(
     what: str, path: PathLike, fill: Callable[[IO[bytes]], object], kind: type[DelassusError], remedy: str = ""
 ) -> None:
-    """Write a file that `fill` fills; where that fails, the file that was there stays as it was.
+    """Write a file with the content that `fill` writes; if this fails, an existing file is unchanged.
 
-    A link stays, and the file that it leads to is replaced. What is no file, such as a pipe or a device, is written to
-    as it is: a file must not take its place.
+    If the path is a link, the file that it points to is replaced. A pipe or a device is written to directly and is not
+    replaced by a file.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise kind(f"the path of {what} is {short(repr(path))}; it must be a string or a Path.", code="wrong-type")
@@ -55,14 +55,14 @@ def write(
 
 
 def _replace(target: Path, fill: Callable[[IO[bytes]], object]) -> None:
-    """Fill a new file beside the target, under a name that nobody can guess or have prepared; then rename it."""
+    """Write a new file with a random name next to the target, then rename it."""
     partial = target.with_name(f".{secrets.token_hex(16)}.partial")
     exclusive = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(partial, exclusive, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             fill(file)
-        with suppress(FileNotFoundError):  # there was none
+        with suppress(FileNotFoundError):  # no existing file
             shutil.copymode(target, partial)
         partial.replace(target)
     except BaseException:
@@ -71,7 +71,7 @@ def _replace(target: Path, fill: Callable[[IO[bytes]], object]) -> None:
 
 
 def write_arrays(what: str, path: PathLike, arrays: Mapping[str, Any], kind: type[DelassusError]) -> None:
-    """Write an archive of NumPy (.npz), with nothing that has to be unpickled."""
+    """Write an archive of NumPy (.npz) without pickled objects."""
     remedy = " It is still in memory: save it elsewhere."
     write(what, path, lambda file: np.savez_compressed(file, allow_pickle=False, **arrays), kind, remedy)
 
@@ -80,7 +80,7 @@ def write_arrays(what: str, path: PathLike, arrays: Mapping[str, Any], kind: typ
 
 
 def read_arrays(what: str, path: PathLike, kind: type[DelassusError]) -> dict[str, NDArray[Any]]:
-    """The arrays of an archive, which may come from anybody: of numbers and texts, and of sizes that memory has."""
+    """Read the arrays of an untrusted archive: only numbers and strings, with sizes that fit in memory."""
     if not isinstance(path, (str, os.PathLike)):
         raise kind(f"the path of {what} is {short(repr(path))}; it must be a string or a Path.", code="wrong-type")
     path = Path(path)
@@ -95,13 +95,13 @@ def read_arrays(what: str, path: PathLike, kind: type[DelassusError]) -> dict[st
         raise
     except _DamagedArchive as error:
         raise kind(f"{what} could not be read from {path}: {error}.", code="unreadable-file") from None
-    except Exception as error:  # damaged bytes make zipfile, zlib and NumPy raise all kinds of things
+    except Exception as error:  # damaged files make zipfile, zlib and NumPy raise errors of any type
         reason = getattr(error, "strerror", None) or "it is no .npz file, or damaged: not a file that `save` wrote"
         raise kind(f"{what} could not be read from {path}: {reason}.", code="unreadable-file") from error
 
 
 class _DamagedArchive(Exception):
-    """Says what is wrong with an archive."""
+    """An archive that is damaged; the message states how."""
 
 
 def _check_sizes(entries: list[zipfile.ZipInfo]) -> None:
@@ -115,7 +115,7 @@ def _check_sizes(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
-    """One array; its size is compared with that of its bytes before anything is allocated."""
+    """Read one array; its size is compared with that of its data before memory is allocated."""
     with archive.open(entry) as stream:
         shape, fortran, dtype = _HEADERS[np.lib.format.read_magic(stream)](stream)
         if dtype.kind not in _KINDS or not dtype.itemsize:

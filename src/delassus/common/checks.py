@@ -1,7 +1,7 @@
-"""Argument checks. Each kind of mistake has one function, one error code and one error class in all rooms.
+"""Argument checks. Each type of mistake has one function, one error code and one error class in the whole package.
 
-Messages begin with the words of the caller for what is wrong, `what`. Arrays that are given for each state of a batch
-may hold NaN, which spoils its own state alone and is told by the status; one number for all may not.
+Messages start with `what`, the caller's name of the argument. Arrays with a value for each state of a batch may contain
+NaN, which affects only its own state and is reported by the status. A single value for all states must not be NaN.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from delassus.errors import BadArgument, NotANumber, OutOfRange, UnknownOption, 
 
 
 class Range(NamedTuple):
-    """Where numbers may lie.
+    """A range of numbers.
 
     Attributes:
-        least: The lowest number.
-        most: The highest number.
+        least: The smallest number.
+        most: The largest number.
         form: The range in words.
-        code: The code of the error for a number outside.
-        open_below: Whether the lowest number itself lies outside.
-        open_above: Whether the highest one does.
+        code: The code of the error for a number outside the range.
+        open_below: Whether `least` itself is outside.
+        open_above: Whether `most` itself is outside.
     """
 
     least: float
@@ -38,7 +38,7 @@ class Range(NamedTuple):
     open_above: bool = False
 
     def outside(self, x: Any) -> Any:
-        """Whether numbers are known to lie outside; NaN is not."""
+        """Whether numbers are outside the range; false for NaN."""
         below = x <= self.least if self.open_below else x < self.least
         return below | (x >= self.most if self.open_above else x > self.most)
 
@@ -55,22 +55,24 @@ NOT_NEGATIVE: Final = Range(0.0, math.inf, "zero or more")
 FINITE: Final = Range(-math.inf, math.inf, "finite", code="not-finite", open_below=True, open_above=True)
 
 MOST_ITERATIONS: Final = 10**9
-"""Beyond what anybody would wait for."""
+"""Largest number of iterations, far more than are practical."""
 
 
 def real_array(
     what: str, x: Any, form: str = "a number or an array of numbers", code: str = OutOfRange.code
 ) -> NDArray[np.float64]:
-    """An array of real numbers (…); `form` says what is needed, `code` is that of integers beyond all floats."""
+    """An array of real numbers (…); `form` describes valid values, `code` is that of integers too large for floats."""
     try:
         array: NDArray[Any] = np.asarray(x)
         if array.dtype.kind not in "biufO" or (array.dtype.kind == "b" and not array.ndim):
-            raise TypeError  # texts, complex numbers, dates, True
+            raise TypeError  # strings, complex numbers, dates, True
         if array.dtype.kind == "O" and array.size and not all(is_real(each) for each in array.flat):
             raise TypeError
         return array.astype(float, copy=False)
     except OverflowError:
-        raise OutOfRange(f"{what} is {short(repr(x))}; it is beyond all floating-point numbers.", code=code) from None
+        raise OutOfRange(
+            f"{what} is {short(repr(x))}; it must be in the range of floating-point numbers.", code=code
+        ) from None
     except (TypeError, ValueError):
         if np.iscomplexobj(x if isinstance(x, np.ndarray) else 0.0) or isinstance(x, complex):
             form = f"{form}, and not complex"
@@ -78,7 +80,7 @@ def real_array(
 
 
 def is_real(x: Any) -> bool:
-    """Whether something is one real number; booleans and texts are none."""
+    """Whether an object is a single real number; false for booleans and strings."""
     return hasattr(x, "__float__") and not isinstance(x, (bool, np.bool_, complex)) and np.ndim(x) == 0
 
 
@@ -121,12 +123,12 @@ def check_integer(
 
 
 def iteration_count(what: str, x: Any) -> int:
-    """A number of iterations that somebody would wait for."""
+    """Check a number of iterations, and return it."""
     return check_integer(what, x, 1, MOST_ITERATIONS, code="iterations-out-of-range")
 
 
 def boolean(what: str, x: Any) -> bool:
-    """True or False."""
+    """Check that an argument is True or False, and return it."""
     if not isinstance(x, (bool, np.bool_)):
         raise BadArgument(f"{what} is {short(repr(x))}; it must be True or False.", code="not-a-boolean")
     return bool(x)
@@ -135,7 +137,7 @@ def boolean(what: str, x: Any) -> bool:
 def array_of_shape(
     what: str, x: Any, shape: tuple[int | EllipsisType, ...], of: str = "", form: str = "an array of numbers"
 ) -> NDArray[np.float64]:
-    """Numbers of a shape; (…, n) stands for any leading axes. `of` says in words what the axes count."""
+    """An array of numbers with a shape; (…, n) allows any leading axes. `of` describes the axes in words."""
     array = real_array(what, x, form)
     core = tuple(n for n in shape if not isinstance(n, EllipsisType))
     batch = len(core) < len(shape)
@@ -146,7 +148,7 @@ def array_of_shape(
 
 
 def one_of(what: str, x: Any, known: Iterable[str], code: str = UnknownOption.code) -> str:
-    """A word out of those that fit."""
+    """Check that an argument is one of the known words, and return it."""
     words = tuple(known)
     if isinstance(x, str) and x in words:
         return x
@@ -160,7 +162,7 @@ def one_of(what: str, x: Any, known: Iterable[str], code: str = UnknownOption.co
 
 
 def elements(given: Any) -> tuple[Any, ...]:
-    """The elements of what has some; else the thing itself alone."""
+    """The elements of an iterable as a tuple; a string or an object that is not iterable is the only element."""
     try:
         return (given,) if isinstance(given, str) else tuple(given)
     except TypeError:

@@ -11,16 +11,19 @@ from delassus.errors import DelassusError
 
 
 class FrozenError(DelassusError, AttributeError):
-    """An attribute of something that cannot be changed any more."""
+    """An attempt to change an attribute of an immutable object."""
 
     code = "frozen"
 
 
 class Frozen:
-    """Attributes are set until `freeze` is called, at the end of the constructor: what was compiled depends on them."""
+    """A base class whose attributes cannot be set after `freeze`, since compiled code depends on them.
+
+    Call `freeze` at the end of the constructor.
+    """
 
     def freeze(self) -> None:
-        """From now on, attributes cannot be set."""
+        """Make all attributes immutable."""
         self.__dict__["_is_frozen"] = True
 
     def __setattr__(self, name: str, value: Any) -> None:

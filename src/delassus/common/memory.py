@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def free_memory() -> float:
-    """Bytes that are free: as the system says, and within the limits of the process and its group; else infinite."""
+    """Free memory [bytes] of the system, within the limits of the process and its group; infinite if unknown."""
     return max(0.0, min(_of_system(), _within_process(), *map(_within_group, _groups())))
 
 
 def _of_system() -> float:
-    """Bytes that the system has."""
+    """Free memory [bytes] of the system."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -23,7 +23,7 @@ def _of_system() -> float:
 
 
 def _within_process() -> float:
-    """Bytes up to the limit of address space (`ulimit -v`)."""
+    """Memory [bytes] up to the limit of address space (`ulimit -v`)."""
     try:
         import resource
 
@@ -36,7 +36,7 @@ def _within_process() -> float:
 
 
 def _groups() -> list[Path]:
-    """The control groups that the process is in, as containers are, and those around them."""
+    """The control groups of the process, such as that of a container, and their parents."""
     try:
         lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     except OSError:
@@ -50,7 +50,7 @@ def _groups() -> list[Path]:
 
 
 def _within_group(group: Path) -> float:
-    """Bytes up to the limit of a control group; files that it has read and can forget do not count."""
+    """Memory [bytes] up to the limit of a control group; cached files do not count."""
     for limit, used, forgotten in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -59,6 +59,6 @@ def _within_group(group: Path) -> float:
             most, now = float((group / limit).read_text()), float((group / used).read_text())
             stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
             return most - now + float(stat.get(forgotten, 0.0))
-        except (OSError, ValueError):  # it is not there, or "max"
+        except (OSError, ValueError):  # the file is absent or contains "max"
             continue
     return float("inf")

@@ -10,11 +10,11 @@ from typing import Any, Final, Protocol, TypeVar
 from delassus.errors import BadArgument, DelassusError, short
 
 FEW_NAMES: Final = 8
-"""As many names are listed where none of them resembles the one that is missing."""
+"""Largest number of names that an error lists if none is similar to the unknown one."""
 
 
 class UnknownName(DelassusError, KeyError):
-    """A frame or joint that the model does not have; `name`, and the `nearest` names that it has."""
+    """An unknown name of a part of the model; `nearest` has the most similar known names."""
 
     code = "unknown-name"
 
@@ -44,10 +44,10 @@ Part = TypeVar("Part", bound=NamedPart)
 
 
 def name_patterns(what: str, x: Any) -> tuple[str, ...]:
-    """Names or patterns, or one of them, such as "*_foot"."""
+    """A tuple of names or patterns, from one or several, such as "*_foot"."""
     try:
         found = (x,) if isinstance(x, str) else tuple(x)
-    except TypeError:  # it has no elements
+    except TypeError:  # not iterable
         found = (x,)
     for name in found:
         if not isinstance(name, str):
@@ -58,12 +58,12 @@ def name_patterns(what: str, x: Any) -> tuple[str, ...]:
 
 
 def matching(pattern: str, parts: Iterable[Part]) -> list[Part]:
-    """The parts whose names match a pattern of the shell: `*`, `?` and `[…]`; upper case is not lower case."""
+    """The parts whose names match a shell pattern with `*`, `?` and `[…]`, which is case-sensitive."""
     return [part for part in parts if fnmatch.fnmatchcase(part.name, pattern)]
 
 
 def find_by_pattern(what: str, pattern: str, parts: Sequence[Part], code: str) -> list[Part]:
-    """The parts whose names match a pattern; an error with the nearest names if there are none."""
+    """The parts whose names match a pattern; raise an error with the nearest names if there are none."""
     found = matching(pattern, parts)
     if not found:
         raise UnknownName(what, pattern, [part.name for part in parts], code=code)

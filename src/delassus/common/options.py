@@ -1,13 +1,13 @@
-"""Options of public functions: frozen objects, whose fields can also be given as keywords.
+"""Options of public functions: frozen objects, whose fields can also be passed as keywords.
 
-A function has few parameters, some of them objects. It collects other keywords in `**shortcuts`, and `Shortcuts.fill`
-puts each of them into the field of that name:
+A function has few parameters, some of which are option objects. It collects other keywords in `**shortcuts`, and
+`Shortcuts.fill` sets the field with the name of each keyword:
 
     contact_dynamics(robot, q, v, tau, time_step=1e-3, tolerance=1e-6)
     contact_dynamics(robot, q, v, tau, time_step=1e-3, solver=SolverOptions(tolerance=1e-6))
 
-An object may hold others, such as `ContactOptions(solver=SolverOptions(…))`; these and their fields are shortcuts, too.
-A parameter may have alternatives, such as laws of contact: a name stands for one of them with its defaults.
+An object may contain others, such as `ContactOptions(solver=SolverOptions(…))`; these and their fields are also
+shortcuts. A parameter may have alternatives, such as contact laws: a name selects one of them with its defaults.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind")
 
 
 class UnknownKeyword(DelassusError, TypeError):
-    """A keyword that a function does not have; `nearest` are those that it resembles."""
+    """An unknown keyword of a function; `nearest` has the most similar known keywords."""
 
     code = "unknown-keyword"
     nearest: tuple[str, ...] = ()
@@ -39,10 +39,10 @@ class Options:
     """Base class of option objects: frozen dataclasses that compare and hash by value, arrays included.
 
     Attributes:
-        keywords: Shortcuts of fields that go by another name where a function takes them; "contact.compliance" is
-            that of an object that this one holds.
-        name: What an alternative is called, for those who choose it by name.
-        main: The field that a text in place of the object stands for, as in solver="newton".
+        keywords: The keyword of each field whose shortcut has another name; "contact.compliance" is the field of an
+            object in this one.
+        name: The name by which an alternative is selected.
+        main: The field that is set if a string is passed in place of the object, as in solver="newton".
     """
 
     keywords: ClassVar[Mapping[str, str]] = {}
@@ -64,7 +64,7 @@ class Options:
 
 
 def _hashable(value: Any) -> Any:
-    """Something equal for equal values, which can be hashed."""
+    """A hashable object that is equal for equal values."""
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tobytes()
     if isinstance(value, list | tuple):
@@ -75,7 +75,7 @@ def _hashable(value: Any) -> Any:
 
 
 class _Group:
-    """An option object as a parameter: the default, its fields by their keywords, and the objects that it holds."""
+    """An option object as a parameter: the default, its fields by keyword, and the objects that it contains."""
 
     def __init__(self, keyword: str, default: Any, outer: Mapping[str, str] | None = None) -> None:
         self.keyword, self.default, self.kind = keyword, default, type(default)
@@ -101,13 +101,13 @@ class _Group:
                 yield name, (field, *path)
 
     def fill(self, function: str, given: Any, shortcuts: Mapping[str, Any]) -> Any:
-        """The object that was given, or the default with shortcuts in it."""
+        """The object of the call, or the default with shortcuts filled in."""
         main = getattr(self.default, "main", "")
         if isinstance(given, str) and main:
             if not _same(shortcuts.get(main, given), given):
                 raise BadArgument(
                     f"{function} has {self.keyword}={given!r} and {main}={short(repr(shortcuts[main]))}, which are the "
-                    "same: leave one of them out.",
+                    "same: omit one of them.",
                     code="conflicting-arguments",
                 )
             shortcuts, given = {**shortcuts, main: given}, None
@@ -133,7 +133,7 @@ class _Group:
             if name in shortcuts and not _same(value, shortcuts[name]):
                 raise BadArgument(
                     f"{function} has {self.keyword}={short(repr(given))} and {name}={short(repr(shortcuts[name]))}, "
-                    f"which is a shortcut for its {'.'.join(path)}: leave one of them out, or take "
+                    f"which is a shortcut for its {'.'.join(path)}: omit one of them, or pass "
                     f"{self.keyword}.replace({path[0]}=…).",
                     code="conflicting-arguments",
                 )
@@ -143,9 +143,9 @@ class _Group:
 class Shortcuts:
     """The option objects of one function, and the keywords that fill them.
 
-    `groups` are the defaults of its objects by parameter; several, as a tuple, where it chooses one by name. The other
-    names of the function are in `parameters`, for errors; `renamed` are old names of parameters, `code` is that of the
-    error for a name that no alternative has.
+    `groups` has the default object of each parameter, or a tuple of alternatives that are selected by name.
+    `parameters` has the other names of the function, for errors. `renamed` maps old names of parameters to new ones.
+    `code` is that of the error for an unknown alternative.
     """
 
     def __init__(
@@ -178,10 +178,10 @@ class Shortcuts:
             yield from choice.values()
 
     def fill(self, shortcuts: Mapping[str, Any], **given: Any) -> tuple[Any, ...]:
-        """One object for each group, in the order of `given`: None stands for the default."""
+        """One object for each group, in the order of `given`; None selects the default."""
         if shortcuts or not all(x is None or type(x) is str for x in given.values()):
             return self._fill(shortcuts, given)
-        # Most calls name alternatives at most: the objects are frozen, and the same for all of these calls.
+        # Most calls have no shortcuts. Their objects are frozen, so that calls with the same names share them.
         names = tuple(given.values())
         if names not in self._filled:
             self._filled[names] = self._fill(shortcuts, given)
@@ -198,7 +198,7 @@ class Shortcuts:
         )
 
     def _choose(self, parameter: str, given: Any, shortcuts: Mapping[str, Any]) -> Any:
-        """The alternative that was given, or that of a name with shortcuts in it."""
+        """The alternative of the call, or that of a name with shortcuts filled in."""
         choices = self._choices[parameter]
         chosen = next((group for group in choices.values() if isinstance(given, group.kind)), None)
         if chosen is None:
@@ -215,14 +215,14 @@ class Shortcuts:
         return chosen.fill(self.function, given, shortcuts)
 
     def resolve_renamed(self, shortcuts: Mapping[str, Any], new: str, value: Any, default: Any) -> Any:
-        """The value of a parameter that had another name before, which still works and warns."""
+        """The value of a renamed parameter, whose old name works with a warning."""
         for old, name in self._renamed.items():
             if name == new and old in shortcuts:
                 warn(f"{old}= of {self.function} was renamed: use {new}=.", DeprecationWarning)
                 if value is not default and not _same(value, shortcuts[old]):
                     raise BadArgument(
                         f"{self.function} has {new}={short(repr(value))} and {old}={short(repr(shortcuts[old]))}, its "
-                        f"old name: leave {old} out.",
+                        f"old name: omit {old}.",
                         code="conflicting-arguments",
                     )
                 return shortcuts[old]
@@ -259,7 +259,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two values are equal; arrays if all of their elements are."""
+    """Whether two values are equal; arrays are equal if all elements are."""
     try:
         return a is b or bool(np.array_equal(a, b))
     except (TypeError, ValueError):
@@ -267,10 +267,10 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def accept_groups(positional: str, **groups: Any) -> Callable[[type[Kind]], type[Kind]]:
-    """Let a dataclass take objects in place of some of its fields, which become shortcuts.
+    """Let a dataclass accept option objects in place of some of its fields, which become shortcuts.
 
-    `positional` are the fields that stay parameters, those before "*" by position. A field of an object that is None
-    leaves the default of the dataclass.
+    `positional` lists the fields that remain parameters; those before "*" are positional. If a field of an object is
+    None, the default of the dataclass applies.
     """
 
     def decorate(kind: type[Kind]) -> type[Kind]:

@@ -8,32 +8,32 @@ from contextlib import suppress
 from typing import Final, TextIO
 
 SILENCE: Final = 2.0
-"""Seconds that a loop takes before it says anything."""
+"""Time [s] after which a loop shows its first line."""
 
 _INTERVAL: Final = 0.2
-"""Seconds between two lines."""
+"""Time [s] between two lines."""
 
 CLEAR: Final = "\r\x1b[K"
-"""What removes a line from a terminal."""
+"""The sequence that clears a line of a terminal."""
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody may watch a stream."""
+    """Whether a stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
-    except (AttributeError, ValueError):  # not quite a stream, or closed
+    except (AttributeError, ValueError):  # not a stream, or closed
         return False
 
 
 def write_line(stream: TextIO, text: str) -> None:
-    """Write to a terminal, if that is possible."""
+    """Write to a terminal; errors are ignored."""
     with suppress(OSError, ValueError):  # closed meanwhile, or unable to write "…"
         stream.write(text)
         stream.flush()
 
 
 class ProgressLine:
-    """How far a loop is: "Delassus simulates: 42 % of 100000 periods, about 31 s left"."""
+    """The progress of a loop as a line: "Delassus simulates: 42 % of 100000 periods, about 31 s left"."""
 
     def __init__(self, what: str, total: int, unit: str) -> None:
         self._stream = sys.stderr
@@ -43,7 +43,7 @@ class ProgressLine:
         self._next, self._is_shown = self._start + SILENCE, False
 
     def show(self, done: int) -> None:
-        """Say that so many of the loop's rounds are done."""
+        """Show the number of finished iterations of the loop."""
         if not self._active or time.monotonic() < self._next:
             return
         now = time.monotonic()

@@ -6,13 +6,15 @@ from typing import Any, NoReturn, Self
 
 
 class Provenance:
-    """What a class of results derives from, next to a named tuple, to keep its inputs as attributes beside its fields.
+    """Base class of results, together with a named tuple, that keep their inputs as attributes besides the fields.
 
-    They are as frozen as the fields, and go along when some of these are replaced.
+    Inputs are frozen like fields, and `_replace` copies them.
     """
 
     def __setattr__(self, name: str, _: Any) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be changed; _replace makes another one.")
+        raise AttributeError(
+            f"{type(self).__name__} is frozen, so {name} cannot be changed: create a changed copy by _replace."
+        )
 
     def with_inputs(self, **inputs: Any) -> Self:
         """The results together with the inputs that they were computed from."""

@@ -1,8 +1,8 @@
 """Names of types in public signatures.
 
-ArrayLike    numbers as users give them: arrays, lists, numbers
-Floats       arrays of numbers that functions of the host return, one state or a batch
-Bools        the same of booleans
+ArrayLike    numbers as arguments of users: arrays, lists, numbers
+Floats       arrays of floating-point numbers that functions return, for one state or a batch
+Bools        arrays of booleans that functions return
 Objects      arrays of enumeration members, such as the statuses of a batch
 Traced       an array inside of a kernel
 """
@@ -21,6 +21,6 @@ Bools: TypeAlias = NDArray[np.bool_]
 Objects: TypeAlias = NDArray[np.object_]
 
 Traced: TypeAlias = Any
-"""Values of one state in code that is traced: an array of the tracer while a kernel is recorded, and one of NumPy when
-the same code runs on numbers. Callers of a kernel give anything that is `ArrayLike`, with batch axes in front. Type
-checkers see `Any`: no type has the operations of both."""
+"""Values of one state in traced code: an array of the tracer while a kernel is recorded, and an array of NumPy if the
+same code runs on plain arrays. Callers of a kernel pass anything that is `ArrayLike`, with leading batch axes. For type
+checkers it is `Any`, since no type has the operations of both."""

@@ -6,7 +6,7 @@ from delassus.errors import BadArgument, DelassusError
 
 
 class LearningError(BadArgument):
-    """A task, policy or option that cannot be learnt with."""
+    """An invalid task, policy or option of learning."""
 
 
 class CheckpointError(DelassusError):

@@ -1,4 +1,4 @@
-"""Errors of simulations, and batch axes that fit."""
+"""Errors of simulations, and a check of batch axes."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class RunError(SimulationError):
 
 
 class NoSuchItem(SimulationError, IndexError):
-    """A number of an item beyond those of a state: it ends a loop over one."""
+    """An index of an environment beyond those of a state, which ends a loop over a state."""
 
     code = "index-out-of-range"
 
 
 class StateFileError(DelassusError, OSError):
-    """A state that could not be written or read."""
+    """A file of a state that could not be written or read."""
 
     code = "unreadable-file"
 
 
 def fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
-    """Whether arrays with these batch axes are for items with those."""
+    """Whether arrays with the batch axes `shape` broadcast to the batch axes `batch` of environments."""
     try:
         return np.broadcast_shapes(shape, batch) == batch
     except ValueError:

@@ -15,14 +15,14 @@ from delassus.step.stages.solve import LONGER
 from delassus.step.stages.types import MAX_ITERATIONS
 
 LONGEST: Final = 64
-"""Periods of a chunk: they take a millisecond or less, after which Python can handle Ctrl-C."""
+"""Largest number of periods in a chunk. They take a millisecond or less, after which Python can handle Ctrl-C."""
 
 _WORTH_IT: Final = 64
-"""Number of remaining periods from which on binding a chunk pays."""
+"""Smallest number of remaining periods for which a chunk is bound."""
 
 
 class ChunkedRun:
-    """Rows for the periods of a runner, bound when this first pays; row 0 is the start of a chunk."""
+    """Rows for the periods of a runner, bound on the first long run; row 0 is the state at the start of a chunk."""
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
@@ -51,9 +51,9 @@ class ChunkedRun:
         self._is_bound = True
 
     def advance(self, k: int, most: int) -> int:
-        """Make at most `most` control periods from the k-th on, and return their number, which may be zero.
+        """Advance by at most `most` control periods from index k on, and return their number, which may be zero.
 
-        Chunks get shorter where many periods have flags.
+        Chunks become shorter if many periods have flags.
         """
         if not self._is_bound:
             runner = self.runner
@@ -69,7 +69,7 @@ class ChunkedRun:
         return periods_made
 
     def go(self, k: int, periods: int) -> int:
-        """Make periods from the k-th on up to the last one without a flag, and return their number."""
+        """Advance from index k on up to the last period without a flag, and return the number of periods."""
         runner = self.runner
         for rows, x in zip(self._moving, runner.moving, strict=True):
             rows[0] = x

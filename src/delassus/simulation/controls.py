@@ -24,14 +24,14 @@ LONGEST_DELAY: Final = 10_000
 
 
 class ControlError(RunError):
-    """A controller raised an error at a `time` [s]; `log` is the run up to that time."""
+    """An error of the user's controller at a `time` [s]; `log` is the run up to that time."""
 
     code = "function-failed"
 
 
 @dataclass(frozen=True, eq=False)
 class Delayed:
-    """Controls that reach the robot with a delay: `sim.run(q0, control=Delayed(policy, 2), steps=500)`.
+    """Controls that act with a delay: `sim.run(q0, control=Delayed(policy, 2), steps=500)`.
 
     Attributes:
         control: Any control that `run` takes, except a kernel or a policy.
@@ -80,7 +80,7 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
         return _from_array(sim, real_array("control", control), steps, batch)
     if steps is None:
         raise SimulationError(
-            "steps is missing: only an array (steps, …, nu) of controls determines the number of periods.",
+            "steps is missing: pass the number of periods; only controls of shape (steps, …, nu) determine it.",
             code="missing-argument",
         )
     if isinstance(control, Kernel):
@@ -119,8 +119,8 @@ def with_policy(sim: Setup, control: Control, policy: CompiledPolicy) -> Control
     """A control with a policy in the period, which reads it."""
     if control.policy is not None:
         raise SimulationError(
-            "the reference of a policy is compiled into the step itself; it must be an array or a function: call that "
-            "kernel in the policy.",
+            "the reference of the policy is a kernel or a policy; it must be an array or a Python function. Call the "
+            "kernel in the function of the policy instead.",
             code="not-supported",
         )
     return replace(control, kernel=kernel_with(policy, sim.scene), policy=policy)
@@ -175,7 +175,7 @@ def _from_array(sim: Setup, u: Any, steps: int | None, batch: tuple[int, ...]) -
     if u.ndim == 1:
         if steps is None:
             raise SimulationError(
-                f"steps is missing: controls of shape {u.shape} do not determine the number of periods.",
+                f"steps is missing: pass the number of periods, which controls of shape {u.shape} do not determine.",
                 code="missing-argument",
             )
         return Control(int(steps), period_kernel(sim.scene), lambda *_: (u,), ahead=lambda k, n: u)

@@ -95,7 +95,9 @@ class Ground:
             arguments["restitution"] = restitution  # must be the material's
         surface, level, field = _SHORTCUTS.fill(arguments, material=material, plane=plane, height_field=height_field)
         if surface.compliance is not None:
-            raise SimulationError("the ground is rigid: it has no compliance.", code="not-supported")
+            raise SimulationError(
+                "the ground has a compliance, which simulations do not support: omit it.", code="not-supported"
+            )
         values = {**surface._asdict(), **vars(level), **vars(field)}
         values["restitution"] = restitution if surface.restitution is None else surface.restitution
         for name in self.__dataclass_fields__:
@@ -113,13 +115,13 @@ class Ground:
         normal = np.asarray(self.normal)
         if normal.shape[-1:] != (3,) or not np.all(np.isfinite(normal)) or np.any(~np.any(normal, -1)):
             raise SimulationError(
-                f"the ground's normal is {normal.tolist()}; it is a direction (x, y, z), such as (0, 0, 1).",
+                f"the ground's normal is {normal.tolist()}; it must be a direction (x, y, z), such as (0, 0, 1).",
                 code="zero-direction",
             )
         normal = normal / np.abs(normal).max(-1, keepdims=True)
         object.__setattr__(self, "normal", normal / np.linalg.norm(normal, axis=-1, keepdims=True))
         if not np.all(np.isfinite(np.asarray(self.height))):
-            raise SimulationError(f"the ground's height is {self.height!r} m; it is finite.", code="not-finite")
+            raise SimulationError(f"the ground's height is {self.height!r} m; it must be finite.", code="not-finite")
         if self.heights is not None:
             self._check_field()
         self.batch  # noqa: B018 - refuses axes that do not fit
@@ -148,8 +150,8 @@ class Ground:
             )
         if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
             raise SimulationError(
-                "the ground's heights exclude a height and a normal, which describe a plane: add the height to the "
-                "heights, and omit height and normal.",
+                "the ground has heights of a height field and also height or normal, which describe a plane: add the "
+                "height to the heights, and omit height and normal.",
                 code="conflicting-arguments",
             )
         what = "the spacing [m] of the ground's heights"
@@ -210,7 +212,7 @@ class Ground:
 
     @property
     def shape(self) -> GroundShape:
-        """The geometry of the ground, as kernels take it."""
+        """The geometry of the ground as an input of kernels."""
         return GroundShape(**self.geometry)
 
     @property
@@ -222,12 +224,12 @@ class Ground:
 
 
 def structures(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs by name as the structures that kernels take: `material` and `ground`."""
+    """Group inputs by name into the structures `material` and `ground` of kernels."""
     return group_inputs(inputs, {"material": ContactParameters, "ground": GroundShape})
 
 
 def _check_values(what: str, x: Any, within: Range) -> NDArray[np.float64]:
-    """Values in a range. NaN is refused, since no state exists yet that could be flagged."""
+    """Values in a range. NaN raises an error, since no state exists yet that could be flagged."""
     values = np.array(numbers_in_range(what, x, within))
     if np.isnan(values).any():
         raise OutOfRange(f"{what} contains NaN; it must be {within.form}.", code=within.code)

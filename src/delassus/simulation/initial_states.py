@@ -54,8 +54,9 @@ def first_keyframe(model: Model) -> Keyframe:
 def repaired(
     scene: Scene, separate: Scene, ground: Ground, q: Any, v: Any, repair: bool, time: float
 ) -> tuple[Any, Any]:
-    """Configurations and velocities at a time [s] with closed loops and without penetrations. Raises an error instead
-    of changing them if `repair` is false.
+    """Configurations and velocities at a time [s] with closed loops and without penetrations.
+
+    If `repair` is false, an invalid state raises an error instead of being changed.
 
     `separate` is `between_robots(scene)`, which callers may cache.
     """
@@ -169,7 +170,7 @@ def _raised(scene: Scene, gap: Any, normal: Any, q: Any, time: float) -> Any:
 def _lift(scene: Scene, gap: Any, normal: Any) -> Any:
     """(…, 3) translation that moves all points of a robot out of the ground: along the normal of a plane, vertically on
     a height field, sideways out of a wall."""
-    if scene.field is not None:  # a motion along a normal would move other points into other hills
+    if scene.field is not None:  # a motion along one normal would move other points into other hills
         up = normal[..., 2]
         above = (np.where(up > 0.0, -gap, 0.0) / np.maximum(up, _STEEP)).max(-1)
         below = -gap.min(-1)  # normals of hills that reach through a shape point down: these are handled last
@@ -263,13 +264,13 @@ def values_of_items(name: str, values: Any, batch: tuple[int, ...], numbers: NDA
 
 
 def check_parameters(robot: Mechanism, actuators: tuple[Actuator, ...]) -> None:
-    """Refuse parameters that a simulation does not support."""
+    """Raise for parameters that a simulation does not support."""
     parts = robot.parametric_part.parts if isinstance(robot, ParametricMechanism) else ()
     for part in parts:
         if part.kind in ("placement", "frame"):
             raise SimulationError(
-                f"the robot has the parameter {part.name!r}; simulations do not support parameters of geometry. "
-                "Replace it by a constant.",
+                f"the robot has the parameter {part.name!r}, and simulations do not support parameters of geometry: "
+                "replace it by a constant.",
                 code="not-supported",
             )
         if part.kind in ACTUATOR_KINDS and actuators != robot.model.actuators:

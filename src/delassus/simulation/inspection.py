@@ -121,12 +121,12 @@ class Inspection(Setup):
         return GroundContacts(gap, point, normal, bodies, self.candidates)
 
     def stages(self, state: State, control: Any = None) -> Stages:
-        """The results of all stages of the next time step, for one environment: kinematics, contacts, forces, the
-        system of the step, impulses, and the next state.
+        """The results of all stages of the next time step, for one environment.
 
-        Calls the functions of which the kernel consists on plain arrays, with the full contact set. This is slow, and
-        meant for inspection. `stages.system` has J, S and g; `stages.contacts` has gaps, points and bodies. A
-        `CompiledPolicy` is evaluated at the beginning of the step.
+        These are kinematics, contacts, forces, the system of the step, impulses, and the next state. The functions that
+        the kernel is composed of are called on plain arrays, with the full contact set. This is slow and meant for
+        inspection. `stages.system` has J, S and g; `stages.contacts` has gaps, points and bodies. A `CompiledPolicy` is
+        evaluated at the start of the step.
         """
         scene, now, inputs = self._step_inputs(state, control)
         signals, _ = activate(scene.actuators, state.activation, inputs.control, self.time_step)
@@ -162,8 +162,9 @@ class Inspection(Setup):
     def accelerations(self, state: State, control: Any = None) -> Accelerations:
         """Accelerations and constraint forces under MuJoCo's contact law, as `mj_forward` computes them.
 
-        Takes one environment or a batch. Nothing is integrated, so servos, springs and dampers are explicit. Only for
-        law="mujoco": under the rigid law, accelerations are not defined during impacts; see `contact_dynamics`.
+        `state` is one environment or a batch. Nothing is integrated, so servos, springs and dampers are explicit. Only
+        law="mujoco" is supported: under the rigid law, accelerations are not defined during impacts; see
+        `contact_dynamics`.
         """
         u, scene = self.check(state, control), self.scene
         if not scene.is_soft:
@@ -228,7 +229,7 @@ class Inspection(Setup):
     def problem(self, state: State, control: Any = None) -> ContactProblem:
         """The contact problem that the next time step solves; rows in the order of `State.impulse`.
 
-        Where restitution would add energy, the problem has the reduced restitution that does not.
+        If restitution would add energy, the problem has the reduced restitution.
         """
         scene = self.scene
         if not scene.m:
@@ -256,7 +257,7 @@ class Inspection(Setup):
         return ContactProblem(G, g, scene.layout.cones, **coefficients, check=False)
 
     def _refuse_many_bodies(self, name: str) -> None:
-        """Refuse queries that need a dense contact problem in scenes without one."""
+        """Raise for queries that need a dense contact problem, in scenes without one."""
         if self.scene.many_bodies is not None:
             count = len(scene_parts(self.scene).bodies)
             raise SimulationError(
@@ -266,7 +267,7 @@ class Inspection(Setup):
             )
 
     def _friction(self, state: State) -> dict[str, Any]:
-        """Coefficients (…, slots) of the contacts that the next step solves for."""
+        """Friction coefficients (…, slots) of the contacts of the next step."""
         scene, values = self.scene, self.ground.inputs
         ground = [values.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None

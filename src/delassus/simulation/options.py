@@ -19,7 +19,7 @@ from delassus.errors import BadArgument, short
 from delassus.step.stages.types import TOLERANCE
 
 _TOLERANCES: Final = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
-"""Tolerances outside this range are refused as mistakes."""
+"""Range of tolerances; others raise an error, since they are most likely mistakes."""
 
 
 _SINGLE_TOLERANCES: Final = Range(1e-6, 1e-2, "from 1e-6 to 0.01 in single precision, such as 1e-4", TOLERANCES.code)
@@ -29,7 +29,7 @@ _PRECISIONS: Final = {"float64": (TOLERANCE, _TOLERANCES), "float32": (1e-4, _SI
 
 
 LAWS: Final = ("rigid", "mujoco")
-"""The laws of contact of a simulation."""
+"""The contact laws of a simulation."""
 
 
 _RECORDS: Final = {"states": 1, "replay": 100}
@@ -42,7 +42,7 @@ class Recording(Options):
 
     Attributes:
         record: "states", or "replay" to record controls, pushes and resets of all periods as well. With these,
-            `log.explain(item)` can replay any environment bit for bit.
+            `log.explain(k)` can replay any environment k bit for bit.
         every: Interval between recorded states, in control periods. The first and the last state are always recorded.
             None for 1, or with "replay" for 100.
 
@@ -75,8 +75,8 @@ class StepSolver(Options):
             compliance of contacts, limits, joint friction and constraints.
         method: "auto" selects the cheaper of the next two. "dual" is Newton's method on impulses, with the Delassus
             matrix of the motions of bodies. "articulated" is Newton's method on velocities, inside the articulated-body
-            recursion: for robots with friction in many joints, saturating servos and joint limits, and a single tree
-            without closed loops and tendons. "sweeps" loops over bodies, pairs and contacts, for
+            recursion. Choose it for a single tree without closed loops and tendons that has friction in many joints,
+            saturating servos or joint limits. "sweeps" loops over bodies, pairs and contacts, for
             scenes of free bodies only; "auto" selects it from seven bodies on. Any method of `ContactProblem.solve`,
             such as "pgs", is also available, for comparison.
         tolerance: Residual as a fraction of the velocities involved; "auto" for 1e-8, in single precision 1e-4.

@@ -30,7 +30,7 @@ from delassus.step.stages.types import GroundShape
 Array = NDArray[np.float64]
 
 OPEN: Final = 1e-6
-"""Loops with larger errors [m, rad] are open."""
+"""Error of a loop [m, rad] above which it counts as open."""
 
 DEEP: Final = 1e-3
 """Penetrations [m] beyond this depth are repaired."""
@@ -40,13 +40,13 @@ _NONE: Final = 1e-9
 
 _PROGRESS: Final = 1e-6
 _WORTH: Final = 0.99
-"""Fractions of Σ depth²: the least decrease of a step, and the largest rest of another start that is accepted."""
+"""Largest ratio of Σ depth² after and before, for a step or another start to be accepted."""
 
 _STEPS: Final = 60
 _TRIES: Final = 4
 
 _CORES: Final = {"normal": 1, "height": 0}
-"""Number of axes of those inputs of the ground that may differ between environments."""
+"""Number of axes, for one environment, of the inputs of the ground that may differ between environments."""
 
 _NEARBY: Final = 0.1
 """Motion of a robot's points to another start, as a fraction of the depth."""
@@ -62,7 +62,7 @@ _LOCKED: Final = 1e12
 
 
 def move_out_of_ground(scene: Scene, ground: Ground, items: NDArray[np.bool_], q: Array, time: float) -> Array:
-    """Configurations (n, nq) of n selected environments of a batch (…, nq) at a time [s], with the least depths."""
+    """Configurations (n, nq) with the smallest depths, for n selected environments of a batch (…, nq) at a time [s]."""
     cores = {name: _CORES.get(name, np.ndim(x)) for name, x in ground.geometry.items()}
     places = Batch(items.shape, ground.geometry, cores).select(items)
     batch = Batch(q[items].shape[:1], {"q": q[items], **places}, {"q": 1, **cores})
@@ -87,7 +87,7 @@ def _keep_better(old: Results, new: Results) -> Results:
 
 
 class PenetratingRobots:
-    """Robots (n, nq) that penetrate the ground; `ground` has its inputs to the kernel, of each robot or of all."""
+    """Robots (n, nq) that penetrate the ground; `ground` has inputs of the kernel, for each robot or common to all."""
 
     def __init__(self, scene: Scene, ground: dict[str, Any], time: float) -> None:
         self.scene, self.model, self.time = scene, scene.model, time
@@ -102,7 +102,7 @@ class PenetratingRobots:
         return np.maximum(-gap, 0.0), point
 
     def cost(self, q: Array) -> Array:
-        """Σ depth² (items,); infinite where loops are open."""
+        """Σ depth² (items,); infinite if loops are open."""
         cost: Array = np.sum(self._geometry(q[:, None])[0] ** 2, (-2, -1))
         if self.scene.mechanism.m:
             error = np.abs(constraint_error(self.scene.mechanism, q, time=self.time)).max(-1)

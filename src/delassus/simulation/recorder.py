@@ -23,14 +23,14 @@ from delassus.simulation.state import State
 from delassus.step.flags import Mark
 
 _LITTLE: Final = 32 * 1024 * 1024
-"""Logs up to this size [bytes] are never refused."""
+"""Logs up to this size [bytes] are allocated without a check of memory."""
 
 KEPT: Final = ("log_time", "q", "v", "impulse", "contact", "activation", "tally", "memory", "residual", "status")
 
 
 def check_memory(states: int, each: int) -> None:
     """Raise an error if a log does not fit into memory, instead of letting the system kill the process."""
-    if states * each < _LITTLE:  # to ask takes longer than a short run
+    if states * each < _LITTLE:  # the check takes longer than a short run
         return
     free = free_memory()
     if states * each > free:
@@ -57,13 +57,13 @@ class Recorder:
         self.keep(runner)
 
     def keep(self, runner: Runner) -> None:
-        """Copy the present state."""
+        """Copy the current state."""
         for name, array in self.arrays.items():
             array[self.count] = getattr(runner, name)
         self.count, self.last = self.count + 1, runner.made
 
     def keep_chunk(self, chunk: ChunkedRun, k: int, made: int, every: int, steps: int) -> None:
-        """Copy the periods to record from a call that made several periods, the first of which is the k-th."""
+        """Copy the periods to record from a chunk of several periods, the first of which has index k."""
         first, runner = every - k % every, chunk.runner
         if first <= made:
             count = 1 + (made - first) // every
@@ -121,7 +121,7 @@ def record_run(
     push: Pushes | None = None,
     inputs: Callable[[Runner], Any] | None = None,
 ) -> Trajectory:
-    """The control periods of a run from a state on; see `Simulation.run`. `inputs` makes an `InputRecorder`."""
+    """Run control periods from a state on (see `Simulation.run`); `inputs` creates an `InputRecorder`."""
     runner, steps = Runner(sim, state, control, pushes=push), control.steps
     log = Recorder(sim, state, runner, 1 + -(-steps // every), own_times=progress is not None)
     chunk = ChunkedRun(runner)
@@ -175,8 +175,8 @@ def _report(progress: Callable[[int, State], Any], k: int, runner: Runner, log: 
     sim.check(after)
     if not np.array_equal(after.parameters, before.parameters, equal_nan=True):
         raise RunError(
-            f"progress changed parameters at {runner.log_time:g} s; those of a run stay. Reset items without "
-            "parameters=, or make a loop over sim.step.",
+            f"progress changed parameters at {runner.log_time:g} s, and those of a run are constant. Reset "
+            "environments without parameters=, or write a loop over sim.step.",
             runner.log_time,
             code="not-supported",
         )

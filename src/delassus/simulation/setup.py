@@ -31,11 +31,11 @@ PRIMAL: Final = "primal"
 
 
 MORE_SLOTS: Final = 8
-"""Contact slots in addition to those of the rigid law: omitting a redundant contact makes a soft robot softer."""
+"""Contact slots in addition to those of the rigid law: without redundant contacts, soft contacts would be softer."""
 
 
 def refuse_restitution(ground: Ground) -> None:
-    """Refuse coefficients of restitution, which MuJoCo's law does not have."""
+    """Raise for a coefficient of restitution, which MuJoCo's law does not support."""
     if np.any(ground.restitution):
         raise SimulationError(
             f'the ground\'s restitution is {short(repr(ground.restitution))}; it must be 0 under law="mujoco", where '
@@ -46,7 +46,7 @@ def refuse_restitution(ground: Ground) -> None:
 
 
 def reason_against_single_precision(scene: Scene) -> str | None:
-    """What a scene has that steps in float32 cannot solve, as their tolerances are below its resolution; or None."""
+    """The part of a scene that steps in float32 cannot solve, since its tolerance is below their resolution."""
     return (
         'law="mujoco"'
         if scene.is_soft
@@ -61,7 +61,7 @@ def reason_against_single_precision(scene: Scene) -> str | None:
 
 
 def refuse_single_precision(scene: Scene) -> None:
-    """Refuse float32 for scenes whose steps have tolerances below its resolution."""
+    """Raise if steps in float32 cannot solve a scene."""
     reason = reason_against_single_precision(scene)
     if reason is not None:
         raise SimulationError(
@@ -71,8 +71,11 @@ def refuse_single_precision(scene: Scene) -> None:
 
 
 def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
-    """The scene with the method of its steps. Scenes of many free bodies use loops over bodies and contacts; others get
-    this number of contact slots, unless `max_contacts` is set."""
+    """The scene with the method of its steps.
+
+    Scenes of many free bodies use loops over bodies and contacts. Others have this number of contact slots, unless
+    `max_contacts` is set.
+    """
     if method == SWEEPS and not scene.is_soft:
         reason = reason_against_loops(scene)
         if reason is not None:
@@ -98,7 +101,7 @@ def choose_step(scene: Scene, method: Any, slots: int) -> Scene:
 
 
 def warn_of_straight_code(scene: Scene) -> None:
-    """Warn if free bodies are many and their steps straight-line code."""
+    """Warn if a scene has many free bodies, but its steps are straight-line code."""
     if not (scene.has_pairs and has_many_bodies(scene)):
         return
     warn(
@@ -109,7 +112,7 @@ def warn_of_straight_code(scene: Scene) -> None:
 
 
 def step_method(scene: Scene, method: Any) -> str:
-    """The method of a scene for the user's choice; see `StepSolver`."""
+    """The method of a scene's steps for the user's choice (see `StepSolver`)."""
     if method == "dual" or (method == "auto" and not prefers_recursion(scene)):
         return "auto"
     if method == "auto":
@@ -133,8 +136,8 @@ class Setup(Frozen):
         ground: The ground.
         time_step: Length of a time step [s].
         tolerance: Tolerance of the contact solver.
-        dtype: Of the arithmetic of steps.
-        scene: Everything that is known when the step is compiled.
+        dtype: The dtype of the arithmetic of steps.
+        scene: All constants of the step, which are compiled in.
     """
 
     mechanism: Mechanism
@@ -203,8 +206,7 @@ class Setup(Frozen):
         return copy
 
     def with_memory(self, size: int) -> Self:
-        """This simulation with so many numbers behind the impulses, which a policy carries; the same object every
-        time."""
+        """This simulation with `size` values of policy memory after the impulses; the same object for each call."""
         if size not in self._with_memory:
             copy = type(self).__new__(type(self))
             names = ("mechanism", "ground", "time_step", "dtype", "tolerance")

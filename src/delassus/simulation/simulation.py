@@ -242,7 +242,7 @@ class Simulation(Inspection):
             time: Initial time [s], by default zero. Constraints that depend on time are met at this time.
             seed: Seed of the random numbers.
             repair: If true, close open loops and move robots out of the ground: lift those with a free base, and move
-                the others as far as their joints allow. If false, refuse such starts.
+                the others as far as their joints allow. If false, raise an error for such states.
             activation: (…, na) activations of the actuators that have a state, by default zero.
             parameters: (…, nparameters) of a parametric robot, as `robot.pack` builds them; by default its nominal
                 values. Impossible values, such as a negative mass, freeze their environment.
@@ -262,8 +262,8 @@ class Simulation(Inspection):
             batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch, p.shape[:-1])
         except ValueError:
             raise SimulationError(
-                f"q0, v0, the ground and the parameters have batch axes that do not fit: {q.shape[:-1]}, "
-                f"{v.shape[:-1]}, {self.ground.batch} and {p.shape[:-1]}.",
+                f"q0, v0, the ground and the parameters have the batch axes {q.shape[:-1]}, {v.shape[:-1]}, "
+                f"{self.ground.batch} and {p.shape[:-1]}, which do not broadcast.",
                 code="batch-mismatch",
             ) from None
         q, v = np.broadcast_to(q, (*batch, scene.nq)), np.broadcast_to(v, (*batch, scene.nv))
@@ -288,8 +288,8 @@ class Simulation(Inspection):
             unit = normalize(self.model, q)  # a quaternion of zeros becomes NaN
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1) & usable
         q1, v1 = unit, v
-        # Frozen environments keep what they were given; a valid configuration stands in for them in the repair. Soft
-        # contacts need no repair.
+        # Frozen environments keep their values; the repair replaces them by a valid configuration. Soft contacts need
+        # no repair.
         if finite.any() and not scene.is_soft:
             safe = np.where(finite[..., None], unit, unit[finite][0])
             q1, v1 = repaired(
@@ -394,11 +394,10 @@ class Simulation(Inspection):
         return constant if policy is None else with_policy(self, constant, policy)
 
     def compile(self, items: int = 1, control: CompiledPolicy | None = None) -> None:
-        """Compile all kernels that steps of one or several environments may need, also with a policy in them, and wait
-        until they are optimized, so that no step waits for a compiler.
+        """Compile all kernels that steps of one or several environments may need, optionally with a policy.
 
-        Long runs and steps of 16 environments or more do this when they begin. A real-time controller of one robot
-        should call it before its first step.
+        It returns when the kernels are optimized, so that no step waits for the compiler. Long runs and steps of at
+        least 16 environments do this when they start. Call it before the first step of a real-time controller.
         """
         q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (check_integer("items", items), 1))
         state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
@@ -410,7 +409,7 @@ class Simulation(Inspection):
 
         Args:
             state: A state of one environment.
-            control: (nu,) control of the first period, by default zero; or a `CompiledPolicy`, which reads it.
+            control: (nu,) control of the first period, by default zero; or a `CompiledPolicy`.
         """
         constant = self._constant(state, control)
         runner = Runner(self, state, constant)
@@ -456,13 +455,13 @@ class Simulation(Inspection):
             q0: (…, nq) initial configurations [rad, m], or a `State` to continue from; None for `keyframe`, whose
                 control is then the default.
             v0: (…, nv) initial velocities [rad/s, m/s], by default zero.
-            control: None; an array (nu,), (steps, nu) for all environments or (steps, …, nu), refused if its axis
-                could also be that of environments; a function control(time, q, v) of the whole batch with times (…);
-                one of these `Delayed`; or a `CompiledPolicy` or a kernel (model, time, q, v) -> (nu,), which are
+            control: None; an array (nu,), (steps, nu) for all environments, or (steps, …, nu), an error if its first
+                axis could also be that of environments; a function control(time, q, v) of the whole batch with times
+                (…); one of these `Delayed`; or a `CompiledPolicy` or a kernel (model, time, q, v) -> (nu,), which are
                 compiled into the step.
             steps: Number of control periods, by default the number of rows in the array of controls.
             repair: As for `start`.
-            progress: Function of the period's number and the state, called after each period. If it returns a state,
+            progress: Function of the period's index and the state, called after each period. If it returns a state,
                 such as `sim.reset(state, fallen, home)`, the run continues from that state.
             push: A `Push`, whose wrenches act in the whole run and whose kick acts in the first period; or a function
                 push(time, q, v) of the whole batch that returns the push of a period, or None.
@@ -475,7 +474,7 @@ class Simulation(Inspection):
         (record,) = _RUN_SHORTCUTS.fill(shortcuts, recording=recording)
         if progress is not None and not callable(progress):
             raise SimulationError(
-                f"progress is {progress!r}; it must be a function of the period's number and the state.",
+                f"progress is {progress!r}; it must be a function of the period's index and the state.",
                 code="wrong-type",
             )
         if isinstance(q0, State) and v0 is not None:

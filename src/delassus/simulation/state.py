@@ -27,7 +27,7 @@ _VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters", "
 
 _NUMBERS: Final = ("residual", "time")
 _INTEGERS: Final = ("status", "count", "seed", "stream")
-"""Parts of a state that are scalars for one environment: floating-point numbers, and integers."""
+"""Parts of a state that are scalars for one environment: numbers are floating-point, the others integers."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ def draws_of(count: int) -> DrawCount:
 
 @kernel("(),(),(),()->(count)")
 def draw_uniform(draws: DrawCount, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
-    """(count,) in [0, 1)."""
+    """Uniform random numbers (count,) in [0, 1)."""
     return random.uniform(seed, stream, period, place, shape=(draws.count,))
 
 
 @kernel("(),(),(),()->(count)")
 def draw_normal(draws: DrawCount, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
-    """(count,) with mean 0 and standard deviation 1."""
+    """Normal random numbers (count,) with mean 0 and standard deviation 1."""
     return random.normal(seed, stream, period, place, shape=(draws.count,))
 
 
@@ -76,11 +76,11 @@ class State:
         activation: (…, na) activations of actuators with a state, in the order of the actuators.
         stream: (…) stream of random numbers, by default the index in the batch. With the same seed, stream and count,
             an environment draws the same numbers in any batch.
-        parameters: (…, nparameters) of a parametric robot.
+        parameters: (…, nparameters) parameters of a parametric robot.
         tally: (…, 3 tracked) mean and peak force [N] over the last control period, and air time [s], of each tracked
             shape.
-        memory: (…, n) memory of a `CompiledPolicy` in the step; NaN stands for its initial values. (…, 0) for a state
-            that no policy has advanced; runs without one keep it.
+        memory: (…, n) memory of a `CompiledPolicy`; NaN stands for its initial values. It is (…, 0) if no policy has
+            advanced the state; runs without a policy keep it unchanged.
 
     >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
     >>> float(sim.step(sim.start([1.0])).time)
@@ -180,7 +180,8 @@ class State:
         batch = self.batch
         if not batch:
             raise SimulationError(
-                "a state of one environment has no batch axes and cannot be indexed.", code="index-out-of-range"
+                "the state is that of one environment, which has no batch axes to index: use the state itself.",
+                code="index-out-of-range",
             )
         try:
             numbers = np.arange(int(np.prod(batch))).reshape(batch)[items]
@@ -258,7 +259,7 @@ def _broadcast(name: str, array: Any, batch: tuple[int, ...]) -> Any:
     """An array with the batch axes, or a number for one environment."""
     if not fits(array.shape, batch):
         raise SimulationError(
-            f"{name} of a state has shape {array.shape}; it must be one number, or fit the batch axes {batch}.",
+            f"{name} of a state has shape {array.shape}; it must broadcast to the batch axes {batch}.",
             code="wrong-shape",
         )
     return np.broadcast_to(array, batch).copy() if batch else array.item()
@@ -296,7 +297,7 @@ def is_alive(status: Any) -> Array:
 
 
 def resume(log: Trajectory, k: int, items: tuple[Any, ...]) -> State:
-    """The state at the k-th time of a simulation's log, of selected environments; a run continues from it bit for
+    """The state at time index k of a simulation's log, for selected environments; a run continues from it bit for
     bit."""
     record, contacts, at = log.run, log.contacts, (k, *items)
     if record is None or contacts is None:
@@ -326,7 +327,7 @@ def resume(log: Trajectory, k: int, items: tuple[Any, ...]) -> State:
 
 
 def reject_moment(value: Any) -> Any:
-    """The value unchanged; refuses trajectories and their moments."""
+    """Return the value unchanged; raise for trajectories and their moments."""
     if isinstance(value, (Moment, Trajectory)):
         what = "a trajectory" if isinstance(value, Trajectory) else "a moment of a trajectory"
         raise SimulationError(
@@ -338,7 +339,7 @@ def reject_moment(value: Any) -> Any:
 
 
 def check_state(state: Any) -> State:
-    """Refuse everything but a state."""
+    """Return a state unchanged; raise for anything else."""
     expect("the state", reject_moment(state), State, "sim.start(q0)")
     checked: State = state
     return checked

@@ -5,7 +5,7 @@ An MJCF file describes a world, a URDF file only a robot (`Model.describes_world
     ground=Ground(…)                      this ground, whatever the file has
     a height field fixed to the world     the first one with the world's axes is the ground
     a plane fixed to the world            the first level plane is the ground, else the first plane
-    no plane, MJCF                        no ground: only shapes of the file can be touched
+    no plane, MJCF                        no ground: robots may touch only shapes of the file
     no plane, URDF                        level ground at height zero
 
 Planes are infinite, as in MuJoCo: the half-lengths in a file are for drawing only. A height field and level planes are

@@ -1,9 +1,9 @@
 """Tasks as gymnasium environments: a `VectorEnv` of many robots and an `Env` of one. Needs the extra `gym`.
 
-Rewards, terminations and observations are those of the task. An episode that ends begins anew in one of gymnasium's
-three ways: in the step after (NEXT_STEP), in the same one, with the last observation in `info["final_obs"]`
-(SAME_STEP), or when `reset` is called with a mask of the items (DISABLED). Observations are float32 and new arrays.
-Sub-environment k is seeded with seed + k.
+Rewards, terminations and observations are those of the task. After the end of an episode, the next one starts in one of
+gymnasium's three modes: in the following step (NEXT_STEP), in the same step, with the last observation in
+`info["final_obs"]` (SAME_STEP), or when `reset` is called with a mask of environments (DISABLED). Observations are new
+arrays of float32. Sub-environment k is seeded with seed + k.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from delassus.learning.tasks.catalog import find_task, task_names
 from delassus.simulation.state import State
 
 _SEEDS = 2**24
-"""Seeds and streams of random numbers are smaller: single precision counts so far."""
+"""Upper limit of seeds and streams of random numbers, the largest range of integers that float32 represents."""
 
 
 class TaskVectorEnv(gymnasium.vector.VectorEnv):
-    """Many robots that practise a task."""
+    """Many robots that perform a task, as a `gymnasium.vector.VectorEnv`."""
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
@@ -51,7 +51,7 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode of all items, or of those that `options["reset_mask"]` (num_envs,) chooses."""
+        """Start an episode in all environments, or in those that `options["reset_mask"]` (num_envs,) selects."""
         mask = np.ones(self.num_envs, bool)
         if options is not None and "reset_mask" in options:
             mask = np.asarray(options["reset_mask"])
@@ -67,13 +67,14 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
         return self._observation(self._state.observation), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """One control period of all items."""
+        """Advance all environments by one control period."""
         if self._state is None:
-            raise LearningError("no episode has begun: call reset() first.", code="missing-argument")
+            raise LearningError("no episode has started: call reset() first.", code="missing-argument")
         if self.mode is AutoresetMode.DISABLED and self._over.any():
             numbers = np.flatnonzero(self._over).tolist()
             raise LearningError(
-                f"the episodes of the environments {numbers[:8]} are over: reset them, options={{'reset_mask': over}}.",
+                f"the episodes of the environments {numbers[:8]} have ended: reset them with "
+                "options={'reset_mask': over}.",
                 code="missing-argument",
             )
         before, over = self._state, self._over
@@ -85,7 +86,7 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
         if outcome.frozen.any():
             info["frozen"] = outcome.frozen
         if self.mode is AutoresetMode.NEXT_STEP:
-            if over.any():  # their action does not count: the step is the reset
+            if over.any():  # their action is ignored: this step is the reset
                 after = _merge(over, before, after)
                 reward[over], terminated, truncated = 0.0, terminated & ~over, truncated & ~over
                 ended = ended & ~over
@@ -111,13 +112,13 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
         given = list(seed)
         if len(given) != self.num_envs:
             raise LearningError(
-                f"there are {len(given)} seeds for {self.num_envs} environments; their numbers must be equal.",
+                f"seed has {len(given)} values for {self.num_envs} environments; it must have one for each.",
                 code="wrong-shape",
             )
         return [k if one is None else int(one) % _SEEDS for k, one in enumerate(given)]
 
     def _begin(self, seeds: list[int]) -> EnvironmentState:
-        """The start of all items: an item follows from its own seed alone."""
+        """The start of all environments; each one depends on its own seed only."""
         return self.envs.start(seed=seeds, stream=0)
 
     @staticmethod
@@ -126,7 +127,7 @@ class TaskVectorEnv(gymnasium.vector.VectorEnv):
 
 
 class TaskEnv(gymnasium.Env[Any, Any]):
-    """One robot that practises a task: a `TaskVectorEnv` of one."""
+    """One robot that performs a task, as a `gymnasium.Env`."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
@@ -137,20 +138,20 @@ class TaskEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
+        """Start an episode."""
         super().reset(seed=seed)
         start = int(self.np_random.integers(_SEEDS)) if seed is None else seed
         observation, info = self.vector.reset(seed=start)
         return observation[0], info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One control period."""
+        """Advance the robot by one control period."""
         observation, reward, terminated, truncated, _ = self.vector.step(np.asarray(action)[None])
         return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), {}
 
 
 def register() -> None:
-    """Make all tasks known to `gymnasium.make` and `make_vec`, as delassus/quadruped-walk-v0 and so on."""
+    """Register all tasks for `gymnasium.make` and `make_vec`, with names such as delassus/quadruped-walk-v0."""
     for name in task_names():
         key = f"delassus/{name}-v0"
         if key not in gymnasium.registry:
@@ -164,7 +165,7 @@ def register() -> None:
 
 
 def _merge(mask: Any, one: EnvironmentState, other: EnvironmentState) -> EnvironmentState:
-    """The items of one state where a mask (items,) holds, those of the other elsewhere."""
+    """Environments of the first state where a mask (environments,) is true, and of the other elsewhere."""
 
     def choose(a: Any, b: Any) -> Any:
         a, b = np.asarray(a), np.asarray(b)

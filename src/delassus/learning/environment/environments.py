@@ -4,11 +4,11 @@
     state = envs.start()
     state, outcome = envs.step(state, action)
 
-A period is three kernels: the control for an action, the steps of time (the very ones of `Simulation.step`, with its
-attempts for items that need more), and the period's end (`episode.end_period`). The network of the policy is a kernel
-beside them: inside the step (`simulation.CompiledPolicy`), 512 and 1024 quadrupeds in single precision make 0.71 and
-0.68 times as many environment steps per second of one thread. What an item does follows from its
-seed, its stream and its actions, whatever else is in the batch, on any number of threads.
+A period consists of three kernels: the control for an action, the time steps (those of `Simulation.step`, with further
+attempts for environments that need them), and the end of the period (`episode.end_period`). The network of the policy
+is a separate kernel. Inside the step (`simulation.CompiledPolicy`), it would reach 0.71 and 0.68 times as many
+environment steps per second, for 512 and 1024 quadrupeds in single precision on one thread. The motion of an
+environment depends on its seed, stream and actions only, not on the batch or the number of threads.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class EnvironmentState:
     """The state of environments, from which they continue bit for bit.
 
     Attributes:
-        simulation: The robots.
-        memory: (items, memory_size) what the task remembers.
-        observation: (items, observations) the next ones of the policy.
+        simulation: The state of the robots.
+        memory: (items, memory_size) memory of the task.
+        observation: (items, observations) next observations of the policy.
 
     >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
     >>> envs.start().observation.shape
@@ -55,13 +55,13 @@ class Outcome(NamedTuple):
     """The result of a period, with one element per environment.
 
     Attributes:
-        reward: (items,).
-        terminated: (items,) truth values: failed, or frozen.
-        truncated: (items,) truth values: out of time.
-        frozen: (items,) truth values: an action or a state was no number, or the robot could not be simulated.
-        final_observation: (items, observations) at the end of the period, before a new episode begins.
-        terms: (items, terms) of the reward.
-        measures: (items, measures).
+        reward: (items,) reward of the period.
+        terminated: (items,) whether the robot failed or its environment is frozen.
+        truncated: (items,) whether the episode reached its time limit.
+        frozen: (items,) whether an action or a state contains NaN, or the robot could not be simulated.
+        final_observation: (items, observations) at the end of the period, before a new episode starts.
+        terms: (items, terms) terms of the reward.
+        measures: (items, measures) values of `LearningTask.measure`.
 
     >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
     >>> _, outcome = envs.step(envs.start(), np.zeros((8, 1)))
@@ -79,15 +79,15 @@ class Outcome(NamedTuple):
 
 
 class Environments:
-    """Environments in which robots learn a task.
+    """A batch of environments in which robots learn a task.
 
     Attributes:
-        task: What they practise.
-        items: How many there are.
-        seed: Of all that is drawn.
-        sim: Their simulation, in the dtype that was chosen.
-        term_names: Of the reward.
-        measure_names: Of what progress is reported by.
+        task: The task.
+        items: Number of environments.
+        seed: Seed of all random numbers.
+        sim: The simulation of the robots, in the chosen dtype.
+        term_names: Names of the terms of the reward.
+        measure_names: Names of the measures of progress.
 
     >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
     >>> state, outcome = envs.step(envs.start(), np.zeros((8, 1)))
@@ -99,11 +99,11 @@ class Environments:
         """Create environments of a task.
 
         Args:
-            task: What they practise.
-            items: How many there are.
-            seed: Of all that is drawn.
-            dtype: Of the arithmetic of steps: np.float64, np.float32, or "auto" for np.float32 wherever that can solve
-                the robot's steps. States, observations and rewards stay float64.
+            task: The task.
+            items: Number of environments.
+            seed: Seed of all random numbers.
+            dtype: The dtype of steps: np.float64, np.float32, or "auto" for np.float32 if it can solve the robot's
+                steps. States, observations and rewards are float64.
         """
         if not isinstance(task, LearningTask):
             raise LearningError(
@@ -121,16 +121,17 @@ class Environments:
 
     @property
     def observations(self) -> int:
-        """Numbers that the policy sees."""
+        """Number of values of an observation."""
         return self.episode.observations
 
     @property
     def actions(self) -> int:
-        """Numbers that the policy gives."""
+        """Number of values of an action."""
         return self.episode.actions
 
     def hold(self, **values: Any) -> Array:
-        """Numbers that memory is held at, such as command=(0.5, 0, 0), for `start` and `step`: (items, memory_size)."""
+        """Fixed values of memory, such as command=(0.5, 0, 0), as an array (items, memory_size) for `start` and `step`;
+        NaN where memory is free."""
         hold = np.full((self.items, self.episode.memory_size), np.nan)
         parts = unpack(self.episode, hold)
         for name, value in values.items():
@@ -156,14 +157,14 @@ class Environments:
         stream: Any = None,
         hold: Any = np.nan,
     ) -> EnvironmentState:
-        """The start of an episode of every item.
+        """Start an episode in each environment.
 
         Args:
-            difficulty: From 0 to 1.
-            spread: Whether their time-outs come at different times.
-            seed: Of what is drawn, one or (items,); by default that of the environments.
-            stream: (items,) of random numbers; by default the number of the item.
-            hold: What memory is held at, see `hold`.
+            difficulty: Difficulty of the curriculum, from 0 to 1.
+            spread: Whether episodes start at different ages, so that they reach their time limits at different times.
+            seed: Seed of random numbers, one or (items,); by default that of the environments.
+            stream: (items,) streams of random numbers; by default the index of the environment.
+            hold: Fixed values of memory, see `hold`.
         """
         scene, batch = self.sim.scene, (self.items,)
         seed = self.seed if seed is None else seed
@@ -199,7 +200,7 @@ class Environments:
     def step(
         self, state: EnvironmentState, action: Any, difficulty: float = 1.0, *, hold: Any = np.nan
     ) -> tuple[EnvironmentState, Outcome]:
-        """One control period of all items; where an episode ends, the next one begins."""
+        """Advance all environments by one control period; after the end of an episode, the next one starts."""
         given = np.asarray(action, float)
         after = self.sim.step(state.simulation, self.control(state, given))
         frozen = after.frozen
@@ -253,7 +254,7 @@ class Environments:
         return control[:, : self.sim.nu]
 
     def memory(self, state: EnvironmentState) -> dict[str, Array]:
-        """The memory of the task by name, (items, n) each."""
+        """The memory of the task by name, each (items, n)."""
         return unpack(self.episode, state.memory)
 
 
@@ -264,5 +265,5 @@ def _in_dtype(sim: Simulation, dtype: Any) -> Simulation:
 
 
 def _counters(state: State) -> Array:
-    """(items, 3): seed, stream and period of each item."""
+    """Seed, stream and period (items, 3) of each environment."""
     return np.stack([np.asarray(x, float) for x in (state.seed, state.stream, state.count)], axis=-1)

@@ -23,15 +23,15 @@ from delassus.step.scene_sizes import HasScene
 from delassus.step.stages.types import GroundShape
 
 LARGEST_OBSERVATION: Final = 100.0
-"""What observations are clipped to, in either direction."""
+"""Largest magnitude of an observation; larger ones are clipped."""
 
 _BEGIN_PLACE: Final = 1000.0
-"""Where the random numbers of a new episode are counted from: they differ from those of the period before."""
+"""First counter for the random numbers of a new episode, so that they differ from those of the period before it."""
 
 
 @dataclass(frozen=True)
 class Episode(HasScene):
-    """A task in a scene, and the sizes of what its functions give: what its kernels are compiled for."""
+    """A task in a scene, with the sizes of the results of its functions; kernels are compiled for this object."""
 
     scene: Scene
     task: LearningTask
@@ -42,7 +42,7 @@ class Episode(HasScene):
 
     @property
     def actions(self) -> int:
-        """Numbers of an action."""
+        """Number of values of an action."""
         return self.task.actions
 
     @property
@@ -52,21 +52,21 @@ class Episode(HasScene):
 
     @property
     def memory_size(self) -> int:
-        """Numbers that are remembered."""
+        """Number of values of the memory."""
         return sum(self.memory_fields.values())
 
 
 class Ending(NamedTuple):
-    """The end of a period, of one environment.
+    """The end of a period, for one environment.
 
     Attributes:
-        q, v, impulse, contact, parameters, memory: To go on with: those of a new episode where one begins.
-        observation: (observations,) the policy's next one.
-        final_observation: (observations,) the same without the start of a new episode.
-        reward: Of the period.
-        terminated: 1 where the robot has failed, or is frozen.
-        truncated: 1 where the time of the episode is over.
-        terms: (terms,) of the reward.
+        q, v, impulse, contact, parameters, memory: Initial values of the next period; if a new episode starts, its own.
+        observation: (observations,) next observation of the policy.
+        final_observation: (observations,) observation at the end of the period, before a new episode starts.
+        reward: Reward of the period.
+        terminated: 1 if the robot failed or its environment is frozen.
+        truncated: 1 if the episode reached its time limit.
+        terms: (terms,) terms of the reward.
         measures: (measures,) see `LearningTask.measure`.
     """
 
@@ -112,7 +112,8 @@ def end_period(
 ) -> Ending:
     """The end of a control period.
 
-    `counters` are seed, stream and period of an item; where `hold` is a number, memory has that one.
+    `counters` are seed, stream and period of an environment. Memory has the values of `hold`, except where these are
+    NaN.
     """
     task, scene = episode.task, episode.scene
     level = ground._replace(normal=np.array(ground.normal))
@@ -168,7 +169,8 @@ BEGIN: Final = "(parameter_size),(memory_size),(3),(),()->(nq),(nv),(memory_size
 def begin_episode(
     episode: Episode, parameters: Any, hold: Any, counters: Any, difficulty: Any, age: Any, *, ground: GroundShape
 ) -> tuple[Any, ...]:
-    """q, v, memory, parameters and observation at the start of an episode, of which a share `age` counts as over."""
+    """q, v, memory, parameters and observation at the start of an episode, whose age is the fraction `age` of its
+    length."""
     level = ground._replace(normal=np.array(ground.normal))
     q, v, memory, parameters, observation = start(episode, level, Draws(*counters), difficulty, parameters, hold)
     fields = unpack(episode, memory)
@@ -187,7 +189,7 @@ def control_for(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> A
 
 
 def moment_without_contacts(episode: Episode, q: Any, v: Any, memory: Any, action: Any) -> Moment:
-    """The moment of a robot on which nothing is known to exert forces: for `control` and `observe`."""
+    """The moment of a robot without contact forces, for `control` and `observe`."""
     zero = np.zeros(episode.impulse_size)
     contact, level = np.zeros(episode.slot_size), GroundShape(np.array((0.0, 0.0, 1.0)), 0.0, None)
     readout = _readout(episode.scene, q, v, zero, contact, level)
@@ -246,7 +248,7 @@ def pack(episode: Episode, memory: Mapping[str, Any]) -> Any:
     if unknown:
         known = ", ".join(episode.memory_fields)
         raise LearningError(
-            f"the task remembers {unknown[0]!r}, which its `memory` does not list; it lists {known}.",
+            f"the task returns the memory {unknown[0]!r}, which its `memory` does not list; it lists {known}.",
             code="unknown-name",
         )
     return np.concatenate([np.array(memory[name]).reshape(-1) for name in episode.memory_fields])
@@ -259,8 +261,8 @@ def pack(episode: Episode, memory: Mapping[str, Any]) -> Any:
 def kernels_of(kind: type[LearningTask]) -> tuple[Kernel[..., Any], Kernel[..., Any], Kernel[..., Any]]:
     """`end_period`, `begin_episode` and `control_for` for a class of tasks.
 
-    Kernels of this package are found in the cache by the package's source; a task from elsewhere is traced anew in each
-    process, as its own source may have changed.
+    Kernels of this package are cached by the package's source. A task from another package is traced in each process,
+    since its source may have changed.
     """
     if kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
         return end_period, begin_episode, control_for
@@ -274,7 +276,7 @@ def kernels_of(kind: type[LearningTask]) -> tuple[Kernel[..., Any], Kernel[..., 
 
 
 def _without_cache(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy of a kernel's function that counts as one from elsewhere, since it has no name in this package."""
+    """A copy of a kernel's function that is not cached, since it has no name in this package."""
 
     @functools.wraps(function)
     def copy(*arguments: Any, **inputs: Any) -> Any:
@@ -285,7 +287,8 @@ def _without_cache(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def measured(episode: Episode) -> tuple[Episode, tuple[str, ...], tuple[str, ...]]:
-    """The episode with the sizes of what its task gives, and the names of terms and measures, by plain evaluation."""
+    """The episode with the sizes of the task's results, and the names of terms and measures, by evaluation on plain
+    arrays."""
     scene, task = episode.scene, episode.task
     heights = None if scene.field is None else numpy.zeros((scene.field.rows, scene.field.columns))
     ground = GroundShape(numpy.array([0.0, 0.0, 1.0]), 0.0, heights)

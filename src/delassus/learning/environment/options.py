@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Objective:
-    """What proximal policy optimisation descends.
+    """The objective of proximal policy optimization.
 
     Attributes:
-        discount: γ.
-        trace: λ.
-        clip: How far the ratio of probabilities may be from 1.
+        discount: Discount factor γ.
+        trace: λ of generalized advantage estimation.
+        clip: Largest deviation of the ratio of probabilities from 1.
         entropy: Weight of the entropy.
-        value_weight: Weight of the error of the value.
-        gradient: Largest norm of a gradient.
-        divergence: Kullback–Leibler divergence of π from π_old that an iteration aims at.
+        value_weight: Weight of the squared error of the value.
+        gradient: Largest norm of a gradient; longer ones are scaled down.
+        divergence: Target of the Kullback–Leibler divergence of π from π_old in an iteration.
 
     >>> dl.learning.Objective(discount=0.99).discount
     0.99
@@ -36,9 +36,9 @@ class Architecture:
     """Sizes of the networks.
 
     Attributes:
-        policy: Of its hidden layers.
-        value: Of the hidden layers of the value.
-        deviation: σ of the first policy.
+        policy: Sizes of the hidden layers of the policy.
+        value: Sizes of the hidden layers of the value.
+        deviation: Initial standard deviation σ of actions.
 
     >>> dl.learning.Architecture(policy=(32, 32), value=(32, 32)).deviation
     0.3
@@ -51,19 +51,19 @@ class Architecture:
 
 @dataclass(frozen=True)
 class PPO:
-    """Options of proximal policy optimisation.
+    """Options of proximal policy optimization.
 
     Attributes:
-        items: Robots N.
-        horizon: Periods T that each makes in an iteration.
-        epochs: How often each sample is used.
-        minibatches: Into how many parts an epoch is cut.
-        learning_rate: Of Adam, to begin with; it falls, and rises, so that π moves by about the objective's
-            `divergence`.
-        objective: What is descended.
-        networks: Sizes.
-        dtype: Of the steps of robots that practise: "float64", "float32", or "auto" for "float32" wherever that can
-            solve them, see `Environments`. Trials are in float64.
+        items: Number of environments N.
+        horizon: Number of control periods T of each environment in an iteration.
+        epochs: Number of passes over the samples.
+        minibatches: Number of minibatches in an epoch.
+        learning_rate: Initial learning rate of Adam; it is adapted so that the divergence of π from π_old is about the
+            objective's `divergence`.
+        objective: The objective that is minimized.
+        networks: Sizes of the networks.
+        dtype: The dtype of steps in training: "float64", "float32", or "auto" for "float32" if it can solve the
+            robot's steps (see `Environments`). Trials are in float64.
 
     >>> dl.learning.PPO(items=64, horizon=8).objective.clip
     0.2

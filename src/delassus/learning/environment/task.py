@@ -1,8 +1,8 @@
 """`LearningTask`: a learning task, as functions of one robot at one moment.
 
-A task is a frozen dataclass. Its methods are written in `delassus.numpy` for one robot, and are traced into the kernel
-that ends each control period: reward, termination, the task's own memory, the next observation, and, for robots whose
-episode ends, the start of the next one. See docs/learning.md for how to write one.
+A task is a frozen dataclass. Its methods are written in `delassus.numpy` for one robot and are traced into the kernel
+at the end of each control period. They compute the reward, termination, memory and next observation, and, at the end of
+an episode, the start of the next one. See docs/learning.md for how to write a task.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Floats = NDArray[numpy.float64]
 
 @dataclass(frozen=True)
 class Moment(Snapshot):
-    """One robot at the end of a control period, as the functions of a task see it.
+    """One robot at the end of a control period, the argument of the functions of a task.
 
-    Among its memory are `action`, the one before, and `age`, periods since the start.
+    Its memory includes `action`, the previous action, and `age`, the number of periods since the start.
 
     Attributes:
-        action: (actions,) of the policy in this period; before the first one, zero.
-        difficulty: From 0 to 1: how far a curriculum has come.
+        action: (actions,) action of the policy in this period; zero before the first period.
+        difficulty: Difficulty of the curriculum, from 0 to 1.
 
     >>> class Still(dl.learning.LearningTask):
     ...     def observe(self, now):
@@ -49,12 +49,12 @@ class Evaluation(NamedTuple):
     """Trajectories of robots that follow a policy.
 
     Attributes:
-        q, v: (periods + 1, items, …) their motion.
-        control: (periods, items, nu).
-        reward: (periods, items).
-        failed: (items,) truth values: whether it failed at any time.
-        measures: By name, (periods, items).
-        told: What they were told, by the names of memory, (items, n) each.
+        q, v: (periods + 1, items, …) configurations and velocities.
+        control: (periods, items, nu) controls of the actuators.
+        reward: (periods, items) rewards.
+        failed: (items,) whether the robot failed at any time.
+        measures: Measures by name, each (periods, items).
+        told: Fixed values of memory, such as commands, by name, each (items, n).
 
     >>> envs = dl.learning.Environments(dl.learning.find_task("quadruped-walk"), items=2)
     >>> trial = dl.learning.evaluate(dl.learning.bundled_policy("quadruped-walk"), envs, periods=3)
@@ -72,7 +72,7 @@ class Evaluation(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A trial in words, whether the goal is reached, and whether an earlier one is (it walks, if not yet precisely).
+    """The result of a trial: a summary, whether the goal is reached, and whether an intermediate goal is reached.
 
     >>> dl.learning.Verdict("none of 64 robots falls", reached=True, halfway=True).reached
     True
@@ -88,10 +88,10 @@ class LearningTask:
     """A learning task of a robot.
 
     Attributes:
-        robot: With its actuators.
-        time_step: Of one step of time [s].
-        substeps: Steps of time in a control period.
-        periods: Control periods of an episode, which ends by time-out if the robot has not failed before.
+        robot: The robot with its actuators.
+        time_step: Length of a time step [s].
+        substeps: Number of time steps in a control period.
+        periods: Largest number of control periods of an episode, which ends then if the robot has not failed before.
 
     >>> task = dl.learning.find_task("cart-pole")
     >>> task.period, task.actions
@@ -104,34 +104,36 @@ class LearningTask:
     periods: int = 500
 
     learning: ClassVar[PPO] = PPO()
-    """Options that the task is learnt well with."""
+    """Default options of the learner for this task."""
 
     ramp: ClassVar[int] = 0
-    """Iterations in which the difficulty of a curriculum grows from 0 to 1; none for 1 throughout."""
+    """Number of iterations in which the difficulty of the curriculum grows from 0 to 1; 0 for difficulty 1 from the
+    start."""
 
     memory: ClassVar[Mapping[str, int]] = {}
     """The memory of the task, kept from period to period: names and sizes of arrays."""
 
     @property
     def period(self) -> float:
-        """Of control [s]."""
+        """Length of a control period [s]."""
         return self.time_step * self.substeps
 
     @property
     def actions(self) -> int:
-        """Numbers that the policy gives."""
+        """Number of values of an action."""
         return len(self.robot.actuators)
 
     def simulation(self, items: int, seed: int) -> Simulation:
-        """The robots on their ground; items may differ by the friction that they draw here."""
+        """The simulation of the robots; friction of the ground may differ between environments."""
         return Simulation(self.robot, Ground(), self.time_step, substeps=self.substeps)
 
     def begin(self, now: Moment) -> dict[str, Any]:
-        """The start of an episode: q (nq,); where they are not zero, v (nv,) and memory by name; `parameters`."""
+        """The start of an episode: a dict with "q" (nq,), and optionally "v" (nv,) and memory by name, by default zero,
+        and "parameters" (nparameters,), by default unchanged."""
         raise NotImplementedError
 
     def control(self, now: Moment) -> Any:
-        """Controls of the actuators (nu,) for an action, at the beginning of a period."""
+        """Controls of the actuators (nu,) for an action, at the start of a period."""
         raise NotImplementedError
 
     def observe(self, now: Moment) -> Any:
@@ -139,27 +141,27 @@ class LearningTask:
         raise NotImplementedError
 
     def reward(self, now: Moment) -> dict[str, Any]:
-        """Terms of the reward by name, for a period; their sum is what counts."""
+        """Terms of the reward of a period, by name; see `total` for their sum."""
         raise NotImplementedError
 
     def total(self, terms: Any) -> Any:
-        """The reward of a period, of its terms (terms,)."""
+        """The reward of a period from its terms (terms,), by default their sum."""
         return np.sum(terms)
 
     def fails(self, now: Moment) -> Any:
-        """Whether the episode ends here, with nothing to gain any more."""
+        """Whether the robot has failed, which ends the episode with no further reward."""
         raise NotImplementedError
 
     def advance(self, now: Moment) -> dict[str, Any]:
-        """Changes for the next period: memory by name, and `kick` (nv,), which is added to the velocity."""
+        """Changes for the next period: memory by name, and "kick" (nv,), which is added to the velocity."""
         return {}
 
     def measure(self, now: Moment) -> dict[str, Any]:
-        """What progress is reported by, such as the error of the speed, by name."""
+        """Measures of progress by name, such as the error of the speed, for reports."""
         return {}
 
     def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
-        """Whether a trial is worth while: by the mean measures of an iteration, and failures per second."""
+        """Whether to run a trial, from the mean measures of an iteration and the failures per second."""
         return falls < 0.02
 
     def trial(self, items: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Limits BLAS to one thread while two threads process the halves of a minibatch.
 
-A sum over samples has the same bits on any machine load and any number of threads only if it is cut at fixed places:
-the learner cuts, and BLAS must not.
+A sum over samples has the same bits for any machine load and any number of threads only if it is split at fixed
+indices. The learner splits it, so BLAS must use one thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "
 
 @cache
 def _functions() -> tuple[Any, Any] | None:
-    """How many threads OpenBLAS has, and the function that sets it; None for another BLAS."""
+    """The functions that get and set the number of threads of OpenBLAS; None for another BLAS."""
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
         for name in _NAMES:
@@ -30,7 +30,7 @@ def _functions() -> tuple[Any, Any] | None:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS has one thread in here, if it is the one that NumPy's wheels bring along."""
+    """A context in which BLAS has one thread, if it is the OpenBLAS of NumPy's wheels."""
     functions = _functions()
     if functions is None:
         yield

@@ -26,7 +26,7 @@ def robot_digest(task: LearningTask) -> str:
 
 
 def policy_of(name: str, envs: Environments, learner: Learner, options: PPO) -> Policy:
-    """The policy that a learner has come to."""
+    """The current policy of a learner."""
     network = network_for(envs, options)
     return Policy(name, robot_digest(envs.task), network, learner.theta, learner.normalizer)
 
@@ -34,7 +34,7 @@ def policy_of(name: str, envs: Environments, learner: Learner, options: PPO) -> 
 def save_checkpoint(
     path: str | os.PathLike[str], name: str, envs: Environments, learner: Learner, options: PPO
 ) -> None:
-    """Write a checkpoint, which is a file of a policy as well; the one that was there stays if that fails.
+    """Write a checkpoint, which is also a policy file; if writing fails, an existing file is kept.
 
     >>> import pathlib, tempfile
     >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
@@ -55,7 +55,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: str | os.PathLike[str], name: str, task: LearningTask) -> tuple[Environments, Learner, PPO]:
-    """What `save_checkpoint` wrote, for a task and robot that are the same.
+    """Read a checkpoint of `save_checkpoint`; its task and robot must be the same.
 
     >>> import pathlib, tempfile
     >>> task = dl.learning.find_task("cart-pole")

@@ -16,7 +16,7 @@ from delassus.learning.learner.policy import Policy
 def evaluate(
     policy: Policy, envs: Environments, periods: int, *, told: Mapping[str, Any] | None = None, seed: int = 1
 ) -> Evaluation:
-    """Let all environments follow a policy for a number of periods, with fixed values of the memory, by name.
+    """Run a policy in all environments for a number of periods, with fixed values of the memory, by name in `told`.
 
     >>> envs = dl.learning.Environments(dl.learning.find_task("quadruped-walk"), items=2)
     >>> trial = dl.learning.evaluate(dl.learning.bundled_policy("quadruped-walk"), envs, periods=3)

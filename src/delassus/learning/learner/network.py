@@ -1,12 +1,12 @@
 """`Network`: perceptrons for policy and value, compiled with the weights as one shared array.
 
-A network of layers yₖ = φ(Wₖ yₖ₋₁ + bₖ) with φ = ELU, and a linear last layer. All weights of policy and value are one
-vector θ = (policy: W₁, b₁, W₂, …; log σ; value: W₁, b₁, …), which kernels read where it lies. One state is one lane:
-a product with a weight is one fused multiply-add for 16 states, so that forward and backward passes run at three
-quarters of the speed of BLAS, with everything in between at no cost.
+A network has layers yₖ = φ(Wₖ yₖ₋₁ + bₖ) with φ = ELU, and a linear last layer. All weights of policy and value are one
+vector θ = (policy: W₁, b₁, W₂, …; log σ; value: W₁, b₁, …), which kernels read in place. Each state is one SIMD lane: a
+product with a weight is one fused multiply-add for 16 states. Forward and backward passes run at three quarters of the
+speed of BLAS, and the operations between them cost nothing extra.
 
-`act` is what a robot does in a period; `policy_gradients` and `value_gradients` are the passes of learning: per sample
-the activations y and the sensitivities δ of every layer, of which the learner makes ∂L/∂Wₖ = Σ δₖ yₖ₋₁ᵀ by BLAS.
+`act` computes the action of a period. `policy_gradients` and `value_gradients` compute, for each sample, the
+activations y and sensitivities δ of all layers, from which the learner computes ∂L/∂Wₖ = Σ δₖ yₖ₋₁ᵀ with BLAS.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Floats32 = NDArray[numpy.float32]
 _LOG_2PI: Final = math.log(2.0 * math.pi)
 
 LARGEST_INPUT: Final = 10.0
-"""Standard deviations beyond which an observation is clipped."""
+"""Number of standard deviations to which observations are clipped."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Network:
     """Sizes of policy and value networks.
 
     Attributes:
-        observations: Numbers that they see.
-        actions: Numbers that the policy gives.
-        policy: Sizes of its hidden layers.
+        observations: Number of inputs, the values of an observation.
+        actions: Number of values of an action.
+        policy: Sizes of the hidden layers of the policy.
         value: Sizes of the hidden layers of the value.
 
     >>> network = dl.learning.Network(observations=4, actions=1, policy=(8,), value=(8,))
@@ -53,41 +53,41 @@ class Network:
 
     @property
     def policy_sizes(self) -> tuple[int, ...]:
-        """Of its layers, inputs and outputs among them."""
+        """Sizes of the layers of the policy, including inputs and outputs."""
         return (self.observations, *self.policy, self.actions)
 
     @property
     def value_sizes(self) -> tuple[int, ...]:
-        """Of its layers, inputs and outputs among them."""
+        """Sizes of the layers of the value, including inputs and outputs."""
         return (self.observations, *self.value, 1)
 
     @property
     def policy_weights(self) -> int:
-        """Numbers of the policy, the logarithms of its standard deviations not counted."""
+        """Number of weights of the policy, without the logarithms of its standard deviations."""
         return _count(self.policy_sizes)
 
     @property
     def weights(self) -> int:
-        """Numbers of θ."""
+        """Number of elements of θ."""
         return self.policy_weights + self.actions + _count(self.value_sizes)
 
     @property
     def policy_hidden(self) -> int:
-        """Hidden units of the policy."""
+        """Number of hidden units of the policy."""
         return sum(self.policy)
 
     @property
     def value_hidden(self) -> int:
-        """Hidden units of the value."""
+        """Number of hidden units of the value."""
         return sum(self.value)
 
     def split(self, theta: Any) -> tuple[Any, Any, Any]:
-        """θ of the policy, log σ, θ of the value."""
+        """Split θ into weights of the policy, log σ, and weights of the value."""
         end = self.policy_weights
         return theta[:end], theta[end : end + self.actions], theta[end + self.actions :]
 
     def initial(self, seed: int, deviation: float) -> Floats32:
-        """θ to begin with: orthogonal matrices, the last layer of the policy small, log σ of a standard deviation."""
+        """Initial θ: orthogonal matrices, small ones in the last layer of the policy, and log σ of a deviation."""
         rng = numpy.random.default_rng([seed, 0x0E7])
         policy = _initial_layers(rng, self.policy_sizes, 0.01)
         value = _initial_layers(rng, self.value_sizes, 1.0)
@@ -110,7 +110,7 @@ def _initial_layers(rng: numpy.random.Generator, sizes: tuple[int, ...], last: f
 
 
 def layers(sizes: tuple[int, ...], theta: Any) -> list[tuple[Any, Any]]:
-    """W (outputs, inputs) and b (outputs,) of each layer: views of θ."""
+    """W (outputs, inputs) and b (outputs,) of each layer, as views of θ."""
     found, at = [], 0
     for a, b in pairwise(sizes):
         found.append((theta[at : at + a * b].reshape(b, a), theta[at + a * b : at + a * b + b]))
@@ -119,7 +119,7 @@ def layers(sizes: tuple[int, ...], theta: Any) -> list[tuple[Any, Any]]:
 
 
 def elu(x: Any) -> Any:
-    """x where it is positive, else eˣ - 1."""
+    """The activation function ELU: x if x > 0, else eˣ - 1."""
     return np.where(x > 0.0, x, np.exp(np.minimum(x, 0.0)) - 1.0)
 
 
@@ -134,7 +134,7 @@ def forward(weights: list[tuple[Any, Any]], x: Any) -> tuple[Any, list[Any]]:
 
 
 def backward(weights: list[tuple[Any, Any]], hidden: list[Any], delta: Any) -> list[Any]:
-    """δ = ∂L/∂(W y + b) of the hidden layers, of that of the output; elu'(x) is 1, or y + 1 where y is negative."""
+    """δ = ∂L/∂(W y + b) of the hidden layers, from that of the output; elu'(x) is 1, or y + 1 if y is negative."""
     deltas: list[Any] = []
     for (W, _), y in zip(weights[:0:-1], hidden[::-1], strict=True):
         delta = (delta @ W) * np.where(y > 0.0, 1.0, y + 1.0)
@@ -143,7 +143,7 @@ def backward(weights: list[tuple[Any, Any]], hidden: list[Any], delta: Any) -> l
 
 
 def normalized(observation: Any, mean: Any, scale: Any) -> Any:
-    """An observation in standard deviations from its mean."""
+    """The deviation of an observation from the mean, in standard deviations, clipped."""
     return np.clip((observation - mean) * scale, -LARGEST_INPUT, LARGEST_INPUT)
 
 
@@ -152,9 +152,9 @@ class Act(NamedTuple):
 
     Attributes:
         action: (actions,) drawn from the policy.
-        logarithm: Of the probability density of the action.
-        value: Of the observation.
-        seen: (observations,) the observation, normalised.
+        logarithm: Logarithm of the probability density of the action.
+        value: Value of the observation.
+        seen: (observations,) the normalized observation.
     """
 
     action: Any
@@ -168,7 +168,7 @@ _SHARED: Final = {"theta": "(weights)", "mean": "(observations)", "scale": "(obs
 
 @kernel("(observations),(3),()->(actions),(),(),(observations)", shared=_SHARED, result=Act)
 def act(network: Network, observation: Any, counters: Any, noise: Any, *, theta: Any, mean: Any, scale: Any) -> Act:
-    """An action a = μ + noise σ ε, ε drawn by seed, stream and period of the item; log π(a); the value."""
+    """An action a = μ + noise σ ε, log π(a), and the value; ε depends on seed, stream and period of the environment."""
     policy, spread, value = network.split(theta)
     seen = normalized(observation, mean, scale)
     mu, _ = forward(layers(network.policy_sizes, policy), seen)
@@ -180,7 +180,7 @@ def act(network: Network, observation: Any, counters: Any, noise: Any, *, theta:
 
 @kernel("(observations)->(actions)", shared=_SHARED)
 def mean_action(network: Network, observation: Any, *, theta: Any, mean: Any, scale: Any) -> Any:
-    """The mean action μ: that of the policy without exploration."""
+    """The mean action μ, that of the policy without exploration."""
     policy, _, _ = network.split(theta)
     return forward(layers(network.policy_sizes, policy), normalized(observation, mean, scale))[0]
 
@@ -193,7 +193,7 @@ def value_of(network: Network, observation: Any, *, theta: Any, mean: Any, scale
 
 
 class PolicyPass(NamedTuple):
-    """Of one sample: y and δ of the hidden layers, δ of the output, ∂L/∂log σ, log(π/π_old), whether it is clipped."""
+    """The pass of one sample: y and δ of hidden layers, δ of the output, ∂L/∂log σ, log(π/π_old), whether clipped."""
 
     hidden: Any
     deltas: Any
@@ -229,7 +229,7 @@ def policy_gradients(
 
 
 class ValuePass(NamedTuple):
-    """Of one sample: y and δ of the hidden layers, δ of the output, which is the error of the value."""
+    """The pass of one sample: y and δ of hidden layers, and δ of the output, which is the error of the value."""
 
     hidden: Any
     deltas: Any

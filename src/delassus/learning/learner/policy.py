@@ -16,19 +16,19 @@ from delassus.learning.learner.network import Floats32, Network, layers, mean_ac
 from delassus.learning.learner.normalizer import Normalizer
 
 FORMAT: Final = 1
-"""Of files of policies and checkpoints."""
+"""Version of the format of policy and checkpoint files."""
 
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """The mean of a learnt distribution of actions.
+    """A trained policy: the mean of a distribution of actions as a function of the observation.
 
     Attributes:
-        task: The name of the task that it was learnt for.
-        robot: The digest of the robot that it was learnt on, "" if it does not matter.
-        network: Sizes.
-        theta: (weights,) single precision.
-        normalizer: Of observations.
+        task: The name of its task.
+        robot: The digest of its robot; "" for any robot.
+        network: Sizes of the networks.
+        theta: (weights,) weights in single precision.
+        normalizer: Normalizer of observations.
 
     >>> policy = dl.learning.bundled_policy("quadruped-walk")
     >>> policy.task, policy.network.actions
@@ -46,7 +46,7 @@ class Policy:
         x = np.asarray(observation)
         if x.shape[-1:] != (self.network.observations,):
             raise LearningError(
-                f"the observations have shape {x.shape}; the policy takes (…, {self.network.observations}).",
+                f"the observations have shape {x.shape}; for this policy it must be (…, {self.network.observations}).",
                 code="wrong-shape",
             )
         action: NDArray[np.float32] = mean_action(self.network, x, dtype=np.float32, **self.shared)
@@ -78,12 +78,12 @@ class Policy:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file of NumPy (.npz); the one that was there stays if that fails."""
+        """Write the policy to a NumPy file (.npz); if writing fails, an existing file is kept."""
         write_arrays("the policy", path, self.arrays(), CheckpointError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
-        """Read what `save` wrote, or the policy of a checkpoint."""
+        """Read a file of `save`, or the policy of a checkpoint."""
         return cls.of_arrays(path, read_arrays("the policy", path, CheckpointError))
 
     @classmethod
@@ -106,18 +106,19 @@ class Policy:
         right = policy.theta.shape == (network.weights,) and normalizer.mean.shape == (network.observations,)
         if not right or not np.isfinite(policy.theta).all():
             raise CheckpointError(
-                f"{path} is not a policy: its {policy.theta.size} weights are {network.weights} finite numbers.",
+                f"{path} is not a policy: it has {policy.theta.size} weights; there must be {network.weights}, all "
+                "finite.",
                 code="other-file",
             )
         return policy
 
     def check_fits(self, task: str, robot: str, observations: int, actions: int) -> None:
-        """Refuse another task or another robot."""
+        """Raise if the policy was trained for another task or another robot."""
         sizes = (self.network.observations, self.network.actions)
         if sizes != (observations, actions) or (self.robot and robot and self.robot != robot) or self.task != task:
             what = "another robot" if self.task == task else f"the task {self.task!r}"
             raise CheckpointError(
                 f"the policy was trained for {what}: it maps {sizes[0]} observations to {sizes[1]} actions, and "
-                f"{task!r} has {observations} and {actions}, or its robot has other numbers. Train it again.",
+                f"{task!r} has {observations} and {actions}, or its robot has other parameters. Train it again.",
                 code="other-system",
             )

@@ -3,13 +3,13 @@
 An iteration:
 
 1. *Collect* T periods of N robots with the policy π_old.
-2. *Advantages* by generalised estimation (Schulman et al. 2016): δₜ = rₜ + γ Vₜ₊₁ - Vₜ, Aₜ = δₜ + γλ Aₜ₊₁. A failure
-   has no value after it; after a time-out it is that of the observation that would have followed.
+2. *Advantages* by generalized estimation (Schulman et al. 2016): δₜ = rₜ + γ Vₜ₊₁ - Vₜ, Aₜ = δₜ + γλ Aₜ₊₁. After a
+   failure, Vₜ₊₁ is zero; at the time limit, it is the value of the final observation.
 3. *Learn* for some epochs in minibatches: Adam on the clipped surrogate, ½ (V - A - V_old)², and the entropy of π.
 
-Every minibatch is cut into two halves, whose gradients are computed on two threads, or one after the other, and summed
-in that order: the result has the same bits either way. All that an iteration needs is in `Learner`, so that learning
-goes on from a file as if it had never stopped.
+Each minibatch is split into two halves. Their gradients are computed on two threads, or one after the other, and summed
+in a fixed order, so the result has the same bits in both cases. `Learner` contains the complete state of learning, so
+that learning continues from a file bit for bit.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Learner:
         theta: (weights,) see `Network`.
         first: (weights,) Adam's mean of gradients.
         second: (weights,) Adam's mean of their squares.
-        updates: Minibatches so far.
-        learning_rate: Of the next iteration.
-        normalizer: Of observations.
-        iteration: How many were made.
-        environment: Where the robots are.
+        updates: Number of minibatches so far.
+        learning_rate: Learning rate of the next iteration.
+        normalizer: Normalizer of observations.
+        iteration: Number of iterations so far.
+        environment: State of the environments.
 
     >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
     >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
@@ -89,15 +89,15 @@ class Report(NamedTuple):
     """Statistics of an iteration.
 
     Attributes:
-        reward: Mean of a period.
+        reward: Mean reward of a period.
         falls: Failures per robot and second.
-        frozen: Items that an action or state that is no number has stopped.
+        frozen: Number of environments that were frozen by NaN in an action or state.
         terms: Means of the terms of the reward by name.
-        measures: Means of what the task measures by name.
+        measures: Means of the measures of the task by name.
         divergence: Kullback–Leibler divergence of the new policy from the old one.
-        clipped: Share of samples whose ratio is beyond the clip.
-        value_error: Root mean square.
-        deviation: Mean σ.
+        clipped: Fraction of samples whose ratio is clipped.
+        value_error: Root mean square of the error of the value.
+        deviation: Mean standard deviation σ of actions.
 
     >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
     >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
@@ -159,7 +159,7 @@ def iterate(envs: Environments, learner: Learner, options: PPO, difficulty: floa
 def collect(
     envs: Environments, learner: Learner, options: PPO, difficulty: float
 ) -> tuple[EnvironmentState, Rollout, Normalizer, dict[str, Any]]:
-    """T periods of all robots."""
+    """Collect T periods of all robots with the current policy."""
     T, N, network = options.horizon, envs.items, network_for(envs, options)
     shared = _shared(learner)
     seen = np.empty((T, N, network.observations), _SINGLE)
@@ -214,7 +214,7 @@ def _act(network: Network, state: EnvironmentState, shared: dict[str, Any]) -> A
 
 
 def advantages(rollout: Rollout, options: PPO) -> tuple[Floats32, Floats32]:
-    """Advantages and targets of values, (periods, items) each."""
+    """Advantages and targets of values, each (periods, items)."""
     delta = rollout.reward + options.objective.discount * rollout.following - rollout.value
     fade = np.where(rollout.over, 0.0, options.objective.discount * options.objective.trace).astype(_SINGLE)
     advantage, sum_ = np.empty_like(delta), np.zeros_like(delta[0])
@@ -236,7 +236,7 @@ class _Samples(NamedTuple):
 
 
 class _Gradient(NamedTuple):
-    """Summed over samples: ∂L/∂θ, log ratios, clipped ones, squared errors of the value."""
+    """Sums over samples: ∂L/∂θ, log ratios, clipped ratios, squared errors of the value."""
 
     theta: Floats32
     log_ratio: Any
@@ -292,12 +292,12 @@ def _both_halves(network: Network, theta: Floats32, batch: _Samples, options: PP
 
 @lru_cache(8)
 def _passes(network: Network) -> tuple[Any, Any]:
-    """Machine code for one thread."""
+    """The kernels of both passes, compiled for one thread."""
     return policy_gradients.specialize(network, dtype=_SINGLE), value_gradients.specialize(network, dtype=_SINGLE)
 
 
 def _gradient(network: Network, theta: Floats32, batch: _Samples, options: PPO) -> _Gradient:
-    """Of the loss, summed over samples."""
+    """The gradient of the loss, summed over samples."""
     seen, action, logarithm, advantage, target = batch
     clip = np.full(len(seen), options.objective.clip, _SINGLE)
     policy_pass, value_pass = _passes(network)
@@ -320,7 +320,7 @@ def adam(
     rate: float,
     options: PPO,
 ) -> tuple[Floats32, Floats32, Floats32]:
-    """A step of Adam (Kingma and Ba 2015), on a gradient that is cut to its largest norm."""
+    """A step of Adam (Kingma and Ba 2015), with a gradient that is scaled down to the largest norm."""
     norm = float(np.sqrt(slope @ slope))
     if not np.isfinite(norm):
         return theta, first, second

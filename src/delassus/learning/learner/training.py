@@ -31,10 +31,11 @@ class Budget:
     """When learning ends.
 
     Attributes:
-        minutes: Of wall time, at most; the first iteration, which compiles or loads the kernels, is not counted.
-        iterations: At most; None for as many as fit into the time.
-        goal: Whether it ends when the task's goal is reached: "goal", "halfway" for the earlier one, "none".
-        trial_every: Iterations between two trials of 64 robots, once the task looks learnt.
+        minutes: Largest wall time, without the first iteration, which compiles or loads the kernels.
+        iterations: Largest number of iterations; None for no limit.
+        goal: Learning ends when this goal of the task is reached: "goal", "halfway" for the intermediate one, or
+            "none" for no goal.
+        trial_every: Number of iterations between two trials of 64 robots, once `LearningTask.looks_learnt` is true.
 
     >>> dl.learning.Budget(minutes=1.0, goal="halfway").trial_every
     10
@@ -56,12 +57,12 @@ class Progress(NamedTuple):
     """An iteration of learning.
 
     Attributes:
-        iteration: Its number.
-        seconds: Since learning began.
-        steps_per_second: Environment steps, learning included.
-        share: Of the time or the iterations that are used up.
-        report: Of the iteration.
-        verdict: Of a trial, if there was one.
+        iteration: Number of the iteration.
+        seconds: Time since the start of learning [s].
+        steps_per_second: Environment steps per second, including the time of learning.
+        share: Fraction of the time or of the iterations that has been used.
+        report: Statistics of the iteration.
+        verdict: Verdict on a trial; None if there was none.
 
     >>> task = dl.learning.find_task("cart-pole")
     >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
@@ -79,7 +80,7 @@ class Progress(NamedTuple):
 
 
 class Training(NamedTuple):
-    """What came of learning: the policy, how it went, and why it ended.
+    """The result of learning: the policy, the history of iterations, and the reason why learning ended.
 
     >>> task = dl.learning.find_task("cart-pole")
     >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
@@ -104,17 +105,17 @@ def train(
     resume: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Training:
-    """Learn a task.
+    """Learn a task by proximal policy optimization.
 
     Args:
-        name: Of the task, for files.
-        task: What is learnt.
-        options: Of the algorithm.
-        seed: Of everything that is drawn.
-        budget: When it ends.
-        out: A folder for checkpoint and policy, or None for no files.
-        resume: Whether to go on from the checkpoint in the folder.
-        progress: Called after each iteration.
+        name: Name of the task, for files.
+        task: The task.
+        options: Options of the algorithm; None for those of the task.
+        seed: Seed of all random numbers.
+        budget: When learning ends.
+        out: A folder for checkpoint and policy; None for no files.
+        resume: Whether to continue from the checkpoint in the folder.
+        progress: Function that is called after each iteration.
 
     >>> task = dl.learning.find_task("cart-pole")
     >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))

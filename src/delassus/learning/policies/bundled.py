@@ -12,7 +12,7 @@ _FOLDER: Final = Path(__file__).parent
 
 
 def bundled_policies() -> list[str]:
-    """The tasks that have one.
+    """The names of the tasks with a bundled policy.
 
     >>> dl.learning.bundled_policies()
     ['biped-walk', 'quadruped-walk']
@@ -21,7 +21,7 @@ def bundled_policies() -> list[str]:
 
 
 def bundled_policy(task: str) -> Policy:
-    """The policy of a task, for the task's own robot.
+    """The bundled policy of a task, for the task's default robot.
 
     >>> dl.learning.bundled_policy("biped-walk").network.policy
     (128, 128)

@@ -39,13 +39,13 @@ def policy(observation):
 
 
 def export_policy(policy: Policy, folder: str | os.PathLike[str], kind: str = "c", name: str = "policy") -> list[Path]:
-    """Write a policy as files, and give their paths.
+    """Write a policy to files, and return their paths.
 
     Args:
-        policy: What to write.
-        folder: Made if needed.
+        policy: The policy.
+        folder: The folder of the files, which is created if needed.
         kind: "c" for C99 in single precision, "numpy" for a module and an archive, "onnx" for ONNX.
-        name: Of the files, and of the function in C.
+        name: Name of the files, and of the function in C.
 
     >>> import tempfile
     >>> policy = dl.learning.bundled_policy("quadruped-walk")
@@ -55,7 +55,7 @@ def export_policy(policy: Policy, folder: str | os.PathLike[str], kind: str = "c
     if kind not in FORMATS:
         raise LearningError(f"the format is {kind!r}; it must be one of {', '.join(FORMATS)}.", code="unknown-name")
     if not name.isidentifier():
-        raise LearningError(f"the function is called {name!r}; its name is an identifier.", code="bad-argument")
+        raise LearningError(f"name is {name!r}; it must be an identifier, such as 'policy'.", code="bad-argument")
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     texts = _WRITERS[kind](policy, name)

@@ -1,7 +1,8 @@
 """A policy as a model of ONNX (opset 13), written without a dependency.
 
-A file of ONNX is a message of protocol buffers: fields, each a number, a type and a value. The numbers below are those
-of `onnx.proto`. The graph is Sub, Mul and Clip for the normalization, then Gemm and Elu for each layer. Its input is
+An ONNX file is a message of protocol buffers: a sequence of fields, each with a number, a type and a value. The field
+numbers are those of `onnx.proto`. The graph is Sub, Mul and Clip for the normalization, then Gemm and Elu for each
+layer. Its input is
 `observation` (n, observations) and its output `action` (n, actions), in single precision.
 """
 
@@ -21,7 +22,7 @@ _ATTRIBUTE_INT: Final = 2
 
 
 def onnx_model(policy: Policy) -> bytes:
-    """The bytes of a file of ONNX."""
+    """The content of an ONNX file of a policy."""
     shared, limit = policy.shared, np.float32(LARGEST_INPUT)
     tensors: dict[str, Any] = {"mean": shared["mean"], "scale": shared["scale"], "low": -limit, "high": limit}
     nodes = [
@@ -57,7 +58,7 @@ def _tensor(name: str, values: Any) -> bytes:
 
 
 def _port(name: str, size: int) -> bytes:
-    """An input or output (n, size), n free."""
+    """An input or output (n, size) with a variable n."""
     shape = _field(1, _field(2, "n")) + _field(1, _field(1, size))
     return _field(1, name) + _field(2, _field(1, _field(1, _FLOAT) + _field(2, shape)))
 
@@ -71,7 +72,7 @@ def _field(number: int, value: int | str | bytes) -> bytes:
 
 
 def _variable_length(value: int) -> bytes:
-    """A number that is not negative, seven bits in a byte, the lowest first."""
+    """A nonnegative integer as bytes with seven bits each, the lowest first."""
     parts = bytearray()
     while value > 0x7F:
         parts.append(value & 0x7F | 0x80)

@@ -23,7 +23,7 @@ _STYLE: Final = (
 def save_page(
     path: str | os.PathLike[str], title: str, history: Sequence[Progress], film: str = "", verdict: str = ""
 ) -> None:
-    """Write the curves of all that was reported over the seconds of learning; `film` is a file to link to.
+    """Write learning curves, all reported quantities over time, as an HTML file; `film` is a file to link to.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "learning.html"

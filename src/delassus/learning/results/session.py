@@ -23,24 +23,24 @@ FILM: Final = "film.html"
 PAGE: Final = "learning.html"
 _SHOWN_ROBOTS: Final = 4
 _APART: Final = 1.0
-"""Between two robots of a film, which all begin at the same place [m]."""
+"""Distance between neighboring robots of a film [m], which all start at the same position."""
 
 
 def motion(envs: Environments, trial: Evaluation) -> Trajectory:
-    """What robots did in a trial, as a trajectory, which can be drawn, saved and filmed."""
+    """The motion of robots in a trial, as a `Trajectory` that can be drawn, saved and filmed."""
     times: Any = envs.task.period * np.arange(len(trial.q))
     return Trajectory(times, trial.q, trial.v, mechanism=envs.sim.mechanism, simulation=envs.sim)
 
 
 def show(out: Path, name: str, task: LearningTask, training: Training) -> str:
-    """Write the film and the page of a training; return the verdict on the robots of the film."""
+    """Write the film and the page of a training session; return the verdict on the robots of the film."""
     verdict = film(out / FILM, task, training.policy)
     save_page(out / PAGE, name, training.history, FILM, verdict)
     return verdict
 
 
 def film(path: Path, task: LearningTask, policy: Policy, told: dict[str, Any] | None = None, seed: int = 1) -> str:
-    """Write a film of robots that follow a policy; the verdict on them."""
+    """Write a film of robots that follow a policy; return the verdict on them."""
     envs = Environments(task, _SHOWN_ROBOTS, seed)
     told = task.trial(_SHOWN_ROBOTS) if told is None else told
     trial = evaluate(policy, envs, task.periods - 1, told=told, seed=seed)
@@ -49,7 +49,7 @@ def film(path: Path, task: LearningTask, policy: Policy, told: dict[str, Any] | 
 
 
 def _side_by_side(envs: Environments, q: Any) -> Any:
-    """Configurations (times, items, nq), where robots with a free base on flat ground are moved apart along y."""
+    """Configurations (times, items, nq) in which robots with a free base on flat ground are moved apart along y."""
     if envs.task.robot.joints[0].kind.nv < 6 or envs.sim.ground.heights is not None:
         return q
     apart = np.zeros(q.shape[1:])
@@ -58,7 +58,7 @@ def _side_by_side(envs: Environments, q: Any) -> Any:
 
 
 def load_run(run: Path, robot: Any = None) -> tuple[LearningTask, Policy]:
-    """The task and the policy of a folder that learning has written, of a file, or the bundled ones of a task."""
+    """The task and the policy of a folder of a training session, of a file, or of a bundled policy."""
     if not run.exists() and str(run) in bundled_policies():
         if robot is not None:
             raise LearningError(
@@ -75,7 +75,7 @@ def load_run(run: Path, robot: Any = None) -> tuple[LearningTask, Policy]:
 
 
 def progress_line(name: str, progress: Progress, minutes: float) -> str:
-    """An iteration in a line."""
+    """A line of text about an iteration."""
     report = progress.report
     measures = "  ".join(f"{key.replace('_', ' ')} {value:.3f}" for key, value in report.measures.items())
     left = 60.0 * minutes * max(0.0, 1.0 - progress.share)

@@ -17,9 +17,9 @@ from delassus.step.actuators.servos import position_servos
 
 _SIDES: Final = ("left", "right")
 _LEG: Final = numpy.array((-1.0, -1.0, 1.0, 1.0, 1.0, -1.0, 1.0, 1.0))
-"""Signs in the mirror: yaw, roll, thigh, shin, ankle, foot, crank, rod."""
+"""Signs of joint angles under reflection: yaw, roll, thigh, shin, ankle, foot, crank, rod."""
 _SERVOS: Final = numpy.array((0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14))
-"""Joints with servos: all but shins and rods, which the loops move."""
+"""Joints with servos: all except shins and rods, which the loops move."""
 _JOINTS: Final = numpy.tile(_LEG, 2)
 _POLAR, _AXIAL, _COMMAND = ((1.0, -1.0, 1.0), (-1.0, 1.0, -1.0), (1.0, -1.0, -1.0))
 
@@ -28,8 +28,8 @@ _POLAR, _AXIAL, _COMMAND = ((1.0, -1.0, 1.0), (-1.0, 1.0, -1.0), (1.0, -1.0, -1.
 class BipedWalk(LeggedWalk):
     """Walk ahead at a commanded speed, with the same gait on the left and on the right.
 
-    While the right foot swings, the policy sees the robot in the mirror, and its action is mirrored (Abdolhosseini et
-    al., On learning symmetric locomotion, 2019). So it learns one half of the gait.
+    While the right foot swings, observations and actions of the policy are reflected (Abdolhosseini et al., On learning
+    symmetric locomotion, 2019). So the policy learns only one half of the gait.
     """
 
     periods: int = 1000
@@ -41,7 +41,7 @@ class BipedWalk(LeggedWalk):
     CLEARANCE: ClassVar[tuple[float, float]] = (0.06, 0.1)
 
     def begin(self, now: Moment) -> dict[str, Any]:
-        """Near the home posture. A crank turns with its knee, and its rod back: so the loops are closed."""
+        """A start near the home posture, with closed loops: a crank rotates with its knee, its rod opposite to it."""
         legs = [np.concatenate([leg, np.stack([leg[3], -leg[3]])]) for leg in now.draws.uniform(-0.05, 0.05, (2, 6))]
         q = np.concatenate([np.array(self.robot.posture("home")[:7]), np.array(self.stand) + np.concatenate(legs)])
         v = np.concatenate([now.draws.uniform(-0.2, 0.2, 6), np.zeros(16)])
@@ -49,21 +49,21 @@ class BipedWalk(LeggedWalk):
         return {"q": lower_onto_ground(now, q), "v": v, "command": self.draw_command(now), "phase": phase}
 
     def mirror(self, now: Moment, values: Any, signs: Any) -> Any:
-        """Values, in the mirror while the right foot swings: vectors (3,), or joints of the left and the right leg."""
+        """Values that are reflected while the right foot swings: vectors (3,), or joints of the left and right leg."""
         half = len(values) // 2
         image = values if len(values) == 3 else np.concatenate([values[half:], values[:half]])
         return np.where(np.sin(now["phase"][0]) < 0.0, np.array(signs) * image, values)
 
     def target(self, now: Moment) -> Any:
-        """(12,) angles from the home posture that the servos are to reach [rad]."""
+        """Target angles (12,) of the servos relative to the home posture [rad]."""
         return self.mirror(now, 0.3 * now.action, _JOINTS[_SERVOS])
 
     def control(self, now: Moment) -> Any:
-        """Angles that the servos are to reach."""
+        """Target angles of the servos [rad]."""
         return np.array(numpy.array(self.stand)[_SERVOS]) + self.target(now)
 
     def observe(self, now: Moment) -> Any:
-        """Velocity, turning, up, command, joints and their rates, the last target, the clock of half a cycle."""
+        """Velocity, angular velocity, up direction, command, joints and rates, last target, clock of half a cycle."""
         velocity, gyro, up = body_motion(now, self.trunk)
         vectors = (velocity, _POLAR), (gyro, _AXIAL), (up, _POLAR), (now["command"], _COMMAND)
         joints = (now.q[7:] - np.array(self.stand), _JOINTS), (0.1 * now.v[6:], _JOINTS)
@@ -71,7 +71,7 @@ class BipedWalk(LeggedWalk):
         return np.concatenate([*seen, np.sin(2.0 * now["phase"]), np.cos(2.0 * now["phase"])])
 
     def reward(self, now: Moment) -> dict[str, Any]:
-        """Follow the command, step with flat feet, hold the pelvis level, move smoothly."""
+        """Terms for following the command, flat feet, a level pelvis, and smooth motion."""
         soles = [body_motion(now, foot)[2] for foot in self.feet]
         joints = np.array((1.0, 1.0, 0.1, 0.0, 0.1, 1.0, 0.1, 0.0) * 2) * (now.q[7:] - np.array(self.stand)) ** 2
         terms = {
@@ -84,7 +84,7 @@ class BipedWalk(LeggedWalk):
         return {name: 0.025 * term for name, term in terms.items()}
 
     def advance(self, now: Moment) -> dict[str, Any]:
-        """Also remember the target."""
+        """Changes of memory, including the target."""
         return {**super().advance(now), "target": self.target(now)}
 
     def trial(self, items: int) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class BipedWalk(LeggedWalk):
         return {"command": numpy.tile((0.5, 0.0, 0.0), (items, 1))}
 
     def judge(self, trial: Evaluation) -> Verdict:
-        """The goal is that none falls, at a mean error of the speed of at most 0.05 m/s."""
+        """Judge a trial: the goal is no fall and a mean speed error of at most 0.05 m/s."""
         speed, error = speeds_ahead(trial, self.period)
         falls = int(trial.failed.sum())
         words = f"{falls} of {len(speed)} fall, {speed.mean():.2f} m/s, error {error.mean():.3f} m/s"

@@ -20,12 +20,12 @@ from delassus.step.actuators.servos import motors
 
 @dataclass(frozen=True)
 class CartPole(LearningTask):
-    """Balance the pole, which begins anywhere within `spread` of upright.
+    """Balance a pole that starts at an angle of up to `spread` from upright.
 
     Attributes:
-        force: On the cart, of an action of 1 [N].
-        spread: Of the pole's angle at the start [rad].
-        upright: The angle of the pole that is upright [rad].
+        force: Force on the cart for an action of 1 [N].
+        spread: Largest initial angle of the pole from upright [rad].
+        upright: Joint angle of the upright pole [rad].
     """
 
     force: float = 20.0
@@ -35,11 +35,11 @@ class CartPole(LearningTask):
     learning: ClassVar[PPO] = PPO(items=256, networks=Architecture((32, 32), (32, 32)))
 
     def simulation(self, items: int, seed: int) -> Simulation:
-        """The cart runs on its rail: nothing touches the ground, which would hold the pole."""
+        """A simulation without ground contacts, which would support the pole."""
         return Simulation(self.robot, Ground(), self.time_step, substeps=self.substeps, touching=[])
 
     def begin(self, now: Moment) -> dict[str, Any]:
-        """Near upright, almost at rest."""
+        """A start near upright, with small velocities."""
         angle = self.upright + now.draws.uniform(-self.spread, self.spread)
         return {"q": np.stack([now.draws.uniform(-0.2, 0.2), angle]), "v": now.draws.uniform(-0.1, 0.1, 2)}
 
@@ -48,12 +48,12 @@ class CartPole(LearningTask):
         return np.stack([self.force * np.clip(now.action[0], -1.0, 1.0)])
 
     def observe(self, now: Moment) -> Any:
-        """Place of the cart, direction of the pole, velocities."""
+        """Position of the cart, direction of the pole, velocities."""
         angle = now.q[1] - self.upright
         return np.concatenate([np.stack([now.q[0], np.sin(angle), np.cos(angle)]), 0.2 * now.v])
 
     def reward(self, now: Moment) -> dict[str, Any]:
-        """Upright, in the middle, without haste."""
+        """Terms for an upright pole, a centered cart, and small velocities."""
         angle = now.q[1] - self.upright
         return {
             "upright": 0.1 * np.cos(angle),
@@ -62,19 +62,19 @@ class CartPole(LearningTask):
         }
 
     def fails(self, now: Moment) -> Any:
-        """The pole lies, or the cart has left."""
+        """Whether the pole has fallen or the cart is too far from the center."""
         return (np.cos(now.q[1] - self.upright) < 0.2) | (np.abs(now.q[0]) > 2.0)
 
     def measure(self, now: Moment) -> dict[str, Any]:
-        """How far the pole leans [rad]."""
+        """The deviation of the pole from upright, |sin| of its angle."""
         return {"lean": np.abs(np.sin(now.q[1] - self.upright))}
 
     def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
-        """It hardly falls."""
+        """Whether poles hardly fall."""
         return falls < 0.02
 
     def judge(self, trial: Evaluation) -> Verdict:
-        """None falls, and poles lean by less than 0.02 rad at the end."""
+        """Judge a trial: the goal is no fall and a mean deviation below 0.02 rad at the end."""
         lean = float(numpy.abs(trial.measures["lean"][-50:]).mean())
         reached = bool(not trial.failed.any() and lean < 0.02)
         return Verdict(f"{trial.failed.sum()} of {len(trial.failed)} fall, {lean:.3f} rad", reached, reached)

@@ -31,7 +31,7 @@ CATALOG: Final[dict[str, Entry]] = {}
 def register_task(
     name: str, robot: str, about: str
 ) -> Callable[[Callable[[Model], LearningTask]], Callable[[Model], LearningTask]]:
-    """Put the function below, which makes a task of a robot, into the catalog.
+    """Register the decorated function, which creates a task for a robot, in the catalog.
 
     >>> @dl.learning.register_task("hold-pole", "cart_pole", "balance a pole from a small angle")
     ... def hold_pole(robot):
@@ -57,7 +57,7 @@ def task_names() -> dict[str, str]:
 
 
 def find_task(name: str, robot: Any = None, **changes: Any) -> LearningTask:
-    """A task by name, for its own robot, or for another one by name, by file, or as a model; with fields changed.
+    """A task by name, with changed fields, for its default robot or another one (a name, a file or a model).
 
     >>> dl.learning.find_task("cart-pole", spread=0.1).spread
     0.1

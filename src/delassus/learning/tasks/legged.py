@@ -1,4 +1,4 @@
-"""Robots on legs that walk at a commanded velocity: what gaits that follow a clock have in common."""
+"""Legged robots that walk at a commanded velocity, with a gait that follows a clock."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from delassus.simulation.simulation import Simulation
 
 @dataclass(frozen=True)
 class LeggedWalk(LearningTask):
-    """Walk ahead at a commanded speed, feet in turn.
+    """Walk forward at a commanded speed, with alternating feet.
 
     Attributes:
-        stand: Angles of the joints that actions are added to [rad].
-        trunk: The frame whose velocity counts.
-        feet: Frames of the feet, whose height above the ground is `radius` while they stand.
+        stand: Joint angles of the stance, to which actions are added [rad].
+        trunk: The frame whose velocity follows the command.
+        feet: Frames of the feet; in stance, their height above the ground is `radius`.
         shapes: Names of the feet's shapes, in the same order.
-        radius: Of the feet [m].
-        height: Of the trunk, below which the robot has fallen [m].
-        speeds: Least and largest speed ahead that is commanded [m/s].
+        radius: Radius of the feet [m].
+        height: Height of the trunk below which the robot has fallen [m].
+        speeds: Smallest and largest commanded forward speed [m/s].
     """
 
     stand: tuple[float, ...] = ()
@@ -43,16 +43,16 @@ class LeggedWalk(LearningTask):
     CLEARANCE: ClassVar[tuple[float, float]] = (0.06, 0.075)  # least and largest height of a swing [m]
 
     def simulation(self, items: int, seed: int) -> Simulation:
-        """Feet alone touch the ground."""
+        """A simulation in which only feet touch the ground."""
         return Simulation(self.robot, Ground(0.7), self.time_step, substeps=self.substeps, touching=list(self.shapes))
 
     def draw_command(self, now: Moment) -> Any:
-        """Speeds ahead and to the left [m/s], and of turning [rad/s]."""
+        """A random command: forward and lateral speed [m/s], and yaw rate [rad/s]."""
         ahead = now.draws.uniform(*self.speeds)
         return np.stack([ahead, 0.0 * ahead, 0.0 * ahead])
 
     def motion_terms(self, now: Moment) -> dict[str, Any]:
-        """Terms of the reward for the trunk: follow the command, hold level, do not bounce or roll."""
+        """Terms of the reward for the trunk: following the command, level orientation, no bouncing or rolling."""
         velocity, gyro, up = body_motion(now, self.trunk)
         return {
             **self.track(np.sum((velocity[:2] - now["command"][:2]) ** 2), (gyro[2] - now["command"][2]) ** 2),
@@ -62,21 +62,21 @@ class LeggedWalk(LearningTask):
         }
 
     def foot_terms(self, now: Moment) -> dict[str, Any]:
-        """Terms of the reward for the feet: follow the clock, land softly."""
+        """Terms of the reward for the feet: following the clock, soft landing."""
         landed = np.where((now["load"] < 1.0) & (self.loads(now) >= 1.0), now["fall_speed"], 0.0)
         return {"gait": 2.0 * self.gait(now), "landing": -0.25 * np.sum(landed**2)}
 
     def track(self, off_speed: Any, off_turn: Any) -> dict[str, Any]:
-        """Terms for following the command, of the squared errors of velocity [m²/s²] and turning [rad²/s²]."""
+        """Terms for following the command, from squared errors of velocity [m²/s²] and yaw rate [rad²/s²]."""
         speed = np.exp(-off_speed / 0.25) + 0.5 * np.exp(-off_speed / 0.04)
         return {"speed": speed, "turn": 0.5 * np.exp(-off_turn / 0.25)}
 
     def total(self, terms: Any) -> Any:
-        """The sum, not below zero: ending early is nothing to wish for."""
+        """The sum of the terms, at least zero, so that an early end of the episode gains nothing."""
         return np.maximum(np.sum(terms), 0.0)
 
     def gait(self, now: Moment) -> Any:
-        """From 0 to 1: feet swing in turn, the others carry without slipping."""
+        """A score from 0 to 1: feet swing in turn, and the others carry load without slipping."""
         score = 0.0
         least, most = self.CLEARANCE
         for foot, load, offset in zip(self.feet, self.loads(now), self.OFFSETS, strict=True):
@@ -91,11 +91,11 @@ class LeggedWalk(LearningTask):
         return score
 
     def loads(self, now: Moment) -> Any:
-        """(feet,) normal forces [N]."""
+        """Normal forces (feet,) [N]."""
         return np.concatenate([now[f"touch:{shape}"] for shape in self.shapes])
 
     def fails(self, now: Moment) -> Any:
-        """Tilted by more than 60°, or too low."""
+        """Whether the trunk is tilted by more than 60° or too low."""
         return (body_motion(now, self.trunk)[2][2] < 0.5) | (now[f"framepos:{self.trunk}"][2] < self.height)
 
     def advance(self, now: Moment) -> dict[str, Any]:
@@ -106,29 +106,29 @@ class LeggedWalk(LearningTask):
         return {"phase": phase, "command": command, "load": self.loads(now), "fall_speed": falling}
 
     def measure(self, now: Moment) -> dict[str, Any]:
-        """How far the speed is from the command [m/s]."""
+        """The error of the speed, and the forward speed [m/s]."""
         velocity = body_motion(now, self.trunk)[0]
         return {"speed_error": np.sqrt(np.sum((velocity[:2] - now["command"][:2]) ** 2)), "speed": velocity[0]}
 
     def looks_learnt(self, measures: Mapping[str, float], falls: float) -> bool:
-        """It hardly falls, and hardly lags behind."""
+        """Whether robots hardly fall, with small speed errors."""
         return falls < 0.05 and measures["speed_error"] < 0.35
 
 
 def speeds_ahead(trial: Evaluation, period: float) -> tuple[Any, Any]:
-    """(items,) mean speeds in a trial, and how far they are from the commands [m/s]."""
+    """Mean speeds (items,) in a trial, and their errors (items,) with respect to the commands [m/s]."""
     speed = distance(trial.q[:, :, :2]) / (len(trial.control) * period)
     return speed, numpy.abs(speed - trial.told["command"][:, 0])
 
 
 def distance(places: Any) -> Any:
-    """(items,) how far points (times, items, 2) come [m], along their path as half seconds draw it."""
+    """Lengths (items,) [m] of the paths of points (times, items, 2), sampled at 20 intervals."""
     coarse = places[:: max(1, len(places) // 20)]
     return numpy.linalg.norm(numpy.diff(coarse, axis=0), axis=-1).sum(0)
 
 
 def body_motion(now: Moment, frame: str) -> tuple[Any, Any, Any]:
-    """Linear and angular velocity of a frame, and the direction upwards, all in its axes."""
+    """Linear and angular velocity of a frame, and the up direction, all in its axes."""
     x, y, z, w = now["framequat:" + frame]
     up = np.stack([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])
     return now["velocimeter:" + frame], now["gyro:" + frame], up

@@ -21,13 +21,13 @@ from delassus.step.actuators.servos import position_servos
 
 @dataclass(frozen=True)
 class QuadrupedWalk(LeggedWalk):
-    """Trot ahead at a commanded speed; `feet` are front left, front right, hind left, hind right."""
+    """Trot forward at a commanded speed; the order of `feet` is front left, front right, hind left, hind right."""
 
     memory: ClassVar[Mapping[str, int]] = {"command": 3, "phase": 1, "load": 4, "fall_speed": 4}
     OFFSETS: ClassVar[tuple[float, ...]] = (0.0, np.pi, np.pi, 0.0)  # diagonal pairs swing in turn
 
     def begin(self, now: Moment) -> dict[str, Any]:
-        """Standing, almost at rest, with a command."""
+        """A start in stance, with small velocities and a random command."""
         joints = np.array(self.stand) + now.draws.uniform(-0.1, 0.1, len(self.stand))
         q = np.concatenate([now.q[:7], joints])
         phase = now.draws.uniform(0.0, 2.0 * np.pi, 1)
@@ -35,18 +35,18 @@ class QuadrupedWalk(LeggedWalk):
         return {"q": lower_onto_ground(now, q), "v": v, "command": self.draw_command(now), "phase": phase}
 
     def control(self, now: Moment) -> Any:
-        """Angles that the servos are to reach."""
+        """Target angles of the servos [rad]."""
         return np.array(self.stand) + 0.5 * now.action
 
     def observe(self, now: Moment) -> Any:
-        """Velocity, turning, up, joints and their rates, the last action, the command, the clock."""
+        """Velocity, angular velocity, up direction, joints and rates, last action, command, clock."""
         velocity, gyro, up = body_motion(now, self.trunk)
         joints, rates = now.q[7:] - np.array(self.stand), 0.1 * now.v[6:]
         clock = np.concatenate([np.sin(now["phase"]), np.cos(now["phase"])])
         return np.concatenate([velocity, gyro, up, joints, rates, now["action"], now["command"], clock])
 
     def reward(self, now: Moment) -> dict[str, Any]:
-        """Follow the command, trot, hold the trunk level, move smoothly."""
+        """Terms for following the command, the trot, a level trunk, and smooth motion."""
         joints = now.q[7:] - np.array(self.stand)
         terms = {
             **self.motion_terms(now),
@@ -62,7 +62,8 @@ class QuadrupedWalk(LeggedWalk):
         return {"command": numpy.stack([ahead, 0.0 * ahead, 0.0 * ahead], -1)}
 
     def judge(self, trial: Evaluation) -> Verdict:
-        """It walks if none falls and all are faster than 0.4 m/s; the goal is an error of 0.05 m/s."""
+        """Judge a trial: robots walk if none falls and the mean speed is at least 0.4 m/s; the goal is a mean error of
+        at most 0.05 m/s."""
         speed, error = speeds_ahead(trial, self.period)
         walks = not trial.failed.any() and speed.mean() >= 0.4
         words = f"{trial.failed.sum()} of {len(speed)} fall, {speed.mean():.2f} m/s, error {error.mean():.3f} m/s"
@@ -76,10 +77,11 @@ def quadruped_walk(robot: Model) -> QuadrupedWalk:
 
 
 def quadruped_parts(robot: Model) -> dict[str, Any]:
-    """Servos, stance, feet and trunk of a robot with four legs of three joints each."""
+    """Arguments of `QuadrupedWalk` for a robot with four legs of three joints: servos, stance, feet and trunk."""
     if robot.nv != 18 or robot.nq != 19:
         raise LearningError(
-            f"{robot.name!r} has {robot.nv} velocities; a quadruped has a free base and four legs of three joints, 18.",
+            f"{robot.name!r} has {robot.nv} velocities; a quadruped must have 18, of a free base and four legs with "
+            "three joints.",
             code="other-system",
         )
     postures = [one.name for one in robot.postures]
@@ -93,7 +95,7 @@ def quadruped_parts(robot: Model) -> dict[str, Any]:
     shapes = [name for pair in (by_front[:2], by_front[2:]) for name in sorted(pair, key=lambda name: -places[name][1])]
     if len(shapes) < 4:
         raise LearningError(
-            f"{robot.name!r} has {len(shapes)} balls as shapes that touch; a quadruped has four feet.",
+            f"{robot.name!r} has {len(shapes)} collision shapes that are balls; a quadruped must have four, its feet.",
             code="other-system",
         )
     stiffness = 35.0 * robot.mass / 12.0

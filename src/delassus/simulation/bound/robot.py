@@ -32,10 +32,10 @@ class Advancing(Protocol):
         """(nu,) controls of the next period."""
 
     def advance(self) -> None:
-        """Make a period."""
+        """Advance the arrays by one control period."""
 
     def state(self) -> Any:
-        """A copy as a `State`."""
+        """A copy of the current state."""
 
 
 class BoundRobot:
@@ -59,7 +59,7 @@ class BoundRobot:
         self._runner = runner
         self.q, self.v, self.control = self._read_only(runner.q), self._read_only(runner.v), runner.bound_control
         self.step = runner.advance
-        """Make one control period."""
+        """Advance by one control period."""
 
     @staticmethod
     def _read_only(x: Array) -> Array:
@@ -79,7 +79,7 @@ class BoundRobot:
 
     @property
     def state(self) -> Any:
-        """A copy as a `State`, for `sim.run`, `sim.step` and other functions of states."""
+        """A copy of the current state as a `State`, for `sim.run`, `sim.step` and other functions of states."""
         return self._runner.state()
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ class BoundRobot:
 
 
 def bind_robot(runner: Advancing, control: Any) -> BoundRobot:
-    """A robot on the arrays of a runner of one environment, with its first control (nu,)."""
+    """A `BoundRobot` on the arrays of a runner of one environment, with its first control (nu,)."""
     robot = BoundRobot(runner)
     robot.control[:] = control
     return robot

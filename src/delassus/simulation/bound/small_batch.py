@@ -1,8 +1,8 @@
 """The first attempt at a period of a small batch, on arrays that are bound to its kernel once.
 
-A call of a kernel checks shapes, packs structures and allocates results, which takes about 60 µs of Python, as long as
-computing a batch of 64 robots. Bound arrays need only a copy in, a call without arguments, and a copy out. It is the
-same machine code, so the results are bit for bit the same.
+A call of a kernel checks shapes, packs structures and allocates results. This takes about 60 µs in Python, as long as
+the computation of 64 robots. Bound arrays need only a copy in, a call without arguments, and a copy out. The machine
+code is the same, so the results are bit for bit the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from delassus.compiler.host.kernel import Kernel
 from delassus.step.scene import Scene
 
 LARGEST: Final = 128
-"""Largest batch that is bound. Larger ones profit from the threads of a call."""
+"""Largest batch that is bound; larger ones benefit from the threads of a call."""
 
 
 class SmallBatch:

@@ -8,10 +8,10 @@ from delassus.compiler import random
 
 
 class Draws:
-    """Random numbers that follow from an item's seed, its stream and its control period.
+    """Random numbers as a function of an environment's seed, stream and control period.
 
-    Each call has a place of its own, counted while the kernel is traced, so that all numbers of a period are
-    independent, and the same in any batch and on any number of threads.
+    Each call has its own counter, assigned while the kernel is traced. So all numbers of a period are independent, and
+    they are the same in any batch and on any number of threads.
 
     >>> @dl.kernel("(),()->(2)")
     ... def draw(model, seed, period):
@@ -28,13 +28,13 @@ class Draws:
         return self._place
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, shape: int | tuple[int, ...] = ()) -> Any:
-        """Numbers between `low` and `high`."""
+        """Uniformly distributed numbers between `low` and `high`."""
         return low + (high - low) * random.uniform(*self._counters, self._next_place(), shape=shape)
 
     def normal(self, deviation: Any = 1.0, shape: int | tuple[int, ...] = ()) -> Any:
-        """Numbers with mean 0 and a standard deviation."""
+        """Normally distributed numbers with mean 0 and a standard deviation."""
         return deviation * random.normal(*self._counters, self._next_place(), shape=shape)
 
     def chance(self, probability: Any) -> Any:
-        """Whether something happens that has a probability."""
+        """True with a probability."""
         return random.uniform(*self._counters, self._next_place()) < probability

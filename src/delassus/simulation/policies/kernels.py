@@ -1,4 +1,4 @@
-"""The kernel of a control period with the functions of a `CompiledPolicy` in it."""
+"""Builds the kernel of a control period that contains the functions of a `CompiledPolicy`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from delassus.step.period.kernels import simulate_with_hooks
 from delassus.step.scene import Scene
 
 _PLACES_OF_A_STEP: Final = 1024.0
-"""Places for random numbers of a function in one time step."""
+"""Counters for random numbers of a function in one time step."""
 
 _PLACE_AFTER: Final = 2.0**19
-"""Where the places of the function after a step begin."""
+"""First counter for random numbers of the function after a step."""
 
 _PACKAGE: Final = str(Path(delassus.__file__).parent)
 
@@ -40,7 +40,7 @@ _kernels: dict[int, dict[Any, Kernel[..., Any]]] = {}
 
 
 class _Layout(NamedTuple):
-    """What a policy is compiled for besides its functions: names and shapes, and whether these run in every step."""
+    """Properties that a policy is compiled for, besides its functions: names, shapes, and whether it runs each step."""
 
     memory: tuple[tuple[str, tuple[int, ...]], ...]
     shared: tuple[tuple[str, tuple[int, ...]], ...]
@@ -49,7 +49,7 @@ class _Layout(NamedTuple):
 
 
 def kernel_with(policy: CompiledPolicy, scene: Scene) -> Kernel[..., Any]:
-    """The kernel of a period with a policy in it. Policies with the same functions and shapes share it."""
+    """The kernel of a period with a policy. Policies with the same functions and shapes share it."""
     before, after = policy.before, policy.after
     function = after if before is None else before
     owner = function.__self__ if isinstance(function, MethodType) else function
@@ -68,7 +68,7 @@ def kernel_with(policy: CompiledPolicy, scene: Scene) -> Kernel[..., Any]:
 
 
 def shared_values(policy: CompiledPolicy, dtype: Any) -> dict[str, Any]:
-    """The shared arrays of a policy, as the kernel takes them."""
+    """The shared arrays of a policy as inputs of the kernel."""
     if not policy.shared:
         return {}
     return {"shared": _structure(tuple(policy.shared))(*policy.shared_arrays(dtype))}
@@ -104,7 +104,7 @@ def _group(layout: _Layout) -> Group | None:
 
 
 def evaluate_command(policy: CompiledPolicy, read: HookInputs) -> Command:
-    """What a policy commands in one state, by plain evaluation of its function: slow, and for inspection."""
+    """The commands of a policy in one state, by evaluation of its function on plain arrays; slow, for inspection."""
     layout = _layout_of(policy)
     shared = shared_values(policy, float).get("shared")
     before = _step_hooks(layout, (_weak(policy.before), None), shared).before
@@ -132,7 +132,7 @@ def _step_hooks(layout: _Layout, functions: tuple[Any, Any], shared: Any) -> Ste
 
 
 def _command(layout: _Layout, call: Callable[[Any], Any], read: HookInputs) -> Command:
-    """What `before` returns, checked."""
+    """Check the result of `before` and convert it to commands."""
     scene, memory = read.scene, _unpack(layout, read.memory)
     result = call(_snapshot(read, memory, 0.0))
     changes = {} if result is None else dict(result) if isinstance(result, Mapping) else {"control": result}
@@ -143,8 +143,8 @@ def _command(layout: _Layout, call: Callable[[Any], Any], read: HookInputs) -> C
         _check_shape("before", name, x, (scene.nv,))
     if forces and scene.many_bodies is not None:
         raise PolicyError(
-            "the policy returns forces on joints, which scenes of many free bodies do not have: pass a Push, or choose "
-            'method="dual".',
+            "the policy returns forces on joints, which scenes of many free bodies do not support: pass a Push, or "
+            'choose method="dual".',
             code="not-supported",
         )
     joint = JointForces(*(forces.get(name, np.zeros(scene.nv)) for name in COMMANDS[1:])) if forces else None
@@ -152,7 +152,7 @@ def _command(layout: _Layout, call: Callable[[Any], Any], read: HookInputs) -> C
 
 
 def _remember(layout: _Layout, call: Callable[[Any], Any], read: HookInputs) -> Any:
-    """The memory (n,) that `after` returns, checked."""
+    """Check the result of `after` and convert it to memory (n,)."""
     memory = _unpack(layout, read.memory)
     result = call(_snapshot(read, memory, _PLACE_AFTER))
     if result is not None and not isinstance(result, Mapping):
@@ -163,7 +163,7 @@ def _remember(layout: _Layout, call: Callable[[Any], Any], read: HookInputs) -> 
 
 
 def _snapshot(read: HookInputs, memory: dict[str, Any], place: float) -> Any:
-    """The inputs of a step as a user's function sees them."""
+    """The inputs of a step as the argument `now` of a user's function."""
     from delassus.simulation.sensors.readout import Readout
     from delassus.simulation.sensors.snapshot import StepSnapshot
 
@@ -192,7 +192,7 @@ def _call(name: str, weakly: Any, arrays: dict[str, Any], now: Any) -> Any:
 
 
 def _place_of(error: Exception) -> str:
-    """The last line outside this package that led to an error, or its last one."""
+    """The last line outside this package in the traceback of an error, or its last line."""
     frames = traceback.extract_tb(error.__traceback__)
     outside = [f for f in frames if not f.filename.startswith(_PACKAGE)]
     last = (outside or frames)[-1]

@@ -34,31 +34,31 @@ from delassus.simulation.policies.errors import PolicyError
 Array = NDArray[np.float64]
 
 COMMANDS: Final = ("control", "force", "stiffness", "damping")
-"""What `before` may return besides memory."""
+"""The names that `before` may return in addition to memory."""
 
 EVERY: Final = ("period", "step")
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledPolicy:
-    """Functions that are compiled into the control period, and the state that they carry from period to period.
+    """Functions that are compiled into the control period, with memory that they keep from period to period.
 
     `before(now, **shared)` runs before the forces of a step. It returns the controls (nu,), or a dict with any of
     "control" (nu,), "force", "stiffness" and "damping" (nv,), and new values of memory. Forces act on joints, in
     addition to those of the model; stiffness -∂f/∂q and damping -∂f/∂v make them implicit, like springs of the model.
     `after(now, **shared)` reads the new state after the loops are closed. It returns a dict of memory, or None.
 
-    `now` has q, v, time, control, memory by name and sensors, now["gyro:trunk"], and `now.draws` of random numbers. A
-    function gets those shared arrays that its keyword-only parameters name. A control, force or memory that is NaN
-    freezes its environment; the others go on.
+    `now` has q, v, time, control, memory by name and sensors, such as now["gyro:trunk"], and random numbers by
+    `now.draws`. A function receives the shared arrays that its keyword-only parameters name. A control, force or memory
+    that is NaN freezes its environment; the others continue.
 
     Attributes:
         before: The function before the forces; None for none.
         after: The function after the step; None for none.
         memory: Initial values by name: numbers or arrays, whose shapes are those of the memory.
-        shared: Arrays by name that all environments share, such as weights. Copied.
-        every: "period" or "step": whether the functions run once a control period, or in each time step.
-        reference: Controls as `run` takes them otherwise: `now.control`, and the controls if `before` returns none.
+        shared: Arrays by name that all environments share, such as weights; they are copied.
+        every: "period" or "step": whether the functions run once in each control period, or in each time step.
+        reference: Controls in a form that `run` accepts. They are `now.control`, and act if `before` returns none.
 
     >>> dl.simulation.CompiledPolicy(lambda now: -2.0 * now.v, memory={"clock": 0.0}).initial
     array([0.])
@@ -74,7 +74,7 @@ class CompiledPolicy:
     def __post_init__(self) -> None:
         one_of("every", self.every, EVERY)
         if self.before is None and self.after is None:
-            raise PolicyError("the policy has no function: give before= or after=.", code="missing-argument")
+            raise PolicyError("the policy has no function: pass before= or after=.", code="missing-argument")
         for name in ("before", "after"):
             function = getattr(self, name)
             if function is not None and not callable(function):
@@ -103,7 +103,7 @@ class CompiledPolicy:
 
     @property
     def size(self) -> int:
-        """Numbers of the memory."""
+        """The number of values in memory."""
         return sum(x.size for x in self.memory.values())
 
     @cached_property
@@ -112,13 +112,13 @@ class CompiledPolicy:
         return np.concatenate([np.zeros(0), *(x.ravel() for x in self.memory.values())])
 
     def fill(self, memory: ArrayLike, batch: tuple[int, ...]) -> Array:
-        """Memory (…, size) to begin a period with: initial values where a state has none, or NaN."""
+        """Memory (…, size) at the start of a period; initial values replace NaN, and memory that a state lacks."""
         values = np.asarray(memory, float)
         if not values.shape[-1]:
             return np.broadcast_to(self.initial, (*batch, self.size)).copy()
         if values.shape[-1] != self.size:
             raise PolicyError(
-                f"the memory of the state has {values.shape[-1]} numbers, and the policy remembers {self.size}. Start "
+                f"the memory of the state has {values.shape[-1]} values, and that of the policy has {self.size}. Start "
                 "with sim.start(q0), or with memory of this policy, sim.start(q0, memory=policy.pack()).",
                 code="wrong-shape",
             )
@@ -137,7 +137,9 @@ class CompiledPolicy:
         try:
             batch = np.broadcast_shapes(*leads)
         except ValueError:
-            raise PolicyError(f"the values have batch axes that do not fit: {leads}.", code="batch-mismatch") from None
+            raise PolicyError(
+                f"the values have the batch axes {leads}, which do not broadcast.", code="batch-mismatch"
+            ) from None
         flat = [np.broadcast_to(x, (*batch, *self.memory[name].shape)).reshape(*batch, -1) for name, x in parts.items()]
         return np.concatenate([np.zeros((*batch, 0)), *flat], axis=-1)
 
@@ -153,7 +155,8 @@ class CompiledPolicy:
         values = np.asarray(memory, float)
         if values.shape[-1:] != (self.size,):
             raise PolicyError(
-                f"the memory has shape {values.shape}; that of this policy is (…, {self.size}).", code="wrong-shape"
+                f"the memory has shape {values.shape}; for this policy it must be (…, {self.size}).",
+                code="wrong-shape",
             )
         parts, end = {}, 0
         for name, x in self.memory.items():
@@ -169,13 +172,13 @@ class CompiledPolicy:
         return _keywords(self.before), _keywords(self.after)
 
     def with_shared(self, **arrays: ArrayLike) -> CompiledPolicy:
-        """This policy with other values of shared arrays, which compile nothing."""
+        """A copy of this policy with other values of shared arrays; it is not compiled again."""
         changed = replace(self, shared={**self.shared, **arrays})
         for name, x in self.shared.items():
             if changed.shared[name].shape != x.shape:
                 raise PolicyError(
-                    f"{name} has shape {changed.shared[name].shape}; that of this policy is {x.shape}. Create another "
-                    "policy, which is compiled for this shape.",
+                    f"{name} has shape {changed.shared[name].shape}; for this policy it must be {x.shape}. Create "
+                    "another policy for the new shape.",
                     code="wrong-shape",
                 )
         return changed
@@ -211,14 +214,19 @@ def _arrays(what: str, values: Any) -> dict[str, Array]:
     arrays = {}
     for name, value in values.items():
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise PolicyError(f"{what} has the name {name!r}; names are words of Python.", code="unknown-name")
+            raise PolicyError(
+                f"{what} has the name {name!r}; names must be identifiers of Python.", code="unknown-name"
+            )
         if what == "memory" and name in COMMANDS:
             raise PolicyError(
-                f"memory has the name {name!r}, which stands for a command: choose another.", code="unknown-name"
+                f"memory has the name {name!r}, which is that of a command: choose another name.", code="unknown-name"
             )
         array = np.array(real_array(f"{name} of {what}", value))
         if not array.size:
-            raise PolicyError(f"{name} of {what} has shape {array.shape}: it is empty.", code="wrong-shape")
+            raise PolicyError(
+                f"{name} of {what} has shape {array.shape}, which is empty; it must have at least one value.",
+                code="wrong-shape",
+            )
         array.flags.writeable = False
         arrays[name] = array
     return arrays

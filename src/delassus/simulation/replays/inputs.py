@@ -38,7 +38,7 @@ class InputRecorder:
             )
 
     def keep(self, k: int, runner: Runner) -> None:
-        """Copy the inputs of the k-th period, and record which environments it flagged for the first time."""
+        """Copy the inputs of period k, and record which environments it flags for the first time."""
         self._controls.append(np.array(runner.given[0]))
         if runner.pushed is not None and (runner.pushed.frames or runner.pushed.kick is not None):
             self._pushes[k] = RecordedPush(*(copy(x) for x in runner.pushed))
@@ -48,7 +48,7 @@ class InputRecorder:
                 row[...] = np.where((row == NEVER) & (status & int(mark) != 0), k, row)
 
     def reset(self, k: int, before: State, after: State) -> None:
-        """Record which environments are reset before the k-th period."""
+        """Record which environments are reset before period k."""
         old, new = before.flat(), after.flat()
         differs = np.zeros(len(old["q"]), bool)
         for name, x in old.items():
@@ -59,6 +59,6 @@ class InputRecorder:
             self._resets[k] = RecordedReset(numbers, {name: np.array(x[numbers]) for name, x in new.items()})
 
     def record(self) -> ReplayRecord:
-        """All that was kept."""
+        """All recorded inputs."""
         control = np.stack(np.broadcast_arrays(*self._controls)) if self._controls else None
         return ReplayRecord(control, self._failures, self._pushes, self._resets, self._policy)

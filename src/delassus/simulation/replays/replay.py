@@ -1,7 +1,7 @@
 """Replay of one environment of a run, bit for bit.
 
-An environment moves alone exactly as in its batch. So it can be replayed alone, from the last recorded state before
-the period in question, with the recorded inputs.
+An environment alone moves exactly as in its batch. So it can be replayed alone, from the last recorded state before the
+period in question, with the recorded inputs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from delassus.simulation.state import State
 
 
 class Replay(NamedTuple):
-    """One environment at a control period: the state at its beginning, and its inputs.
+    """One environment at the start of a control period, with the inputs of the period.
 
     Attributes:
         sim: The simulation of this environment alone.
-        state: At the beginning of the period, before its kick.
-        control: (nu,), a `CompiledPolicy` that reads it, or None.
-        push: Or None.
+        state: The state at the start of the period, before its kick.
+        control: Controls (nu,), a `CompiledPolicy` with its reference, or None.
+        push: The push of the period, or None.
     """
 
     sim: Any
@@ -105,7 +105,7 @@ def take_period(current: Replay) -> State:
 
 
 def item_simulation(sim: Any, number: int, batch: tuple[int, ...]) -> Any:
-    """The simulation of one item of a batch: on its own ground."""
+    """The simulation of one environment of a batch, with the ground of this environment."""
     if not sim.ground.batch:
         return sim
     ground = ground_of_items(sim.ground, batch, np.array([number]))
@@ -121,7 +121,7 @@ def item_simulation(sim: Any, number: int, batch: tuple[int, ...]) -> Any:
 
 
 def _inputs(record: ReplayRecord, k: int, at: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, Push | None]:
-    """Control and push of an item in the k-th period."""
+    """Control and push of an environment in period k."""
     control = None if record.control is None else _of_item(record.control[k], 1, at, batch)
     if record.policy is not None:
         control = replace(record.policy, reference=control)
@@ -133,13 +133,13 @@ def _inputs(record: ReplayRecord, k: int, at: tuple[int, ...], batch: tuple[int,
 
 
 def _of_item(x: Any, core: int, at: tuple[int, ...], batch: tuple[int, ...]) -> Any:
-    """An item's part of an array (…, core axes) that broadcasts to the batch."""
+    """The part of an array (…, core axes), which broadcasts to the batch, that belongs to one environment."""
     end = np.shape(x)[np.ndim(x) - core :]
     return np.broadcast_to(x, (*batch, *end))[at]
 
 
 def _restarted(record: ReplayRecord, k: int, number: int, state: State) -> State:
-    """The state of an item, or that with which it starts again before the k-th period."""
+    """The state of an environment, or the state to which it is reset before period k."""
     reset = record.resets.get(k)
     if reset is None or number not in reset.items:
         return state

@@ -48,7 +48,7 @@ def peak_touch(readout: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("airtime", "tracked", 1)
 def air_time(readout: Readout, sensor: Sensor) -> Any:
-    """Time since the shape last touched, or since the start [s]."""
+    """Time [s] since the last contact of the shape, or since the start."""
     return _tallied(readout, sensor, 2)
 
 
@@ -78,7 +78,7 @@ def joint_torque(readout: Readout, sensor: Sensor) -> Any:
 
 
 def _joint_wrench(current: Readout, name: str) -> tuple[Any, Any]:
-    """f = Σ (m a - m g) - Σ contact forces over all that the frame's body carries, and the moment about the frame."""
+    """f = Σ (m a - m g) - Σ contact forces over the subtree of the frame's body, and the moment about the frame."""
     tree, frame = links_of(current.model), current.model.frame(name)
     R, p = frame_in_world(current.model, current.q, name)
     if frame.joint == WORLD:
@@ -99,10 +99,9 @@ def _joint_wrench(current: Readout, name: str) -> tuple[Any, Any]:
 
 
 def _slot_forces(current: Readout, signs: numpy.ndarray[Any, Any], points: bool = False) -> list[tuple[Any, Any, Any]]:
-    """Of each slot, force in the world [N], sign, and point [m]; the sign is zero where a candidate has none.
+    """For each slot the force in the world [N], the sign, and the point [m]; the sign is zero for other candidates.
 
-    Where all that counts is a plane below, its normal is that of all; else contacts are looked for again, as they are
-    for their `points`.
+    If all contacts are with a plane, its normal is used. Else, or if `points` is true, contacts are computed again.
     """
     scene, rows = current.scene, current.scene.contact_rows
     if not scene.slots or not signs.any():
@@ -128,7 +127,7 @@ def _slot_forces(current: Readout, signs: numpy.ndarray[Any, Any], points: bool 
 
 @register_sensor("heightscan", "frame", None)
 def height_scan(readout: Readout, sensor: Sensor) -> Any:
-    """How high the frame's origin is above the ground at points around it, straight up [m]."""
+    """The vertical distances [m] of the frame's origin from the ground at points around it."""
     R, p = frame_in_world(readout.model, readout.q, sensor.target)
     heading = np.arctan2(R[1, 0], R[0, 0])
     c, s = np.cos(heading), np.sin(heading)

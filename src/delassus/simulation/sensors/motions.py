@@ -196,7 +196,7 @@ def _tendon(current: Readout, sensor: Sensor) -> tuple[Any, Any]:
 
 @register_sensor("tendonpos", "tendon", 1)
 def tendon_length(readout: Readout, sensor: Sensor) -> Any:
-    """[m]; of a tendon over joints in their units."""
+    """The length of a tendon [m]; for a tendon over joints, in their units."""
     return np.stack([_tendon(readout, sensor)[0]])
 
 
@@ -208,7 +208,7 @@ def tendon_rate(readout: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("e_potential", "", 1)
 def potential(readout: Readout, sensor: Sensor) -> Any:
-    """Of gravity and springs [J]."""
+    """The potential energy of gravity and springs [J]."""
     return np.stack(
         [potential_energy.function(readout.model, readout.q) + spring_energy.function(readout.model, readout.q)]
     )
@@ -222,12 +222,12 @@ def kinetic(readout: Readout, sensor: Sensor) -> Any:
 
 @register_sensor("clock", "", 1)
 def clock(readout: Readout, sensor: Sensor) -> Any:
-    """The item's time [s]."""
+    """The time of the environment [s]."""
     return np.stack([np.array(readout.time)])
 
 
 def _subtree(current: Readout, sensor: Sensor) -> tuple[Any, Any, Any, Any]:
-    """Mass, first moment, linear momentum and angular momentum about the world's origin of all that a body carries."""
+    """Mass, first moment, linear momentum and angular momentum about the world's origin of a body and its subtree."""
     tree = links_of(current.model)
     root, poses, world = tree.bodies[current.model.body_index(sensor.target)][0], poses_of(tree, current.q), None
     world = world_poses(tree, current.q)
@@ -246,20 +246,20 @@ def _subtree(current: Readout, sensor: Sensor) -> tuple[Any, Any, Any, Any]:
 
 @register_sensor("subtreecom", "body", 3)
 def subtree_center(readout: Readout, sensor: Sensor) -> Any:
-    """The centre of mass of a body and all that it carries, in the world [m]."""
+    """The center of mass of a body and its subtree, in the world [m]."""
     mass, first, _, _ = _subtree(readout, sensor)
     return first / mass
 
 
 @register_sensor("subtreelinvel", "body", 3)
 def subtree_velocity(readout: Readout, sensor: Sensor) -> Any:
-    """Of that centre, in the world [m/s]; times the mass it is the momentum."""
+    """The velocity of the center of mass of a subtree, in the world [m/s]: momentum divided by mass."""
     mass, _, linear, _ = _subtree(readout, sensor)
     return linear / mass
 
 
 @register_sensor("subtreeangmom", "body", 3)
 def subtree_angular_momentum(readout: Readout, sensor: Sensor) -> Any:
-    """About that centre, in the world's axes [kg·m²/s]."""
+    """The angular momentum of a subtree about its center of mass, in the world's axes [kg·m²/s]."""
     mass, first, linear, angular = _subtree(readout, sensor)
     return angular - np.cross(first / mass, linear)

@@ -15,16 +15,16 @@ class Readout(NamedTuple):
 
     Attributes:
         scene: The robot and its contacts.
-        q: (nq,).
-        v: (nv,).
-        a: (nv,) v̇ [rad/s², m/s²].
+        q: (nq,) configuration [rad, m].
+        v: (nv,) velocity [rad/s, m/s].
+        a: (nv,) acceleration v̇ [rad/s², m/s²].
         force: (m,) forces of the rows of the contact problem, averaged over the last time step [N, N·m].
         contact: (slots,) candidates of the slots.
-        control: (nu,).
+        control: (nu,) controls of the actuators.
         ground: Geometry of the ground.
-        time: [s].
-        time_step: [s].
-        tally: (3 tracked,) of tracked shapes.
+        time: Time [s].
+        time_step: Length of a time step [s].
+        tally: (3 tracked,) mean and peak force [N] and air time [s] of tracked shapes.
     """
 
     scene: Scene

@@ -133,7 +133,8 @@ class Sensors:
         self.sensors = tuple(one for given in sensors for one in _expanded(sim, given))
         if not self.sensors:
             raise SimulationError(
-                f'name one sensor or more, such as "gyro:trunk": the file of {sim.model.name!r} has none.',
+                f"no sensor is named, and the file of {sim.model.name!r} has none: name at least one, such as "
+                '"gyro:trunk".',
                 code="missing-argument",
             )
         self.names = tuple(one.label for one in self.sensors)
@@ -161,8 +162,9 @@ class Sensors:
 
         Args:
             current: A state, or a log of this simulation.
-            since: The state before, for sensors of acceleration: theirs is the mean since then. Items that started
-                again in between have none. A log has its own states before; at its first time nothing accelerates.
+            since: An earlier state, for sensors of acceleration, which read the mean since then; it is zero for
+                environments that were reset in between. In a log, the previous state is used, and accelerations at
+                its first time are zero.
             control: (…, nu) for forces of actuators.
         """
         return (
@@ -181,12 +183,15 @@ class Sensors:
                     code="not-recorded",
                 )
         if state.impulse.shape[-1] != self.sim.scene.m or state.q.shape[-1] != self.sim.scene.nq:
-            raise SimulationError("the state is one of another simulation.", code="other-system")
+            raise SimulationError(
+                "the state belongs to another simulation; create the sensors with that simulation.", code="other-system"
+            )
         a = numpy.zeros(self.sim.scene.nv)
         if "acceleration" in self._needs:
             if since is None or check_state(since).batch != state.batch:
                 raise SimulationError(
-                    "sensors of acceleration need the state before, of the same items: sensors(state, since=before).",
+                    "sensors of acceleration need an earlier state of the same environments: pass "
+                    "sensors(state, since=before).",
                     code="missing-argument",
                 )
             a = _mean_acceleration(state.v - since.v, numpy.asarray(state.time - since.time))
@@ -195,7 +200,9 @@ class Sensors:
 
     def _of_log(self, log: Trajectory, control: Any) -> dict[str, Array]:
         if log.contacts is None or log.contacts.impulse.shape[-1] != self.sim.scene.m:
-            raise SimulationError("the log is not one of this simulation.", code="other-system")
+            raise SimulationError(
+                "the log belongs to another simulation; create the sensors with that simulation.", code="other-system"
+            )
         a = numpy.zeros(log.v.shape)
         times = log.time if log.run is None or log.run.time is None else log.run.time
         duration = numpy.diff(times, axis=0)
@@ -216,7 +223,7 @@ class Sensors:
     ) -> dict[str, Array]:
         if control is None and "control" in self._needs:
             raise SimulationError(
-                "the control is missing, on which actuator forces depend: pass sensors(state, control=u).",
+                "control is missing, and actuator forces depend on it: pass sensors(state, control=u).",
                 code="missing-argument",
             )
         sim, nu = self.sim, self.sim.nu
@@ -236,7 +243,7 @@ class Sensors:
 
 
 def _mean_acceleration(change: Array, duration: Array) -> Array:
-    """(…, nv), zero for environments that were reset or for which no time has passed."""
+    """Mean accelerations (…, nv); zero for environments that were reset or for which no time has passed."""
     passed = duration > 0.0
     if passed.all():
         return change / duration[..., None]
@@ -244,7 +251,7 @@ def _mean_acceleration(change: Array, duration: Array) -> Array:
 
 
 def _air_time(touch: Array, durations: Array) -> Array:
-    """(times, …, 1) [s] since a shape last touched, or since the log begins."""
+    """Time (times, …, 1) [s] since the last contact of a shape, or since the start of the log."""
     air = numpy.zeros(touch.shape)
     for k, duration in enumerate(durations):
         air[k + 1] = numpy.where(touch[k + 1] > 0.0, 0.0, air[k] + duration)
@@ -315,7 +322,7 @@ def _are_points(points: Any) -> bool:
 
 
 def _targets(sim: Setup, on: str) -> list[str]:
-    """The names that sensors of a kind can be on."""
+    """The names of the possible targets of a type of sensor."""
     model = sim.model
     if on == "frame":
         return [frame.name for frame in model.frame_list]

@@ -1,4 +1,4 @@
-"""`Snapshot`: one environment at one instant, as traced functions of a user see it."""
+"""`Snapshot`: one environment at one instant, the argument of a user's traced functions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Snapshot:
             raise UnknownName("memory or sensor named", name, [*self.memory, *KINDS])
         if KINDS[kind].needs == "acceleration":
             raise SimulationError(
-                f"{name!r} measures an acceleration, which is not known inside a period: read it with sim.sensors.",
+                f"{name!r} measures an acceleration, which is not available inside a period: read it with sim.sensors.",
                 code="not-supported",
             )
         return KINDS[kind].read(self.readout, Sensor(kind, target))
@@ -61,14 +61,14 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class StepSnapshot(Snapshot):
-    """One environment in a step of a simulation, as the functions of a `CompiledPolicy` see it."""
+    """One environment in a step of a simulation, the argument of the functions of a `CompiledPolicy`."""
 
     @property
     def time(self) -> Any:
-        """() [s]."""
+        """() time of the environment [s]."""
         return self.readout.time
 
     @property
     def control(self) -> Any:
-        """(nu,) controls: those that the run was given, or after a step those that acted."""
+        """(nu,) controls of the run; after a step, those that acted."""
         return self.readout.control
