@@ -1,9 +1,9 @@
 """Derivatives of forward dynamics with respect to configuration, velocity and torques.
 
-Since tau = rnea(q, v, a) holds along any change, ∂a/∂x = -M⁻¹ ∂tau/∂x at the acceleration that tau gives, for x = q or
-v, and ∂a/∂tau = M⁻¹. M and ∂tau/∂x are made of the same sums over bodies, in the base's frame; the sparse factors of M
-solve for all of it at once, in loops over the columns of each limb. O(n² d) operations for depth d. The accuracy is
-that of solving with M: errors grow with its condition.
+Differentiation of tau = rnea(q, v, a) gives ∂a/∂x = -M⁻¹ ∂tau/∂x for x = q or v, at the acceleration due to tau, and
+∂a/∂tau = M⁻¹. M and ∂tau/∂x are computed from the same sums over bodies, in the base's frame. The sparse factors of M
+solve for all columns, in loops over the columns of each limb. Cost: O(n² d) for depth d. The accuracy is that of a
+solve with M: errors grow with its condition number.
 """
 
 from delassus.common.types import Traced

@@ -12,13 +12,13 @@ import delassus.numpy as np
 from delassus.compiler import map
 
 SIMILAR = 1.5
-"""Columns are computed with those before them that have up to so many times as many numbers that are not zero."""
+"""Largest ratio of the numbers of nonzero entries of columns that share code."""
 
 
 def accelerations_by(above: list[list[int]], U: Any, D: Any, by_q: Any, by_v: Any) -> tuple[Any, Any, Any]:
     """-M⁻¹ by_q, -M⁻¹ by_v and M⁻¹ (n, n) for M = U D Uᵀ with `above` as in `factor`, by_q and by_v as sparse as M.
 
-    Of M⁻¹ the lower triangle is computed and mirrored: its columns begin at the first one of their limb.
+    Only the lower triangle of M⁻¹ is computed, with columns that start at the first row of their limb; it is mirrored.
     """
     n, D_inv = len(above), 1.0 / D
     of_q, of_v, lower = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
@@ -48,7 +48,7 @@ def _solver(above: list[list[int]], U: Any, scale: Any, columns: list[int], rows
             x[k] = x[k] * scale[k]
         for k in range(n):
             width = 3 if k in below else 2
-            for i in reversed(above[k]):  # sums begin with what is known for the longest time
+            for i in reversed(above[k]):  # sums start with the terms that were computed first
                 x[k, :width] = x[k, :width] - U[i, k] * x[i, :width]
         return x[:, 0], x[:, 1], x[:, 2]
 
@@ -77,7 +77,7 @@ def limbs(above: list[list[int]]) -> list[tuple[list[int], list[int]]]:
 def outward(above: list[list[int]], U: Any, b: Any) -> Any:
     """U⁻ᵀ b (n,), as `forward` of `factor`, for the body of a loop.
 
-    Sums begin with what is known for the longest time, so that one does not wait for the other.
+    Sums start with the terms that were computed first, so that the processor does not wait for the latest ones.
     """
     x = np.array(b)
     for k in range(len(above)):

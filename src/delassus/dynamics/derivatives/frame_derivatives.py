@@ -1,14 +1,14 @@
 """Derivatives of the velocity and the acceleration of a frame.
 
 Derivatives with respect to q are along tangent vectors, as in `rnea_derivatives`. Let s be a column of the motion
-subspace of a joint j on the path to the frame, π its parent and l the link that has the frame, all in one frame. If
-joint j moves by s δ, what it carries moves along, and beyond that its velocity and acceleration change by
+subspace of a joint j on the path to the frame, π its parent and l the link of the frame, all in one frame. If joint j
+moves by s δ, its subtree moves with it. Relative to the moving subtree, velocity and acceleration change by
 
-    ∂v/∂q = V = v_π × s,    ∂a/∂q = a_π × s + V × (v_l - v_π),    ∂a/∂v = s × (v_l - v_j - v_π),    ∂v/∂v = ∂a/∂a = s,
+    ∂v/∂q = V = v_π × s,    ∂a/∂q = a_π × s + V × (v_l - v_π),    ∂a/∂v = s × (v_l - v_j - v_π),    ∂v/∂v = ∂a/∂a = s
 
-which is all that an observer on the frame sees (LOCAL). Seen from the world, the motion x of the frame turns as well:
-s × x is added (WORLD), or, where only the axes belong to the world, ω_s × to both halves of x (LOCAL_WORLD_ALIGNED).
-O(d) columns for depth d.
+These are the derivatives in the frame itself (LOCAL). In the world, the motion x of the frame also rotates: s × x is
+added (WORLD), or ω_s × both halves of x if only the axes are those of the world (LOCAL_WORLD_ALIGNED). Cost: O(d)
+columns for depth d.
 """
 
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def frame_acceleration_derivatives(
 
 @dataclass(frozen=True)
 class _Derivatives:
-    """The frame's velocity v (6,) and the derivatives (6, nv), in the reference asked for."""
+    """The frame's velocity v (6,) and the derivatives (6, nv), in the chosen reference."""
 
     v: Any
     v_by_q: Any
@@ -107,7 +107,7 @@ def _derivatives(model: Model, q: Any, v: Any, a: Any, name: str, reference: str
         return np.concatenate([turn @ local[:3], turn @ local[3:]])
 
     def apparent_change(change: Any, s: Any, x: Any) -> Any:
-        """A change of the motion x (6,), both in the base's frame, as the reference sees it while s moves the frame."""
+        """The change of a motion x (6,) in the reference, while s moves the frame; inputs are in the base's frame."""
         if reference == "LOCAL":
             return to_reference(change)
         if reference == "WORLD":

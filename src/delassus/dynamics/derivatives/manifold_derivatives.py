@@ -53,9 +53,9 @@ def difference_derivatives(model: Model, q0: Traced, q1: Traced) -> tuple[Floats
 
 
 def rates_along(model: Model, displacement: Any, v: Any) -> Any:
-    """How fast the tangent vector `way` (nv,) grows (nv,) when q ⊕ way moves with the velocity v (nv,): J(way)⁻¹ v.
+    """The rate J(δ)⁻¹ v (nv,) of a displacement δ (nv,) if q ⊕ δ moves with the velocity v (nv,).
 
-    The differential equation of a motion in the chart q ⊕ ·, which methods of Munthe-Kaas integrate.
+    It is the differential equation of a motion in the chart q ⊕ ·, which Runge–Kutta–Munthe-Kaas methods integrate.
     """
     return _blocks(model, displacement, placement_right_jacobian_inverse) @ v
 

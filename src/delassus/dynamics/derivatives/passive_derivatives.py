@@ -1,8 +1,8 @@
 """Derivatives of passive forces: springs and dampers of joints and tendons.
 
-A spring of a coordinate has -k on the diagonal, a damper -d; a tendon with moment arms r has -k r rᵀ and -d r rᵀ. Where
-a joint turns in space, δ is no difference of coordinates, and its block is what the compiler makes of the force; so are
-the derivatives of strings, whose arms turn with the robot, of gravity compensation, and of a medium. O(n).
+A spring of a coordinate has -k on the diagonal, a damper -d; a tendon with moment arms r has -k r rᵀ and -d r rᵀ. The
+compiler differentiates the other forces: springs of spherical and free joints, whose δ is not a difference of
+coordinates; spatial tendons, whose moment arms depend on q; gravity compensation; and a medium. Cost: O(n).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from delassus.model.model import Model
 def passive_derivatives(model: Model, q: Traced, v: Traced) -> tuple[Floats, Floats]:
     """Derivatives (nv, nv) of `passive_forces`: ∂f/∂q along tangent vectors [N·m/rad, N/m], and ∂f/∂v.
 
-    Where a tendon has lengths at which it rests, the one side of their ends is taken.
+    At the ends of the range of rest lengths of a tendon, derivatives are one-sided.
 
     Args:
         model: The robot.

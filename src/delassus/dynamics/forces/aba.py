@@ -4,9 +4,8 @@ Solves M(q) a + c(q, v) = tau + Σ Jᵀ f_ext for a, without forming M, in O(n) 
 forward dynamics. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 7; here in link frames,
 with spatial vectors split into linear and angular halves and the articulated inertia into blocks (see `poses`).
 
-A model whose joints mimic others has fewer coordinates than joints, and the joints that share a coordinate may sit
-in different branches, so the recursion over the tree does not apply: there M is formed, and its sparse factors
-solve for a.
+With mimic joints, several joints share a coordinate and may be in different branches, so the recursion does not apply.
+For such models, M is formed, and its sparse factors solve for a.
 """
 
 from typing import Any
@@ -28,7 +27,7 @@ from delassus.model.parts import WORLD
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
 def aba(model: Model, q: Traced, v: Traced, tau: Traced, *, forces: Traced = None) -> Floats:
-    """Accelerations (nv,) [rad/s², m/s²].
+    """Forward dynamics: the accelerations (nv,) [rad/s², m/s²] due to generalized forces. Cost: O(n).
 
     Args:
         model: The robot.

@@ -1,6 +1,6 @@
-"""Gravity compensation: passive forces that carry a fraction of the weight of each body, MJCF's `gravcomp`.
+"""Gravity compensation: passive forces that balance a fraction of the weight of each body, MJCF's `gravcomp`.
 
-A body with the compensated mass m at the point c feels -m g there: f = -Σ m J_cᵀ g. O(n d) for depth d.
+The force -m g acts on a body with the compensated mass m, at its center c: f = -Σ m J_cᵀ g. Cost: O(n d) for depth d.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Passive forces: springs and dampers in the joints, of tendons, gravity compensation, the medium; the one place that
-knows them.
+"""Passive forces: springs and dampers of joints and tendons, gravity compensation, and the medium.
 
-    f = -K δ(q) - D v - Σ r (k δ_t(q) + d r·v) - Σ m Jᵀ g + Σ Jᵀ f_m(v),
+    f = -K δ(q) - D v - Σ r (k δ_t(q) + d r·v) - Σ m Jᵀ g + Σ Jᵀ f_m(v)
 
-δ leading from the joints' rest to q, r the moment arms of a tendon (see `tendons`), m compensated masses, f_m forces of
-a medium on bodies (see `fluid`).
+δ leads from the rest position of the joints to q, r are the moment arms of a tendon (see `tendons`), m compensated
+masses, and f_m forces of a medium on bodies (see `fluid`).
 
-`rnea`, `aba` and all that is the equation of motion M a + c = tau + Jᵀ λ leave them to tau: `aba(model, q, v, tau + f)`
-moves as MuJoCo does with `qfrc_applied = tau`. Whatever claims a motion of the robot, by simulating it, controlling it
-or making it linear, has them in it. Dry friction is not among them: it is a constraint, not a function of the state.
+The equation of motion M a + c = tau + Jᵀ λ of `rnea`, `aba` and constrained dynamics does not include passive forces:
+add them to tau. `aba(model, q, v, tau + f)` agrees with MuJoCo for `qfrc_applied = tau`. Simulation, control and
+linearization include them. Joint friction is not a passive force: it is a constraint, not a function of the state.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def passive_forces(model: Model, q: Traced, v: Traced) -> Floats:
 
 
 def joint_forces(model: Model, q: Any, v: Any) -> Any:
-    """Those of springs and dampers in the joints (nv,)."""
+    """The forces (nv,) of springs and dampers of joints."""
     total = np.zeros(model.nv)
     for joint, i, j in zip(model.joints, model.q_starts, model.v_starts, strict=True):
         if not (any(joint.stiffness) or has_nonzero(joint.damping)):
@@ -68,8 +67,7 @@ def joint_forces(model: Model, q: Any, v: Any) -> Any:
 
 @kernel("(nq)->()")
 def spring_energy(model: Model, q: Traced) -> Floats:
-    """½ Σ k δ(q)² [J]: the energy of the springs in joints and of tendons, zero at rest; less the potential energy of
-    masses whose weight is compensated.
+    """½ Σ k δ(q)² [J]: the energy of springs of joints and tendons, minus the potential energy of compensated masses.
 
     >>> float(dl.dynamics.spring_energy(dl.load("pendulum"), [0.3]))
     0.0
@@ -85,13 +83,13 @@ def spring_energy(model: Model, q: Traced) -> Floats:
 
 
 class PassiveElements(NamedTuple):
-    """Springs and dampers in a state, as a step of time needs them to be implicit.
+    """Springs and dampers of a state, with the values that an implicit time step needs.
 
     Attributes:
-        force: f (nv,), that of `passive_forces` [N·m, N].
-        stiffness: (nv,) of the joints, each as its velocity feels it [N·m/rad, N/m].
-        damping: (nv,) likewise [N·m·s/rad, N·s/m].
-        tendons: Those with a spring or a damper, which couple joints.
+        force: f (nv,) of `passive_forces` [N·m, N].
+        stiffness: (nv,) stiffness of joints, for each velocity [N·m/rad, N/m].
+        damping: (nv,) damping of joints, for each velocity [N·m·s/rad, N·s/m].
+        tendons: Tendons with a spring or a damper, which couple joints.
     """
 
     force: Any
@@ -101,12 +99,12 @@ class PassiveElements(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, q: Any, v: Any) -> PassiveElements:
-        """Those of a model."""
+        """The passive elements of a model in a state."""
         force = passive_forces.function(model, q, v)
         return cls(force, *joint_gains(model), tendon_states(model, q, v))
 
     def stiffness_times(self, v: Any) -> Any:
-        """K v (nv,): how fast the springs' forces change, tendons included."""
+        """K v (nv,): minus the rate of the spring forces of joints and tendons."""
         product = self.stiffness * v
         for tendon in self.tendons:
             product = tendon.add_force(product, tendon.stiffness * tendon.rate_at(v))
@@ -114,7 +112,7 @@ class PassiveElements(NamedTuple):
 
 
 def joint_gains(model: Model) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
-    """Stiffness and damping (nv,) of springs and dampers in the joints; those that mimic others add to theirs."""
+    """Stiffness and damping (nv,) of joints; those of mimic joints are added to the joints that they follow."""
     stiffness, damping = numpy.zeros(model.nv), numpy.zeros(model.nv)  # type: Any, Any
     if any(contains_traced(joint.damping) for joint in model.joints):
         damping = np.zeros(model.nv)
@@ -133,7 +131,7 @@ def _coordinates(joint: Joint, q: Any, start: int) -> Any:
 
 
 def _stretch(joint: Joint, q: Any) -> Any:
-    """δ (nv,): what leads a joint from its rest to q (nq,)."""
+    """The displacement δ (nv,) of a joint from its rest position to q (nq,)."""
     rest_position = numpy.array(joint.rest or joint.kind.neutral)
     stretches = [
         motion.stretch(rest_position[i : i + motion.nq], q[i : i + motion.nq]) for motion, i, _ in joint.kind.parts

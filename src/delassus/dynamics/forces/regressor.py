@@ -29,7 +29,7 @@ INERTIAS: Final = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
 @kernel("(nq),(nv),(nv)->(nv,ninertial)")
 def torque_regressor(model: Model, q: Traced, v: Traced, a: Traced) -> Floats:
-    """The matrix Y (nv, 10 njoints) that takes inertial parameters to the torques of `rnea`, but for armature.
+    """The matrix Y (nv, 10 njoints) that maps inertial parameters to the torques of `rnea` without those of armature.
 
     Args:
         model: The robot; its inertias do not matter.

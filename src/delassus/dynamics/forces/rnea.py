@@ -21,7 +21,7 @@ from delassus.model.model import Model
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
 def rnea(model: Model, q: Traced, v: Traced, a: Traced, *, forces: Traced = None) -> Floats:
-    """Generalized forces (nv,) [N·m, N] that give the accelerations a.
+    """Inverse dynamics: the generalized forces (nv,) [N·m, N] that cause the accelerations a. Cost: O(n).
 
     Args:
         model: The robot.
@@ -63,7 +63,7 @@ def gravity_torques(model: Model, q: Traced) -> Floats:
 
 
 def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> Any:
-    """The algorithm, as a part of others."""
+    """The recursive Newton–Euler algorithm as a part of other kernels."""
     tree = links_of(model)
     links, poses = tree.links, poses_of(tree, q)
     f = _accelerating_forces(tree, poses, v, a)
@@ -81,8 +81,8 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
 
 
 def link_forces(tree: Links, q: Any, v: Any, a: Any) -> list[Pair]:
-    """Force and moment at the origin of every link, in its axes, that its parent moves it with, and all that it
-    carries."""
+    """Force and moment, at the origin of each link and in its axes, that its parent exerts on the link and its
+    subtree."""
     poses = poses_of(tree, q)
     f = _accelerating_forces(tree, poses, v, a)
     for i, link in reversed(list(enumerate(tree.links))):
@@ -92,7 +92,7 @@ def link_forces(tree: Links, q: Any, v: Any, a: Any) -> list[Pair]:
 
 
 def _accelerating_forces(tree: Links, poses: list[Pose], v: Any, a: Any) -> list[Pair]:
-    """Force and moment at the origin of every link that accelerate it alone, against gravity."""
+    """Force and moment at the origin of each link that accelerate the link alone, against gravity."""
     links = tree.links
 
     # Outward: angular velocities ω and accelerations α, accelerations of the origins; the world's is against gravity.
