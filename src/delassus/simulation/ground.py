@@ -150,8 +150,8 @@ class Ground:
             )
         if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
             raise SimulationError(
-                "the ground has heights of a height field and also height or normal, which describe a plane: add the "
-                "height to the heights, and omit height and normal.",
+                "the ground's heights describe a height field, but height or normal describe a plane: add the height "
+                "to the heights, and omit height and normal.",
                 code="conflicting-arguments",
             )
         what = "the spacing [m] of the ground's heights"
