@@ -180,6 +180,11 @@ def test_what_shapes_cannot_have_is_refused(options, code, named):
         step_of(STACK, REST, **options)
 
 
+def test_a_set_of_names_selects_as_a_list_does():
+    steps = [step_of(STACK, REST, touching=names) for names in ({"crate"}, ["crate"])]
+    np.testing.assert_array_equal(steps[0].velocity, steps[1].velocity)
+
+
 def test_a_file_without_ground_has_none_and_its_field_is_refused():
     bare = crate(floor="")
     assert not step_of(bare, REST, touching="*").impulses["crate on lid_1"][2]

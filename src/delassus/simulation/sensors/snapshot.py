@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import delassus.numpy as np
 import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
 from delassus.common.names import UnknownName
 from delassus.simulation.checks import SimulationError
@@ -29,6 +30,13 @@ class Snapshot:
     memory: Mapping[str, Any]
     draws: Draws
 
+    def __post_init__(self) -> None:
+        # copies: a function that changes one in place does not move the robot
+        read = self.readout
+        q, v, control = np.array(read.q), np.array(read.v), np.array(read.control)
+        object.__setattr__(self, "readout", read._replace(q=q, v=v, control=control))
+        object.__setattr__(self, "memory", {name: np.array(x) for name, x in self.memory.items()})
+
     @property
     def model(self) -> Any:
         """The model of the robot."""
@@ -46,6 +54,8 @@ class Snapshot:
 
     def __getitem__(self, name: str) -> Any:
         """The memory of a name, or the reading of a sensor: now["command"], now["gyro:trunk"]."""
+        if not isinstance(name, str):
+            raise TypeError(f"now[{name!r}] is neither a memory nor a sensor: their names are texts.")
         if name in self.memory:
             return self.memory[name]
         kind, _, target = name.partition(":")
