@@ -55,7 +55,7 @@ def export_policy(policy: Policy, folder: str | os.PathLike[str], kind: str = "c
     if kind not in FORMATS:
         raise LearningError(f"the format is {kind!r}; it must be one of {', '.join(FORMATS)}.", code="unknown-name")
     if not name.isidentifier():
-        raise LearningError(f"the function is called {name!r}; its name is an identifier.", code="bad-argument")
+        raise LearningError(f"name is {name!r}; it must be an identifier, such as 'policy'.", code="bad-argument")
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     texts = _WRITERS[kind](policy, name)

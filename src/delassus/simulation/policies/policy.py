@@ -142,7 +142,9 @@ class CompiledPolicy:
         try:
             batch = np.broadcast_shapes(*leads)
         except ValueError:
-            raise PolicyError(f"the values have batch axes that do not fit: {leads}.", code="batch-mismatch") from None
+            raise PolicyError(
+                f"the values have the batch axes {leads}, which do not broadcast.", code="batch-mismatch"
+            ) from None
         flat = [np.broadcast_to(x, (*batch, *self.memory[name].shape)).reshape(*batch, -1) for name, x in parts.items()]
         return np.concatenate([np.zeros((*batch, 0)), *flat], axis=-1)
 
@@ -236,7 +238,7 @@ def _arrays(what: str, values: Any) -> dict[str, Array]:
             )
         array = np.array(real_array(f"{name} of {what}", value))
         if not array.size:
-            raise PolicyError(f"{name} of {what} has shape {array.shape}: it is empty.", code="wrong-shape")
+            raise PolicyError(f"{name} of {what} has shape {array.shape}; it must not be empty.", code="wrong-shape")
         array.flags.writeable = False
         arrays[name] = array
     return arrays

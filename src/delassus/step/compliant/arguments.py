@@ -178,7 +178,9 @@ def _semidefinite(label: str, value: Any) -> NDArray[np.float64]:
     known = C[np.isfinite(C).all((-2, -1))] if C.ndim > 2 else C
     if np.any(np.isinf(C)):
         raise StepError(
-            f"{label} is infinite; a damper without a spring has one number for each row, inf.", code="not-finite"
+            f"{label} is a matrix with infinite elements. For dampers without springs, pass one number inf for each "
+            "row.",
+            code="not-finite",
         )
     size = np.abs(known).max(initial=0.0)
     if np.abs(known - np.swapaxes(known, -1, -2)).max(initial=0.0) > 1e-9 * size:

@@ -72,8 +72,8 @@ def refuse_other_laws(law: Law, time_step: Any) -> None:
     """Raise unless a law and a step are those that contacts of shapes have."""
     if time_step is None:
         raise ContactProblemError(
-            "time_step is missing: contacts of shapes make steps. Accelerations and forces need contact points, such "
-            "as contacts=[Contact('foot')].",
+            "time_step is missing: contacts of shapes are solved over a time step. For accelerations and forces, use "
+            "contact points, such as contacts=[Contact('foot')].",
             code="missing-argument",
         )
     if not isinstance(law, Ncp | Ccp | Lcp):
