@@ -110,6 +110,21 @@ def test_a_function_without_parameters_is_refused():
         CART_SIM.run(np.zeros(2), control=CompiledPolicy(lambda: 0.0), steps=3)
 
 
+@pytest.mark.parametrize(
+    ("sensor", "refusal"),
+    [
+        ("gyro:head", ("unknown-sensor", "'head'", "frame")),
+        ("actuatorfrc:hip", ("unknown-sensor", "'hip'", "12")),
+        ("airtime:front_left_calf_1", ("unknown-sensor", "tracked=")),
+        ("heightscan:trunk", ("wrong-shape", "(x, y)")),
+        ("touch:*_calf_1", ("unknown-sensor", "4 sensors", "hind_right_calf_1")),
+    ],
+)
+def test_sensors_that_the_robot_lacks_are_refused(sensor, refusal):
+    with refuses(*refusal):
+        DOG_SIM.run(HOME, control=CompiledPolicy(lambda now: {"sum": now[sensor][0]}, memory={"sum": 0.0}), steps=3)
+
+
 def test_a_sensor_is_found_by_its_name_alone():
     with refuses("function-failed", "now[0] is neither a memory nor a sensor"):
         CART_SIM.run(np.zeros(2), control=CompiledPolicy(lambda now: now[0]), steps=3)

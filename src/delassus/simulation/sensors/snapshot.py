@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
 from delassus.common.names import UnknownName
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.policies.draws import Draws
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
+from delassus.simulation.sensors.sensors import matching_targets
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,13 @@ class Snapshot:
                 f"{name!r} measures an acceleration, which is not known inside a period: read it with sim.sensors.",
                 code="not-supported",
             )
-        return KINDS[kind].read(self.readout, Sensor(kind, target))
+        names = matching_targets(self.readout.scene, Sensor(kind, target))
+        if len(names) > 1:
+            raise SimulationError(
+                f"{name!r} matches {len(names)} sensors, and now[…] reads one of them: {', '.join(names)}.",
+                code="unknown-sensor",
+            )
+        return KINDS[kind].read(self.readout, Sensor(kind, names[0]))
 
 
 @dataclass(frozen=True)
