@@ -52,8 +52,8 @@ from delassus.integrators.task import Task
 from delassus.model.bundled import BUNDLED
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.contact.rigid import contact_step
+from delassus.step.period.kernels import assemble_step, simulate
 from delassus.step.scene import Scene
-from delassus.step.stages.kernels import assemble_step, simulate
 
 RECORD = Path(__file__).parent / "golden" / "kernels.json"
 GROWTH = 0.02

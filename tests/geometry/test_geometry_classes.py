@@ -17,9 +17,9 @@ from delassus.geometry.pairs.registry import PAIRS
 from delassus.model.joints import Free
 from delassus.model.parts import Geometry, Joint
 from delassus.model.placement import Inertia, Placement
+from delassus.step.period.kernels import candidate_geometry, contact_candidates
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import link_movement
-from delassus.step.stages.kernels import candidate_geometry, contact_candidates
 from delassus.step.stages.kinematics import compute_kinematics
 
 SIZES = {

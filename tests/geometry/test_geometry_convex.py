@@ -69,6 +69,32 @@ def test_depths_of_polyhedra_are_those_of_the_convex_hull_of_the_minkowski_sum(o
     assert seen > 100
 
 
+def test_shallow_depths_beside_edges_are_those_of_the_nearer_face():
+    """The origin beside an edge of the difference of two hulls, at depths from 1e-5 to 1e-2 m below both of its
+    faces."""
+    rng, count = np.random.default_rng(3), 200
+    poses = random_poses(count, 3, spread=0.0)
+    depths = []
+    for k in range(count):
+        first, second = HULLS[0] @ poses.R[k].T, HULLS[1] @ poses.B[k].T
+        hull = ConvexHull((first[:, None] - second[None]).reshape(-1, 3))
+        while True:
+            face, edge = rng.integers(len(hull.simplices)), rng.integers(3)
+            planes = hull.equations[[face, hull.neighbors[face, edge]]]
+            along = np.cross(planes[0, :3], planes[1, :3])
+            if np.linalg.norm(along) > 1e-3:
+                break
+        middle = hull.points[np.delete(hull.simplices[face], edge)].mean(0)
+        sides = np.vstack([planes[:, :3], along])
+        depth = 10 ** rng.uniform(-5, -2, 2)
+        poses.p[k] = -np.linalg.solve(sides, [*(-depth - planes[:, 3]), along @ middle])
+        depths.append(-(hull.equations[:, :3] @ -poses.p[k] + hull.equations[:, 3]).max())
+    touches = deepest("mesh", "mesh", poses)
+    inside = np.array(depths) > 0.0
+    assert inside.mean() > 0.9
+    np.testing.assert_allclose(-touches.gap[inside], np.array(depths)[inside], rtol=1e-3)
+
+
 def check_depths(one, other, poses):
     """No direction parts the shapes sooner than the one that is found, and that one does."""
     found = deepest(one, other, poses)

@@ -199,7 +199,7 @@ def chosen_of_data(_, m, vertices, normals, quads):
 
 def test_hulls_that_are_data_touch_with_their_lowest_vertex_and_none_comes_twice():
     normals = np.random.default_rng(7).normal(size=(20, 3))
-    gap, vertex = chosen_of_data(None, normals, *DATA)
+    gap, vertex = chosen_of_data(None, normals, DATA.vertices, DATA.normals, DATA.quads)
     np.testing.assert_allclose(gap.min(-1), (normals @ PART.vertices.T).min(-1), atol=1e-12)
     for k in range(20):
         near = vertex[k][gap[k] < 2.0 * PART.extent * np.linalg.norm(normals[k])]

@@ -134,6 +134,7 @@ EXAMPLES = {
     "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
     "FrameTask": dl.control.FrameTask("tool", rows="x y"),
     "CenterOfMassTask": dl.control.CenterOfMassTask(priority=1),
+    "CompiledPolicy": dl.simulation.CompiledPolicy(crossing, memory={"clock": 0.0}),
     "Delayed": dl.simulation.Delayed(None, 2),
     "Push": dl.simulation.Push({"trunk": (0.0, 50.0, 0.0, 0.0, 0.0, 0.0)}),
     "Sensor": dl.simulation.Sensor("gyro", "trunk"),

@@ -108,9 +108,9 @@ INNER = {
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
     "step": [
         *("actuators", "sources", "", "selection", "scheme", "points", "impacts", "laws"),
-        *("articulated", "primal", "stages", "bodies", "compliant", "contact"),
+        *("articulated", "primal", "stages", "period", "bodies", "compliant", "contact"),
     ],
-    "simulation": ["bound", "", "sensors", "replays"],
+    "simulation": ["bound", "policies", "", "sensors", "replays"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "learning": ["", "environment", "learner", "policies", "tasks", "results", "adapters"],
     "control": ["inverse", "operational", "qp", "reactive", "linear", "sampling"],

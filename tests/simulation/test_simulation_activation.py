@@ -9,7 +9,7 @@ import pytest
 import delassus as dl
 import delassus.numpy as dnp
 from delassus.simulation.checks import SimulationError
-from delassus.step.stages.kernels import simulate
+from delassus.step.period.kernels import simulate
 from refusals import refuses
 
 STEP = 1e-3

@@ -9,7 +9,7 @@ import pytest
 
 import delassus as dl
 from delassus.model.readers.mjcf_names import read_names
-from delassus.step.stages.kernels import candidate_geometry
+from delassus.step.period.kernels import candidate_geometry
 from refusals import refuses
 
 ROBOTS = Path(os.environ.get("DELASSUS_ROBOTS", "/nowhere"))

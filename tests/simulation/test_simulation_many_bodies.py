@@ -89,8 +89,8 @@ def test_seven_free_bodies_are_stepped_by_loops():
     assert simulation([BALL] * 6).scene.many_bodies is None
 
 
-def test_robots_are_not_stepped_by_loops():
-    with pytest.raises(SimulationError, match="not all of its bodies are free"):
+def test_robots_without_free_bodies_are_not_stepped_by_loops():
+    with pytest.raises(SimulationError, match="none of its bodies is a free one"):
         dl.Simulation(dl.load("quadruped"), method="sweeps")
 
 

@@ -8,7 +8,7 @@ import pytest
 import delassus as dl
 from delassus.errors import DelassusError
 from delassus.simulation import position_servos
-from delassus.step.stages.kernels import simulate
+from delassus.step.period.kernels import simulate
 
 BARE = dl.load("quadruped")
 SERVED = replace(

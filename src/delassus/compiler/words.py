@@ -11,6 +11,9 @@ carried by loops, be an index, and needs no conversion to be used as a number. W
 first, also by the other functions. Outside a kernel they give arrays of float64. In float32 they are refused.
 
 Cost: some ten instructions in the lanes for each operation, most of them to convert words to integers and back.
+
+>>> dl.compiler.words.add(2**32 - 1, 3)
+np.float64(2.0)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dynamics of mechanisms under constraints; one file per algorithm."""
+"""Dynamics of mechanisms with constraints; one file for each algorithm."""
 
 from typing import TYPE_CHECKING
 

@@ -1,13 +1,13 @@
 """The kernel of all integrators: advances from one output time to the next, in as many steps as a state needs.
 
-Steps of a fixed length are cut at the output time. An adaptive method chooses its own: with the errors e of a step as
-multiples of the tolerance, the next one is 0.9 e^(-1/p) times as long, p the order, and one with e > 1 is made again.
-Configurations are off by the tolerance times a radian or the robot's length, velocities by that in a second and by the
-tolerance times themselves.
+Steps of fixed length are shortened to end at the output time. Adaptive methods choose the length: if the error of a
+step is e times the tolerance, the next step is 0.9 e^(-1/p) times as long, p the order, and a step with e > 1 is
+repeated. The tolerance of configurations is relative to a radian or the robot's length; that of velocities is relative
+to the same per second, plus the velocities themselves.
 
-An event is a change of sign of a function over a step. The step is then made again, shorter, by regula falsi on real
-steps (not on an interpolation), with a bisection now and then, until the zero is enclosed; the item goes on from right
-behind it.
+An event is a sign change of a function over a step. The step is then repeated with shorter lengths by regula falsi on
+real steps (instead of an interpolation), with occasional bisection, until the zero is enclosed. The motion continues
+immediately after it.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from delassus.integrators.task import Task
 from delassus.output.status import MotionStatus
 
 _ROUNDS: Final = 10_000
-"""Steps are counted in rounds of so many rounds: compiling a loop takes time in proportion to its bound."""
+"""Nested loops count the steps: the compile time of a loop is proportional to its bound."""
 
 MOST: Final = _ROUNDS * _ROUNDS
-"""Steps from one time to the next."""
+"""Maximum number of steps between two output times."""
 
 
 class Advance(NamedTuple):
-    """Where an item is, and how it came there.
+    """A state and the history of its motion.
 
     Attributes:
         q: Configuration (…, nq).
         v: Velocity (…, nv).
-        time: (…) [s] the output time, or when the motion ended.
-        length: (…) [s] of the next step.
-        before: (…, nevents) what the functions of events are.
-        status: (…) numbers of `MotionStatus`.
-        steps: (…) how many were made.
-        rejected: (…) how many were made again, or in search of an event.
-        happened: (…, nevents) [s] when events were last; NaN if they were not.
-        residual: (…) what is left of the equations of implicit steps, at most (see `Step`).
-        between_q: (…, nsamples, nq) configurations at even times in between, if they are asked for.
-        between_v: (…, nsamples, nv) velocities likewise.
-        first: (…, nv) the acceleration there, if the method found it.
-        known: (…) whether it did, 1 or 0.
+        time: (…) [s] the output time, or the time when the motion ended.
+        length: (…) [s] length of the next step.
+        before: (…, nevents) values of the event functions.
+        status: (…) values of `MotionStatus`.
+        steps: (…) number of accepted steps.
+        rejected: (…) number of repeated steps, including those of event searches.
+        happened: (…, nevents) [s] last time of each event; NaN without one.
+        residual: (…) largest residual of implicit steps (see `Step`).
+        between_q: (…, nsamples, nq) configurations at equidistant times in between, if requested.
+        between_v: (…, nsamples, nv) velocities at these times.
+        first: (…, nv) the acceleration at the end, if the method computes it.
+        known: (…) whether it does, 1 or 0.
     """
 
     q: Any
@@ -86,23 +86,23 @@ def advance(
     first: Any,
     known: Any,
 ) -> Advance:
-    """The state at a later time.
+    """Advance states to a later time.
 
     Args:
-        task: What is followed, and how.
+        task: The mechanism and its options.
         q: Configuration (…, nq).
         v: Velocity (…, nv).
-        tau: Generalized forces (…, nv) [N·m, N] that stay as they are.
-        time: (…) [s] now.
+        tau: Constant generalized forces (…, nv) [N·m, N].
+        time: (…) [s] current time.
         until: (…) [s] the output time.
-        length: (…) [s] of steps, or of the first one if the method chooses its own.
-        tolerance: (…) of steps, if the method chooses its own.
-        before: (…, nevents) what the functions of events are, NaN if that is not known.
-        status: (…) numbers of `MotionStatus`; what is not DONE stays where it is.
-        most: (…) steps.
-        first: (…, nv) the acceleration now [rad/s², m/s²], which methods of which the first stage is the last of the
-            step before take over.
-        known: (…) 1 if it is known, else 0: such methods then find it by a step of length zero.
+        length: (…) [s] length of steps, or of the first step of adaptive methods.
+        tolerance: (…) tolerance of adaptive methods.
+        before: (…, nevents) values of the event functions, NaN if unknown.
+        status: (…) values of `MotionStatus`; only states with DONE move.
+        most: (…) maximum number of steps.
+        first: (…, nv) the current acceleration [rad/s², m/s²], for methods whose first stage is the last one of the
+            previous step.
+        known: (…) 1 if `first` is known, else 0: such methods then compute it by a step of length zero.
     """
     course = Course(
         System(task.mechanism, tau, task.control, task.projection == "stages"), time, until, tolerance, most
@@ -136,9 +136,9 @@ def advance(
         known=~(known < 0.5),
     )
     last: Motion = while_loop(is_on, lambda now: while_loop(is_on, body, now, _ROUNDS), start, _ROUNDS)
-    passed = (course.sample_times(task) <= last.time)[:, None]  # what comes after an end stays where that was
+    is_passed = (course.sample_times(task) <= last.time)[:, None]  # samples after the end repeat the last state
     ends = last.q, last.v
-    between_q, between_v = (np.where(passed, x, end[None, :]) for x, end in zip(last.samples, ends, strict=True))
+    between_q, between_v = (np.where(is_passed, x, end[None, :]) for x, end in zip(last.samples, ends, strict=True))
     state = last.q, last.v, last.time, last.length, last.before, last.status
     counts = last.steps, last.rejected, last.happened, last.residual
     return Advance(*state, *counts, between_q, between_v, last.first, last.known.astype(float))

@@ -25,7 +25,7 @@ INTEGRATORS: Final = {integrator.name: integrator for integrator in _ALL}
 
 
 def integrator_named(method: Any) -> Integrator:
-    """A method by its name; one of your own is taken as it is."""
+    """Find a method by name; an `Integrator` is returned unchanged."""
     if hasattr(method, "step") and hasattr(method, "adaptive"):
         return method
     one_of("method", method, INTEGRATORS, code="unknown-method")

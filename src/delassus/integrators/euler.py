@@ -1,7 +1,7 @@
 """First-order methods with one evaluation of a = a(t, q, v) per step.
 
-    ExplicitEuler        q⁺ = q ⊕ h v,                v⁺ = v + h a      adds energy to whatever swings: for comparisons
-    SemiImplicitEuler    q⁺ = q ⊕ h v⁺,               v⁺ = v + h a      keeps the energy of what swings near its value
+    ExplicitEuler        q⁺ = q ⊕ h v,                v⁺ = v + h a      adds energy to oscillations: for comparisons
+    SemiImplicitEuler    q⁺ = q ⊕ h v⁺,               v⁺ = v + h a      nearly conserves the energy of oscillations
     Taylor               q⁺ = q ⊕ (h v + ½ h² a),     v⁺ = v + h a      exact for constant accelerations
 
 Reference for `Taylor`: S. Savin, Contact-aware control, lecture 5 (2020), eq. 4.
@@ -25,7 +25,7 @@ class _FirstOrder:
 
 @dataclass(frozen=True)
 class ExplicitEuler(_FirstOrder):
-    """Explicit Euler: along the velocity and acceleration at the beginning."""
+    """Explicit Euler: uses the velocity and acceleration at the start of the step."""
 
     name: str = "explicit_euler"
 
@@ -36,7 +36,7 @@ class ExplicitEuler(_FirstOrder):
 
 @dataclass(frozen=True)
 class SemiImplicitEuler(_FirstOrder):
-    """Semi-implicit (symplectic) Euler: the velocity first, the configuration along the new one."""
+    """Semi-implicit (symplectic) Euler: updates the velocity first, then the configuration along the new velocity."""
 
     name: str = "semi_implicit_euler"
 
@@ -48,7 +48,7 @@ class SemiImplicitEuler(_FirstOrder):
 
 @dataclass(frozen=True)
 class Taylor(_FirstOrder):
-    """The Taylor step: second order in positions, first in velocities, and so as a whole."""
+    """The Taylor step: second order in positions, first order in velocities and overall."""
 
     name: str = "taylor"
 

@@ -15,11 +15,11 @@ import delassus.numpy as np
 from delassus.integrators.events import Event
 
 _CLOSE: Final = 1e-13
-"""How narrow a zero is enclosed, as a share of a second or of the time, whichever is larger."""
+"""Width of the final interval, relative to one second or to the time, whichever is larger."""
 
 
 def crossing(events: Sequence[Event], before: Any, after: Any) -> Any:
-    """Whether each event happens between two values of its function (nevents,)."""
+    """Whether each event function (nevents,) changes sign between two values."""
     rising = numpy.array([event.direction >= 0 for event in events])
     falling = numpy.array([event.direction <= 0 for event in events])
     up, down = (before < 0.0) & (after >= 0.0), (before > 0.0) & (after <= 0.0)
@@ -27,10 +27,10 @@ def crossing(events: Sequence[Event], before: Any, after: Any) -> Any:
 
 
 class Search(NamedTuple):
-    """An interval [low, high] [s] of steps from one start: at its lower end nothing has happened yet, at its upper end
-    something has; with the functions at both, and the state at the upper end.
+    """An interval [low, high] [s] of step lengths: no event at its lower end, an event at its upper end; with the event
+    functions at both, and the state at the upper end.
 
-    `on` and `found` are truths: whether there is a search, and whether it is done.
+    `on` and `found` are booleans: whether a search is active, and whether it has ended.
     """
 
     on: Any
@@ -48,7 +48,7 @@ class Search(NamedTuple):
 
     @classmethod
     def inactive(cls, nq: int, nv: int, count: int) -> Search:
-        """The state in which no event is searched for."""
+        """The state without a search."""
         no, zero, values = np.array(False), np.array(0.0), np.zeros(count)
         return cls(no, no, zero, zero, values, values, values, np.zeros(nq), np.zeros(nv), zero, zero, zero)
 
@@ -62,13 +62,13 @@ class Search(NamedTuple):
         return np.minimum(np.maximum(guess, self.low + self.close), self.high - self.close)
 
     def with_step(
-        self, fine: Any, h: Any, before: Any, after: Any, q: Any, v: Any, events: Sequence[Event], time: Any
+        self, valid: Any, h: Any, before: Any, after: Any, q: Any, v: Any, events: Sequence[Event], time: Any
     ) -> Search:
-        """After a step of h [s]: a search begins, becomes narrower, or there is none."""
-        happens = fine & np.any(crossing(events, before, after))
+        """After a step of h [s]: start a search, narrow it, or leave it inactive."""
+        happens = valid & np.any(crossing(events, before, after))
         begins = happens & ~self.on
-        down, up = (happens | begins), self.on & ~happens  # the upper end comes down, or the lower one up
-        again = self.side * np.where(down, 1.0, -1.0) > 0.5  # the same end as last time
+        down, up = (happens | begins), self.on & ~happens  # lowers the upper end, or raises the lower one
+        again = self.side * np.where(down, 1.0, -1.0) > 0.5  # the same end as before
         at_low = np.where(begins, before, np.where(up, after, np.where(down & again, 0.5 * self.at_low, self.at_low)))
         at_high = np.where(down, after, np.where(up & again, 0.5 * self.at_high, self.at_high))
         low = np.where(begins, 0.0, np.where(up, h, self.low))
@@ -90,6 +90,6 @@ class Search(NamedTuple):
             np.where(begins, 0.0, self.count + 1.0),
         )
 
-    def unless(self, over: Any) -> Search:
-        """The search, deactivated where the motion is over."""
-        return self._replace(on=self.on & ~over, found=self.found & ~over)
+    def unless(self, is_over: Any) -> Search:
+        """The search, deactivated where the motion has ended."""
+        return self._replace(on=self.on & ~is_over, found=self.found & ~is_over)

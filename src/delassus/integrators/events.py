@@ -1,4 +1,4 @@
-"""Forces and events as functions of time and state that users write; they are traced once."""
+"""User functions of time and state for forces and events; they are traced once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from delassus.model.description import HasModel
 
 
 class MotionError(BadArgument):
-    """A motion cannot be simulated as it is asked for."""
+    """Invalid arguments of a simulation."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens when a function of time and state goes through zero.
+    """A function of time and state whose zeros are recorded.
 
     Attributes:
-        function: g(time, q, v), one number, written in NumPy (`delassus.numpy`).
-        name: What it is called; by default as the function is.
-        direction: 1 if it counts when g rises, -1 when it falls, 0 for both.
-        ends: Whether the motion ends there.
+        function: g(time, q, v), scalar, in NumPy (`delassus.numpy`).
+        name: Name of the event; by default that of the function.
+        direction: 1 for zeros where g increases, -1 where it decreases, 0 for both.
+        ends: Whether the event ends the motion.
 
     >>> dl.stepping.Event(lambda time, q, v: q[0], name="upright", direction=1).name
     'upright'
@@ -45,16 +45,15 @@ class Event:
             )
         if not isinstance(self.direction, (int, float, np.integer)) or self.direction not in (-1, 0, 1):
             raise MotionError(
-                f"the direction of an event is {short(repr(self.direction))}; it must be 1 for rising, -1 for "
-                "falling, 0 "
-                "for both.",
+                f"the direction of an event is {short(repr(self.direction))}; it must be 1 for rising, -1 for falling, "
+                "0 for both.",
                 code="unknown-option",
             )
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
 
     def on(self, robot: HasModel) -> Event:
-        """The event with its function traced for a robot."""
+        """Trace the function for a robot."""
         if isinstance(self.function, RecordedFunction):
             return self
         function = trace_function(f"the event {self.name!r}", self.function, robot, ())
@@ -62,17 +61,17 @@ class Event:
 
 
 def trace_function(
-    what: str, function: Callable[[Any, Any, Any], Any], robot: HasModel, shape: tuple[int, ...]
+    label: str, function: Callable[[Any, Any, Any], Any], robot: HasModel, shape: tuple[int, ...]
 ) -> RecordedFunction:
-    """The program of a function of time, q and v that gives an array of this shape."""
+    """Trace a function of time, q and v that returns an array of this shape."""
     inputs: dict[str, tuple[int, ...]] = {"time": (), "q": (robot.nq,), "v": (robot.nv,)}
     try:
         return RecordedFunction.of("the function", function, inputs, shape)
     except Exception as error:
         said = str(error).rstrip(".") or "no reason given"
-        gives = f"an array of shape {shape}" if shape else "one number"
+        result_text = f"an array of shape {shape}" if shape else "one number"
         raise MotionError(
-            f"{what} cannot be traced: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
-            f"{gives}, in NumPy (import delassus.numpy as np).",
+            f"{label} cannot be traced: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
+            f"{result_text}, in NumPy (import delassus.numpy as np).",
             code="function-failed",
         ) from error

@@ -2,14 +2,15 @@
 
     vᵢ = v + h Σⱼ aᵢⱼ v'ⱼ,      θᵢ = h Σⱼ aᵢⱼ J(θⱼ)⁻¹ vⱼ,      v'ᵢ = a(t + cᵢ h, q ⊕ θᵢ, vᵢ)
 
-The unknowns are the accelerations v'ᵢ. One matrix serves all iterations of a step, with derivatives of a at its start,
+The unknowns are the accelerations v'ᵢ. One matrix serves all iterations of a step, with derivatives of a at its start:
 
     N = 1 - h A ⊗ ∂a/∂v - h² A² ⊗ ∂a/∂q,      v' ← v' - N⁻¹ (v' - a(v')),
 
-so that stiff springs and dampers do no harm; the charts' θᵢ follow along. The derivatives are exact, column by column,
-in a loop that compiles the dynamics once more. Iterations end when they no longer lead nearer: at rounding, as a rule.
+It includes stiff springs and dampers, which therefore do not slow down convergence; the charts' θᵢ are updated along
+with the accelerations. The derivatives are exact, computed column by column in a loop that compiles the dynamics once
+more. Iterations end when the residual stops decreasing, normally at rounding.
 
-2 n derivatives along a direction, s evaluations for each iteration (three to five), one inverse of size s n.
+It takes 2 n directional derivatives, s evaluations per iteration (three to five), and one inverse of size s n.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.integrators.protocol import Step, System
 
 _ITERATIONS: Final = 40
-"""At most; what does not converge by then is told by the residual."""
+"""Maximum number of iterations; the residual reports steps that do not converge."""
 
 Row = tuple[float, ...]
 
 
 class _Iterate(NamedTuple):
-    """Accelerations (s, nv) of stages, the ways (s, nv) to these, the size of the last change, whether it was smaller
-    than the one before, what the equations lack, and the number of iterations."""
+    """Accelerations (s, nv) of the stages, their displacements (s, nv), the size of the last change, whether it was
+    smaller than the previous one, the residual, and the number of iterations.
+    """
 
     accelerations: Any
     ways: Any
@@ -48,11 +50,11 @@ class ImplicitRungeKutta:
     """An implicit method.
 
     Attributes:
-        name: What it is called.
+        name: Name of the method.
         order: Its order.
-        a: The coefficients of the stages (s, s).
-        b: The weights of the step (s,).
-        c: The times of the stages (s,), as shares of the step.
+        a: Coefficients of the stages (s, s).
+        b: Weights of the step (s,).
+        c: Times of the stages (s,), relative to the step.
     """
 
     name: str
@@ -63,12 +65,12 @@ class ImplicitRungeKutta:
 
     @property
     def adaptive(self) -> bool:
-        """It has no estimate of its errors."""
+        """False: it has no error estimate."""
         return False
 
     @property
     def has_dense_output(self) -> bool:
-        """It has none."""
+        """False: it has no dense output."""
         return False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
@@ -81,27 +83,27 @@ class ImplicitRungeKutta:
             return h * (A @ np.stack([system.rates(ways[i], speeds[i]) for i in range(s)]))
 
         def stage(_: Any, item: Any) -> Any:
-            share, way, speed = item
+            share, displacement, speed = item
             at = time + share * h
-            return (), system.acceleration(at, *system.on_stage(at, system.integrate(q, way), speed))
+            return (), system.acceleration(at, *system.on_stage(at, system.integrate(q, displacement), speed))
 
         def iterate(last: _Iterate) -> _Iterate:
-            found, ways, size, _, residual, count = last
-            speeds = v + h * (A @ found)
+            accelerations, ways, size, _, residual, count = last
+            speeds = v + h * (A @ accelerations)
             ways = chart(ways, speeds)
-            _, asked = scan(stage, (), (c, ways, speeds))
-            off = found - asked
-            change = -(inverse @ off.reshape(s * n)).reshape(s, n)
+            _, evaluated = scan(stage, (), (c, ways, speeds))
+            residual_value = accelerations - evaluated
+            change = -(inverse @ residual_value.reshape(s * n)).reshape(s, n)
             now = np.max(np.abs(change) / system.sizes)
-            scale = np.max(np.abs(asked) / system.sizes)
-            left = now * np.minimum(h * h, 1.0 / np.where(scale > 0.0, scale, 1.0))
+            scale = np.max(np.abs(evaluated) / system.sizes)
+            scaled_residual = now * np.minimum(h * h, 1.0 / np.where(scale > 0.0, scale, 1.0))
             nearer = now < size
             return _Iterate(
-                np.where(nearer, found + change, found),
+                np.where(nearer, accelerations + change, accelerations),
                 ways,
                 np.where(nearer, now, size),
                 nearer & (now > 0.0),
-                np.where(nearer, left, residual),
+                np.where(nearer, scaled_residual, residual),
                 count + 1.0,
             )
 
@@ -110,8 +112,8 @@ class ImplicitRungeKutta:
         first = _Iterate(start, ways, np.array(np.inf), np.array(True), np.array(np.inf), np.array(0.0))
         last: _Iterate = while_loop(lambda now: now.nearer, iterate, first, _ITERATIONS)
         speeds = v + h * (A @ last.accelerations)
-        way = h * (b @ np.stack([system.rates(last.ways[i], speeds[i]) for i in range(s)]))
-        return Step(system.integrate(q, way), v + h * (b @ last.accelerations), residual=last.residual)
+        displacement = h * (b @ np.stack([system.rates(last.ways[i], speeds[i]) for i in range(s)]))
+        return Step(system.integrate(q, displacement), v + h * (b @ last.accelerations), residual=last.residual)
 
     def _newton(self, system: System, time: Any, q: Any, v: Any, h: Any) -> tuple[Any, Any]:
         """The acceleration (nv,) at the start, and N⁻¹ (s nv, s nv)."""
@@ -119,8 +121,8 @@ class ImplicitRungeKutta:
         n = system.nv
         nothing, ones = numpy.zeros((n, n)), numpy.eye(n)
 
-        def acceleration(way: Any, v: Any) -> Any:
-            return system.acceleration(time, system.integrate(q, way), v)
+        def acceleration(displacement: Any, v: Any) -> Any:
+            return system.acceleration(time, system.integrate(q, displacement), v)
 
         def column(to_q: Any, to_v: Any) -> Any:
             return jvp(acceleration, (np.zeros(n), v), (to_q, to_v))

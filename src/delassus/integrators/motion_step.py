@@ -1,4 +1,4 @@
-"""One integration step: accepted, repeated with a shorter step, or passed to the event search."""
+"""One integration step: accepted, repeated with a shorter length, or passed to the event search."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from delassus.integrators.task import Task
 from delassus.output.status import MotionStatus
 
 CLOSED: Final = 1e-10
-"""An error of position after a projection, as a share of the robot's length or of a radian, that counts as none."""
+"""Position error after a projection, relative to the robot's length or a radian, that counts as zero."""
 
 _ROUNDING: Final = 1e-14
-"""Steps below this share of the time cannot be told from none."""
+"""Steps below this fraction of the time are lost in rounding."""
 
 
 class Course(NamedTuple):
-    """What stays the same from one output time to the next: the system, both times [s], tolerance, and most steps."""
+    """Constants between two output times: the system, both times [s], tolerance, and maximum number of steps."""
 
     system: System
     begin: Any
@@ -30,26 +30,26 @@ class Course(NamedTuple):
     most: Any
 
     def sample_times(self, task: Task) -> Any:
-        """Times (nsamples,) [s] of the states that are wanted in between."""
+        """Times (nsamples,) [s] of the samples between output times."""
         shares = numpy.arange(1, task.nsamples + 1) / (task.nsamples + 1)
         return shares * (self.until - self.begin) + self.begin
 
 
 class Motion(NamedTuple):
-    """A state on its way.
+    """State of the integration.
 
     Attributes:
-        going: Whether it is under way.
-        q, v, time: The state.
-        length: [s] of the next step.
-        before: (nevents,) what the functions of events are.
-        status: The number of a `MotionStatus`.
-        steps, rejected: How many were taken, and how many were made again.
-        happened: (nevents,) [s] when events have happened, NaN before.
-        residual: The largest one of implicit steps.
-        search: The search for an event.
-        samples: States in between, (nsamples, nq) and (nsamples, nv).
-        first, known: The acceleration that the next step begins with, and whether it is known.
+        going: Whether the motion continues.
+        q, v, time: The current state.
+        length: [s] length of the next step.
+        before: (nevents,) values of the event functions.
+        status: A value of `MotionStatus`.
+        steps, rejected: Number of accepted and of repeated steps.
+        happened: (nevents,) [s] times of events, NaN before.
+        residual: The largest residual of implicit steps.
+        search: The event search.
+        samples: States between output times, (nsamples, nq) and (nsamples, nv).
+        first, known: The acceleration at the start of the next step, and whether it is known.
     """
 
     going: Any
@@ -70,17 +70,17 @@ class Motion(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A step that is tried.
+    """A trial step.
 
     Attributes:
-        begins: Whether it has the length zero, to find the first stage.
+        begins: Whether it has zero length, to compute the first stage.
         last: Whether it ends at the output time.
-        h: [s] its length.
-        step: What the method gives.
-        q, v: The state at its end.
-        off: How far that is off the constraints; `closed` if that counts as none, or is no number.
-        finite, fine: Whether the state is usable, and its error small enough.
-        factor: By what the next step is longer, to meet the tolerance.
+        h: [s] length.
+        step: Result of the method.
+        q, v: State at its end.
+        off: Its constraint error; `closed` if that counts as zero, or is NaN.
+        finite, fine: Whether the state is finite, and its error below the tolerance.
+        factor: Factor from its length to that of the next step.
     """
 
     begins: Any
@@ -97,13 +97,13 @@ class Trial(NamedTuple):
 
 
 def try_step(task: Task, course: Course, now: Motion) -> Trial:
-    """A step from where the state is, as long as the search for an event, the output time or the method says."""
+    """A step from the current state, with the length of the event search, the output time or the method."""
     method, system, search = task.integrator, course.system, now.search
     reuses = _reuses(task)
-    rest = course.until - now.time
-    begins = ~now.known if reuses else np.array(False)  # a step of length zero, to find the first stage
-    last = (rest <= now.length * (1.0 + 1e-9)) & ~search.on & ~begins
-    h = np.where(search.on, search.trial(), np.where(last, rest, now.length))
+    remaining = course.until - now.time
+    begins = ~now.known if reuses else np.array(False)  # a step of length zero, to compute the first stage
+    last = (remaining <= now.length * (1.0 + 1e-9)) & ~search.on & ~begins
+    h = np.where(search.on, search.trial(), np.where(last, remaining, now.length))
     h = np.where(begins, 0.0, h)
     made = method.step(system, now.time, now.q, now.v, h, **({"first": now.first} if reuses else {}))
     q, v, off = _project_step(task, system, now.time + h, made)
@@ -118,7 +118,7 @@ def try_step(task: Task, course: Course, now: Motion) -> Trial:
 
 
 def take_step(task: Task, course: Course, now: Motion, trial: Trial) -> Motion:
-    """The state after a step that was tried: further on, or the same with a shorter step or a search ahead."""
+    """The state after a trial step: advanced, or unchanged with a shorter next step or an event search."""
     method, search, h, until = task.integrator, now.search, trial.h, course.until
     q, v, fine, begins = trial.q, trial.v, trial.fine, trial.begins
     reuses = _reuses(task)
@@ -140,7 +140,7 @@ def take_step(task: Task, course: Course, now: Motion, trial: Trial) -> Motion:
     searching = search.on & ~search.found
     length = _next_length(method, now, trial, h, search.on, taken, reached)
     residual = now.residual
-    if trial.step.residual is not None:  # that of a step that could not be taken tells why
+    if trial.step.residual is not None:  # the residual of a failed step explains the failure
         counts = taken | ~trial.finite
         finite = np.where(np.isfinite(trial.step.residual), trial.step.residual, 0.0)
         residual = np.maximum(residual, np.where(counts, finite, 0.0))
@@ -163,29 +163,32 @@ def take_step(task: Task, course: Course, now: Motion, trial: Trial) -> Motion:
         residual=residual,
         search=search.unless(search.found),
         samples=_sample_step(task, trial.step, course.sample_times(task), now.time, h, time, taken, now.samples),
-        # That of the last stage, before its projection, which moves a state by less than the step is off.
+        # # Acceleration of the last stage, before the projection, which changes a state by less than the error of the
+        # step.
         first=np.where(taken | begins, trial.step.last, now.first) if reuses else now.first,
         known=~at_event & (taken | begins | now.known) if reuses else now.known,
     )
 
 
 def _reuses(task: Task) -> bool:
-    """Whether the first stage of a step is the last one of the step before."""
+    """Whether the first stage of a step is the last one of the previous step."""
     return getattr(task.integrator, "first_is_last", False)
 
 
-def _next_length(method: Integrator, now: Motion, trial: Trial, h: Any, searches: Any, taken: Any, reached: Any) -> Any:
-    """Length [s] of the next step; one that was cut at the output time makes none shorter."""
-    longer = np.where(reached, np.maximum(now.length, h * trial.factor), h * trial.factor)
+def _next_length(
+    method: Integrator, now: Motion, trial: Trial, h: Any, searches: Any, is_taken: Any, is_reached: Any
+) -> Any:
+    """Length [s] of the next step; shortening a step at the output time does not reduce it."""
+    longer = np.where(is_reached, np.maximum(now.length, h * trial.factor), h * trial.factor)
     shorter = h * np.minimum(trial.factor, 1.0)
     if not method.adaptive:
         return now.length
-    length = np.where(searches, now.length, np.where(taken, longer, np.where(trial.fine, now.length, shorter)))
+    length = np.where(searches, now.length, np.where(is_taken, longer, np.where(trial.fine, now.length, shorter)))
     return np.where(trial.begins, now.length, length)
 
 
 def _next_status(task: Task, course: Course, now: Motion, trial: Trial, length: Any, hit: Any) -> Any:
-    """The number of a `MotionStatus`, but for the count of steps."""
+    """A value of `MotionStatus`, except for the limit on steps."""
     why = np.where(trial.closed | np.isnan(trial.off), float(MotionStatus.NOT_FINITE), float(MotionStatus.OPEN))
     if task.integrator.adaptive:
         shortest = _ROUNDING * np.maximum(np.abs(now.time), np.abs(course.until))
@@ -197,27 +200,27 @@ def _next_status(task: Task, course: Course, now: Motion, trial: Trial, length: 
     return np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
 
 
-def _project_step(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any, Any]:
-    """The state at the end of a step, projected as it is asked for, and how far it is off after that."""
+def _project_step(task: Task, system: System, time: Any, step: Step) -> tuple[Any, Any, Any]:
+    """The state at the end of a step, projected according to the options, and its remaining error."""
     if task.projection == "none" or not task.mechanism.m:
-        return made.q, made.v, np.array(0.0)
-    q, v, off = system.project(time, made.q, made.v)
-    return (made.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, off)
+        return step.q, step.v, np.array(0.0)
+    q, v, error = system.project(time, step.q, step.v)
+    return (step.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, error)
 
 
 def _sample_step(
-    task: Task, made: Step, times: Any, time: Any, h: Any, now: Any, taken: Any, sampled: tuple[Any, Any]
+    task: Task, step: Step, times: Any, time: Any, h: Any, now: Any, is_taken: Any, sampled: tuple[Any, Any]
 ) -> tuple[Any, Any]:
-    """The states at `times`, with those that a step from `time` to `now` passes."""
-    if not task.samples or made.between is None:
+    """The states at `times`, updated with those inside the step from `time` to `now`."""
+    if not task.samples or step.between is None:
         return sampled
-    inside = (taken & (times > time) & (times <= now))[:, None]
-    found = along(made.between, (times - time) / h)
-    return np.where(inside, found[0], sampled[0]), np.where(inside, found[1], sampled[1])
+    inside = (is_taken & (times > time) & (times <= now))[:, None]
+    states = along(step.between, (times - time) / h)
+    return np.where(inside, states[0], sampled[0]), np.where(inside, states[1], sampled[1])
 
 
 def _size(system: System, error: Any, tolerance: Any, v: Any, new_v: Any) -> Any:
-    """The largest error of a step, as a multiple of what is tolerated; not zero."""
+    """The largest error of a step, as a positive multiple of the tolerance."""
     faster = np.maximum(np.abs(v), np.abs(new_v))
     of_q = np.max(np.abs(error[0]) / system.sizes)
     of_v = np.max(np.abs(error[1]) / (system.sizes + faster))

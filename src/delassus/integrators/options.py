@@ -10,17 +10,17 @@ from delassus.common.options import Options
 
 @dataclass(frozen=True, eq=False)
 class IntegratorOptions(Options):
-    """How a motion is integrated.
+    """Options of the integration.
 
     Attributes:
-        method: "dopri5", which chooses its steps by the tolerance, or with steps of a fixed length "explicit_euler",
-            "semi_implicit_euler", "taylor", "rk4", "implicit_euler", "midpoint", "gauss"; or an `Integrator`.
-        tolerance: (…) what a step of "dopri5" may be off, in radians, robot's lengths, and shares of velocities.
-        step: [s] the length of steps, which methods of fixed length need: it is shortened so that an integer leads
-            from each time to the next. The first step of "dopri5".
-        dense: How many states are wanted between each two times, evenly spaced, by the dense output of "dopri5": steps
-            do not end there, so that they cost little, and are not projected.
-        max_steps: From one time to the next, for one item.
+        method: "dopri5", which is adaptive, or with steps of fixed length "explicit_euler", "semi_implicit_euler",
+            "taylor", "rk4", "implicit_euler", "midpoint", "gauss"; or an `Integrator`.
+        tolerance: (…) error of a step of "dopri5", in radians, robot lengths, and relative to velocities.
+        step: [s] length of steps, required by methods of fixed length: it is shortened so that an integer number of
+            steps leads from each time to the next. For "dopri5" the length of the first step.
+        dense: Number of equidistant states between two successive times, by the dense output of "dopri5". They do not
+            end steps, so they cost little; they are not projected.
+        max_steps: Maximum number of steps between two times, for each state.
 
     >>> dl.stepping.IntegratorOptions(method="rk4", step=1e-3).step
     0.001
@@ -36,13 +36,13 @@ class IntegratorOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class ProjectionOptions(Options):
-    """What is done about errors of constraints.
+    """Treatment of constraint errors.
 
     Attributes:
-        project: What is projected onto the constraints: "steps" (or True), states after each step; "stages", those
-            inside steps as well; "velocities", these alone; "none" (or False).
-        start: A start that does not meet the constraints is brought there ("project"), is an error ("refuse"), or stays
-            as it is ("keep").
+        project: "steps" (or True) projects states after each step onto the constraints; "stages" also those inside
+            steps; "velocities" only velocities; "none" (or False) nothing.
+        start: Treatment of an initial state that violates the constraints: "project" corrects it, "refuse" raises an
+            error, "keep" uses it as it is.
 
     >>> dl.stepping.ProjectionOptions(start="refuse").start
     'refuse'
@@ -59,7 +59,7 @@ class MotionOptions(Options):
     Attributes:
         integrator: An `IntegratorOptions`, or the name of a method.
         projection: A `ProjectionOptions`.
-        parameters: (…, nparameters) of a model or mechanism with parameters; by default its own.
+        parameters: (…, nparameters) values for a model or mechanism with parameters; by default its own.
 
     >>> dl.stepping.MotionOptions().integrator.method
     'dopri5'

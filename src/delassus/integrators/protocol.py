@@ -1,11 +1,12 @@
 """The interface of an integrator: one step of a system on its configuration manifold.
 
-A configuration is moved along tangent vectors, q ⊕ θ, never added to. Within a step, a method may work in the chart θ
-around the q that it starts from, where the motion is an ordinary differential equation of vectors (Munthe-Kaas):
+A configuration is updated along tangent vectors, q ⊕ θ. Within a step, a method may work in the chart θ around the
+initial q, where the motion is an ordinary differential equation of vectors (Munthe-Kaas):
 
     θ' = J(θ)⁻¹ v,      v' = a(t, q ⊕ θ, v),      θ = 0 at the start,
 
-J the right Jacobian of the exponential. Any Runge–Kutta method keeps its order in it, and quaternions their length.
+J is the right Jacobian of the exponential. Every Runge–Kutta method keeps its order in the chart, and quaternions stay
+normalized.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.kinematics.manifold import integrate, parts
 
 _CORRECTIONS: Final = 40
-"""Of a configuration, at most: two are usual, but in a singular pose each one only halves the error."""
+"""Maximum number of projection iterations; two are typical, but in a singular pose each one only halves the error."""
 
 
 @dataclass(frozen=True)
 class System:
-    """What moves: a mechanism under gravity, springs and dampers of its joints and tendons, and forces.
+    """The differential equation: a mechanism under gravity, springs and dampers of its joints and tendons, and forces.
 
     Attributes:
         mechanism: The robot and its constraints.
-        force: Generalized forces (nv,) [N·m, N] that stay as they are.
-        control: Those that are a function of time, q and v; None if there are none.
-        stages: Whether states inside a step are projected onto the constraints, too.
+        force: Constant generalized forces (nv,) [N·m, N].
+        control: Forces as a function of time, q and v; None if there are none.
+        stages: Whether states inside a step are also projected onto the constraints.
     """
 
     mechanism: Mechanism
@@ -55,13 +56,13 @@ class System:
         return self.mechanism.nv
 
     def acceleration(self, time: Any, q: Any, v: Any) -> Any:
-        """a (nv,) [rad/s², m/s²] in a state."""
+        """a (nv,) [rad/s², m/s²] at a state."""
         tau = self.force + passive_forces(self.mechanism.model, q, v)
         if self.control is not None:
             tau = tau + self.control(time, q, v)[0]
         if not self.mechanism.m:
             return aba(self.mechanism.model, q, v, tau)
-        # A method without penalties: to the last digits, where others would need singular values near the tolerance.
+        # # A method without penalties, accurate where others would need singular values near the tolerance.
         return constrained_dynamics(self.mechanism, q, v, tau, time=time, method="prox_pv").acceleration
 
     def integrate(self, q: Any, way: Any) -> Any:
@@ -77,29 +78,30 @@ class System:
         return self.project(time, q, v)[:2] if self.stages else (q, v)
 
     def project(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
-        """The nearest state that meets the constraints, and its remaining error as a fraction of the robot's length."""
+        """The nearest state that satisfies the constraints, and its remaining error relative to the robot's length."""
         return project_by_mass(self.mechanism, q, v, time=time, iterations=_CORRECTIONS)
 
     @cached_property
     def sizes(self) -> NDArray[numpy.float64]:
-        """What errors of coordinates are compared with (nv,): a radian, or the length of the robot [m]."""
+        """Scales of coordinate errors (nv,): a radian, or the length of the robot [m]."""
         with plainly():
             length = length_of(self.mechanism.plain.model)
-        found = [1.0 if d >= 3 else length for motion, _, _ in parts(self.mechanism.model) for d in motion.directions]
-        return numpy.array(found)
+        values = [1.0 if d >= 3 else length for motion, _, _ in parts(self.mechanism.model) for d in motion.directions]
+        return numpy.array(values)
 
 
 class Step(NamedTuple):
-    """Where a step leads.
+    """The result of a step.
 
     Attributes:
         q: The new configuration (nq,).
         v: The new velocity (nv,).
-        error: Estimates (2, nv) of the step's own error, of configuration and velocity; None if the method has none.
-        residual: How far another iteration would have moved an implicit step, in radians or lengths of the robot, or as
-            a share of the accelerations, whichever is less; None if there are no iterations.
-        between: The state (nq,), (nv,) after a share of the step (dense output); None if the method has none.
-        last: The acceleration (nv,) at the end, if that was the last stage; the next step gets it as `first`.
+        error: Estimates (2, nv) of the errors of configuration and velocity; None if the method has none.
+        residual: Change by another iteration of an implicit step, in radians or robot lengths, or relative to the
+            accelerations, whichever is less; None without iterations.
+        between: Maps a fraction of the step to the state (nq,), (nv,) there (dense output); None if the method has
+            none.
+        last: The acceleration (nv,) at the end, if that is the last stage; the next step gets it as `first`.
     """
 
     q: Any
@@ -111,25 +113,25 @@ class Step(NamedTuple):
 
 
 class Integrator(Protocol):
-    """A method, frozen and compared by content."""
+    """An integration method, frozen and compared by content."""
 
     def __hash__(self) -> int: ...
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the method."""
 
     @property
     def order(self) -> int:
-        """The power of the step that errors at a given time go with."""
+        """The order of the error at a fixed time, as a power of the step."""
 
     @property
     def adaptive(self) -> bool:
-        """Whether it estimates its errors, so that it can choose its steps."""
+        """Whether it estimates its errors and chooses its steps."""
 
     @property
     def has_dense_output(self) -> bool:
-        """Whether it knows the states inside its steps."""
+        """Whether it computes states inside its steps."""
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step of h [s] from a state at a time; a method with `first_is_last` also takes `first`."""
+        """One step of h [s] from a state at a time; methods with `first_is_last` also take `first`."""

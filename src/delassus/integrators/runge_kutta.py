@@ -2,11 +2,11 @@
 
     θᵢ = h Σⱼ aᵢⱼ θ'ⱼ,      vᵢ = v + h Σⱼ aᵢⱼ v'ⱼ,      θ'ᵢ = J(θᵢ)⁻¹ vᵢ,      v'ᵢ = a(t + cᵢ h, q ⊕ θᵢ, vᵢ)
 
-and the step is q ⊕ h Σ bᵢ θ'ᵢ, v + h Σ bᵢ v'ᵢ. A second row of weights gives another step of lower order; their
-difference is the estimate of the error. The stages are a loop of compiled code, so that the dynamics is compiled once.
+The step is q ⊕ h Σ bᵢ θ'ᵢ, v + h Σ bᵢ v'ᵢ. A second row of weights gives a step of lower order; the difference of both
+estimates the error. The stages are a compiled loop, so that the dynamics is compiled once.
 
-Where the last stage is the end of the step, its acceleration is that of the first stage of the next one, which is then
-given ("first same as last").
+If the last stage is at the end of the step, its acceleration is reused as the first stage of the next step ("first same
+as last").
 
 Reference: H. Munthe-Kaas, High order Runge–Kutta methods on manifolds, Applied Numerical Mathematics 29 (1999).
 """
@@ -30,14 +30,14 @@ class RungeKutta:
     """An explicit method.
 
     Attributes:
-        name: What it is called.
+        name: Name of the method.
         order: Its order.
-        a: The coefficients of each stage, (s, s), zero on the diagonal and above it.
-        b: The weights of the step (s,).
-        c: The times of the stages (s,), as shares of the step.
-        lower: The weights (s,) of the step that it is compared with; () if there is none.
-        dense: For each stage its weight after a share x of the step, as coefficients of x, x², … (s, …); () if there
-            are none.
+        a: Coefficients of the stages (s, s), zero on and above the diagonal.
+        b: Weights of the step (s,).
+        c: Times of the stages (s,), relative to the step.
+        lower: Weights (s,) of the embedded step of lower order; () if there is none.
+        dense: Weights of the stages at a fraction x of the step, as coefficients of x, x², … (s, …); () without dense
+            output.
     """
 
     name: str
@@ -55,32 +55,32 @@ class RungeKutta:
 
     @property
     def has_dense_output(self) -> bool:
-        """Whether it knows the states inside its steps."""
+        """Whether it computes states inside its steps."""
         return bool(self.dense)
 
     @property
     def first_is_last(self) -> bool:
-        """Whether the last stage is the end of the step, where the next one begins."""
+        """Whether the last stage is at the end of the step, where the next one begins."""
         return self.a[-1] == self.b and self.c[-1] == 1.0
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any, first: Any = None) -> Step:
-        """One step; `first` is the acceleration of the first stage, if it is known from the step before."""
+        """One step; `first` is the acceleration of the first stage, if known from the previous step."""
         count = len(self.b)
         b = numpy.array(self.b)
 
         def stage(rates: Any, row: Any) -> Any:
             turns, gains = rates
-            a, c, own = row
-            at, way = time + c * h, h * (a @ turns)
-            there, now = system.on_stage(at, system.integrate(q, way), v + h * (a @ gains))
-            new = system.rates(way, now), system.acceleration(at, there, now)
+            a, c, is_current = row
+            at, displacement = time + c * h, h * (a @ turns)
+            stage_q, now = system.on_stage(at, system.integrate(q, displacement), v + h * (a @ gains))
+            new = system.rates(displacement, now), system.acceleration(at, stage_q, now)
             return tuple(
-                np.where(own[:, None] > 0.5, x[None, :], kept) for x, kept in zip(new, rates, strict=True)
+                np.where(is_current[:, None] > 0.5, x[None, :], old) for x, old in zip(new, rates, strict=True)
             ), None
 
         turns = gains = np.zeros((count, system.nv))
         rows: Any = (numpy.array(self.a), numpy.array(self.c), numpy.eye(count))
-        if first is not None:  # what is known of it is in place, and its stage is left out
+        if first is not None:  # its stage is known and skipped
             turns, gains = (np.concatenate([x[None, :], turns[1:]]) for x in (v, first))
             rows = tuple(x[1:] for x in rows)
         (turns, gains), _ = scan(stage, (turns, gains), rows)

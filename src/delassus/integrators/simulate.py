@@ -32,13 +32,13 @@ from delassus.output.trajectory import Trajectory
 Floats = NDArray[np.float64]
 
 STARTS: Final = ("project", "refuse", "keep")
-"""What is done with a start that does not meet the constraints."""
+"""Treatments of an initial state that violates the constraints."""
 
 _ON: Final = 1e-9
-"""An error of position, as a share of the robot's length or of a radian, that counts as none."""
+"""Position error, relative to the robot's length or a radian, that counts as zero."""
 
 _CONVERGED: Final = 1e-9
-"""What may be left of the equations of an implicit step."""
+"""Largest accepted residual of an implicit step."""
 
 _STEPS = Range(0.0, np.inf, "positive and finite [s], such as 1e-3", TIME_STEPS.code, True, True)
 
@@ -59,101 +59,105 @@ def simulate_motion(
     """The motion of a robot, one or a batch, under gravity, springs and dampers of joints and tendons, and forces.
 
     Args:
-        mechanism: The robot and its constraints; a model moves with those that come with it.
+        mechanism: The robot and its constraints; a model moves with the constraints of its file.
         q: Configurations (…, nq) [rad, m] at the first time.
-        v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
-        tau: Generalized forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
-            (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
-            gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
-        times: (times,) [s] at which states are wanted; the first is that of the start.
-        events: Functions of time, q and v of one state, or `Event`s, at whose zeros something happens: by default the
-            motion ends.
+        v: Velocities (…, nv) [rad/s, m/s]; zero by default.
+        tau: Generalized forces [N·m, N]: constants (…, nv); or (times - 1, …, nv), with one axis more than states have,
+            constant between successive times; a function of time [s], q and v of one state that returns (nv,), in NumPy
+            (`delassus.numpy`); or a kernel (model, time, q, v) -> (nv), compiled with the rest.
+        times: (times,) [s] output times; the first is that of the initial state.
+        events: Functions of time, q and v of one state, or `Event`s, whose zeros are recorded; by default they end the
+            motion.
         options: A `MotionOptions`: integrator, projection, parameters.
-        **shortcuts: Fields of the options and of the objects that they hold: method, tolerance, step, dense, max_steps
-            (integrator); project, start (projection).
+        **shortcuts: Fields of the options: method, tolerance, step, dense, max_steps (integrator); project, start
+            (projection).
 
     >>> log = dl.simulate_motion(dl.load("pendulum"), [1.0], times=[0.0, 0.5, 1.0])
     >>> log.q.shape
     (3, 1)
     """
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
-    how = options.integrator
+    choice = options.integrator
     robot = _mechanism(mechanism)
     refuse_unilateral(robot, "simulate_motion")
     warn_of_omissions(robot.plain.model)
-    integrator = integrator_named(how.method)
+    integrator = integrator_named(choice.method)
     t = _times(times)
     q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)
     projection = _projection(options.projection.project) if robot.m else "none"
     happenings = _events(robot, events)
     control = trace_function("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
-    samples = _samples(how.dense, integrator)
+    samples = _samples(choice.dense, integrator)
     task = _task(robot, integrator, control, happenings, projection, samples)
-    errors = _tolerance(how.tolerance, integrator)
-    lengths = _lengths(t, how.step, integrator)
-    most = _most(how.max_steps)
+    errors = _tolerance(choice.tolerance, integrator)
+    lengths = _lengths(t, choice.step, integrator)
+    most = _most(choice.max_steps)
 
-    given = _parameters(robot, options.parameters)
-    batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in given.items()})
+    parameters = _parameters(robot, options.parameters)
+    batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in parameters.items()})
     q_now, v_now = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now))
-    q_now, v_now, status = _prepare_start(robot, q_now, v_now, t[0], options.projection.start, given)
+    q_now, v_now, status = _prepare_start(robot, q_now, v_now, t[0], options.projection.start, parameters)
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
-    before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
+    before = np.full((*batch, task.nevents), np.nan)  # the first call computes them
     first, known = np.zeros((*batch, robot.nv)), np.zeros(batch)
-    kept, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
+    history, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
     for k, until in enumerate(t[1:]):
         if not integrator.adaptive:
             length = np.full(batch, lengths[k])
         force = forces[min(k, len(forces) - 1)]
-        known = known if len(forces) == 1 else np.zeros(batch)  # accelerations jump with forces
-        made = advance(
-            task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **given
+        known = known if len(forces) == 1 else np.zeros(batch)  # accelerations change when forces do
+        result = advance(
+            task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **parameters
         )
-        q_now, v_now, time, length, before, status = made[:6]
+        q_now, v_now, time, length, before, status = result[:6]
         if samples:
-            inside = (np.moveaxis(x, -2, 0) for x in (made.between_q, made.between_v))
-            kept += zip(*inside, strict=True)
-        kept.append((q_now, v_now))
-        first, known = made.first, made.known
-        counts += made.steps, made.rejected
-        happened.append(made.happened)
-        residual = np.maximum(residual, made.residual)
+            inside = (np.moveaxis(x, -2, 0) for x in (result.between_q, result.between_v))
+            history += zip(*inside, strict=True)
+        history.append((q_now, v_now))
+        first, known = result.first, result.known
+        counts += result.steps, result.rejected
+        happened.append(result.happened)
+        residual = np.maximum(residual, result.residual)
     unsolved = (residual > _CONVERGED) & (status == MotionStatus.DONE)
     status = np.where(unsolved, float(MotionStatus.NOT_CONVERGED), status)
     t_all = _with_samples(t, samples)
-    found = _in_place(np.stack(happened).repeat(samples + 1, axis=0), t_all)
+    event_times = _in_place(np.stack(happened).repeat(samples + 1, axis=0), t_all)
     return Trajectory(
         t_all,
-        np.stack([x for x, _ in kept]),
-        np.stack([x for _, x in kept]),
+        np.stack([x for x, _ in history]),
+        np.stack([x for _, x in history]),
         status.astype(int),
         np.asarray(time),
         counts[0].astype(int),
         counts[1].astype(int),
         residual,
-        {event.name: found[..., k] for k, event in enumerate(happenings)},
+        {event.name: event_times[..., k] for k, event in enumerate(happenings)},
         robot,
-        parameters=given.get(PARAMETERS),
-        tau=_forces_at_times(forces, samples, len(t_all)) if control is None else partial(_applied_forces, task, given),
+        parameters=parameters.get(PARAMETERS),
+        tau=_forces_at_times(forces, samples, len(t_all))
+        if control is None
+        else partial(_applied_forces, task, parameters),
     )
 
 
 @kernel("(nq),(nv),()->(nv)")
 def control_force(task: Task, q: Any, v: Any, time: Any) -> Floats:
-    """The forces (nv,) that a function of the user gives."""
+    """The forces (nv,) of a user function."""
     assert task.control is not None
     return task.control(time, q, v)[0]
 
 
-def _applied_forces(task: Task, given: dict[str, Floats], time: Floats, q: Floats, v: Floats) -> Floats:
-    """Forces (times, …, nv) of a function, in states of a trajectory."""
-    found: Floats = control_force(task, q, v, time, **given)
-    return found
+def _applied_forces(task: Task, parameters: dict[str, Floats], time: Floats, q: Floats, v: Floats) -> Floats:
+    """Forces (times, …, nv) of a function, at the states of a trajectory."""
+    forces: Floats = control_force(task, q, v, time, **parameters)
+    return forces
 
 
 def _forces_at_times(forces: Floats, samples: int, times: int) -> Floats:
-    """(times, …, nv): at each time those from there on, at the last those until there."""
+    """(times, …, nv): at each time the forces of the span that begins there; at the last time those of the last
+    span.
+    """
     if len(forces) == 1:
         return np.broadcast_to(forces, (times, *forces.shape[1:]))
     return np.concatenate([forces.repeat(samples + 1, axis=0), forces[-1:]])
@@ -168,26 +172,26 @@ def _task(
     projection: str,
     samples: int,
 ) -> Task:
-    """The task, cached: kernels find their code by its identity."""
+    """The task, cached, since kernels look up their code by its identity."""
     kind = ParametricTask if isinstance(robot, Parametric) else Task
     return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
 
 
-# --- what is asked for, checked ---------------------------------------------------------------------------------------
+# # --- checks of arguments ------------------------------------------------------------------------------------------
 
 
-def _mechanism(given: Any) -> Mechanism:
-    found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
-    if not isinstance(found, Mechanism):
+def _mechanism(robot: Any) -> Mechanism:
+    mechanism = _of_model(robot) if isinstance(robot, (Model, ParametricModel)) else robot
+    if not isinstance(mechanism, Mechanism):
         raise MotionError(
-            f"simulate_motion needs a Mechanism or a Model, not a {type(given).__name__}.", code="wrong-type"
+            f"simulate_motion needs a Mechanism or a Model, not a {type(robot).__name__}.", code="wrong-type"
         )
-    return found
+    return mechanism
 
 
 @lru_cache(maxsize=64)
 def _of_model(model: Model | ParametricModel) -> Mechanism:
-    """The mechanism of a model, cached: kernels find their code by its identity."""
+    """The mechanism of a model, cached, since kernels look up their code by its identity."""
     return Mechanism(model)
 
 
@@ -196,15 +200,16 @@ def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
     if not isinstance(robot, Parametric):
         if parameters is not None:
             raise MotionError(
-                "this mechanism has no parameters: make one of model.parametric(…).", code="not-parametric"
+                "this mechanism has no parameters; create one from model.parametric(…).", code="not-parametric"
             )
         return {}
-    found = np.array(real_array("parameters", robot.parameters() if parameters is None else parameters))
-    if found.shape[-1:] != (robot.nparameters,):
+    values = np.array(real_array("parameters", robot.parameters() if parameters is None else parameters))
+    if values.shape[-1:] != (robot.nparameters,):
         raise MotionError(
-            f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.", code="wrong-shape"
+            f"parameters has shape {values.shape}; its last axis must have {robot.nparameters} values.",
+            code="wrong-shape",
         )
-    return {PARAMETERS: found}
+    return {PARAMETERS: values}
 
 
 def _function(tau: Any, robot: Mechanism) -> Callable[[Any, Any, Any], Any]:
@@ -216,14 +221,14 @@ def _times(times: ArrayLike) -> Floats:
     t = np.array(real_array("times", times))
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(
-            f"times has shape {t.shape}; it must be a list of two or more, the first that of the start.",
+            f"times has shape {t.shape}; it must be a list of two or more times, beginning with the initial one.",
             code="wrong-shape",
         )
     if not np.all(np.isfinite(t)):
         raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.", code="not-finite")
-    apart = np.diff(t)
-    if not np.all(apart > 0.0):
-        k = int(np.argmin(apart > 0.0))
+    intervals = np.diff(t)
+    if not np.all(intervals > 0.0):
+        k = int(np.argmin(intervals > 0.0))
         raise MotionError(
             f"times must increase: times[{k}] is {t[k]:g} s and times[{k + 1}] is {t[k + 1]:g} s.",
             code="not-increasing",
@@ -232,17 +237,18 @@ def _times(times: ArrayLike) -> Floats:
 
 
 def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tuple[Floats, Floats, Floats]:
-    """Configurations, velocities and forces (spans or 1, …), of one batch."""
+    """Configurations, velocities and forces (spans or 1, …), of a common batch."""
     arrays = []
-    for name, given, size in (
+    for name, value, size in (
         ("q", q, robot.nq),
         ("v", np.zeros(robot.nv) if v is None else v, robot.nv),
         ("tau", np.zeros(robot.nv) if tau is None or callable(tau) else tau, robot.nv),
     ):
-        array = np.array(real_array(name, given))
+        array = np.array(real_array(name, value))
         if array.shape[-1:] != (size,):
             raise MotionError(
-                f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.", code="wrong-shape"
+                f"{name} has shape {array.shape}; its last axis must have the {size} values of a state.",
+                code="wrong-shape",
             )
         arrays.append(array)
     q_all, v_all, forces = arrays
@@ -250,7 +256,7 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
         if len(forces) != spans:
             raise MotionError(
                 f"tau has shape {forces.shape}: with one axis more than states have, the first counts the "
-                f"spans from each time to the next, {spans} here. For a batch of forces give a batch of q.",
+                f"spans from each time to the next, {spans} here. For a batch of forces pass a batch of q.",
                 code="wrong-shape",
             )
     else:
@@ -261,12 +267,12 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
 
 
 def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of items that these have together."""
+    """The broadcast batch axes."""
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise MotionError(f"the batches do not fit together: {told}.", code="batch-mismatch") from None
+        description = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise MotionError(f"the batches do not broadcast: {description}.", code="batch-mismatch") from None
 
 
 def _projection(project: Any) -> str:
@@ -276,51 +282,52 @@ def _projection(project: Any) -> str:
 
 
 def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
-    alone = isinstance(events, (Event, np.ndarray)) or callable(events) or not isinstance(events, Iterable)
-    given = (events,) if alone else tuple(events)
-    found = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in given]
-    names = [event.name for event in found]
+    is_single = isinstance(events, (Event, np.ndarray)) or callable(events) or not isinstance(events, Iterable)
+    entries = (events,) if is_single else tuple(events)
+    traced = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in entries]
+    names = [event.name for event in traced]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise MotionError(
-            f"two events are called {twice[0]!r}: give one another name, Event(function, name=…).",
+            f"two events are called {twice[0]!r}; rename one with Event(function, name=…).",
             code="duplicate-name",
         )
-    return tuple(found)
+    return tuple(traced)
 
 
 def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
-    found = np.array(real_array("tolerance", tolerance))
-    for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
+    values = np.array(real_array("tolerance", tolerance))
+    for worst in (values.min(initial=1e-8), values.max(initial=1e-8)):
         number_in_range("tolerance", float(worst), TOLERANCES)
-    if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
+    if integrator.adaptive and values.min(initial=1e-8) < 1e-15:
         raise MotionError(
-            f"the tolerance is {found.min():g}; rounding alone is about 1e-16: take 1e-13 or more.",
+            f"the tolerance is {values.min():g}; it must be 1e-13 or more, since rounding errors are about 1e-16.",
             code="tolerance-out-of-range",
         )
-    return found
+    return values
 
 
 def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
-    """The length of steps [s] from each time to the next."""
-    apart = np.diff(t)
+    """The lengths of steps [s] between successive times."""
+    intervals = np.diff(t)
     if step is None:
         if not integrator.adaptive:
             raise MotionError(
-                f"{integrator.name} takes steps of a fixed length: give it, such as step=1e-3.",
+                f"{integrator.name} takes steps of a fixed length; pass it, such as step=1e-3.",
                 code="missing-argument",
             )
-        return np.asarray(apart / 100.0)
+        return np.asarray(intervals / 100.0)
     step = number_in_range("step", step, _STEPS)
     if integrator.adaptive:
-        return np.minimum(apart, step)
-    counts = np.ceil(apart / step - 1e-9)
+        return np.minimum(intervals, step)
+    counts = np.ceil(intervals / step - 1e-9)
     if counts.max() > MOST:
         raise MotionError(
-            f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; {MOST:.0e} is the most.",
+            f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; the maximum is "
+            f"{MOST:.0e}.",
             code="out-of-range",
         )
-    return np.asarray(apart / np.maximum(counts, 1.0))
+    return np.asarray(intervals / np.maximum(counts, 1.0))
 
 
 def _most(max_steps: Any) -> float:
@@ -332,54 +339,58 @@ def _samples(dense: Any, integrator: Integrator) -> int:
     dense = check_integer("dense", dense, 0, 1000)
     if dense and not integrator.has_dense_output:
         raise MotionError(
-            f"{integrator.name} has no dense output: ask for more times, or take dopri5.", code="not-supported"
+            f"{integrator.name} has no dense output; pass more times, or use dopri5.", code="not-supported"
         )
     return dense
 
 
 def _with_samples(t: Floats, samples: int) -> Floats:
-    """The times with those in between."""
+    """The output times with those in between."""
     shares = np.arange(samples + 1) / (samples + 1)
     return np.append((t[:-1, None] + np.diff(t)[:, None] * shares).ravel(), t[-1])
 
 
 def _in_place(happened: Floats, t: Floats) -> Floats:
-    """Times of events (times - 1, …) [s] between the two times where they belong, NaN elsewhere."""
+    """Times of events (times - 1, …) [s] in the spans where they occurred, NaN elsewhere."""
     low, high = (x.reshape(-1, *(1,) * (happened.ndim - 1)) for x in (t[:-1], t[1:]))
     return np.where((happened > low) & (happened <= high), happened, np.nan)
 
 
 def _prepare_start(
-    robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
+    robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, parameters: dict[str, Floats]
 ) -> tuple[Floats, Floats, Any]:
-    """The start as it is followed, and its status."""
+    """The initial state after its treatment, and its status."""
     one_of("start", start, STARTS)
-    done = float(MotionStatus.DONE)
+    done_status = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
-        return q, v, np.full(q.shape[:-1], done)
-    q_on, v_on = projected(robot, q, v, time=time, iterations=50, **given)
+        return q, v, np.full(q.shape[:-1], done_status)
+    q_on, v_on = projected(robot, q, v, time=time, iterations=50, **parameters)
     if start == "refuse":
-        _refuse("start", _off(robot, q, time, given), "robot's lengths or radians")
+        _refuse("start", _off(robot, q, time, parameters), "robot's lengths or radians")
         _refuse("velocity of the start", np.abs(v_on - v).max(-1) / (1.0 + np.abs(v).max(-1)), "of itself, or of 1/s")
-        return q, v, np.full(q.shape[:-1], done)
-    known = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
-    closed = ~known | (_off(robot, q_on, time, given) <= _ON)
-    keep = ~np.asarray(known)[..., None]
-    status = np.where(closed, done, float(MotionStatus.NOT_CLOSED))
+        return q, v, np.full(q.shape[:-1], done_status)
+    is_finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
+    is_closed = ~is_finite | (_off(robot, q_on, time, parameters) <= _ON)
+    keep = ~np.asarray(is_finite)[..., None]
+    status = np.where(is_closed, done_status, float(MotionStatus.NOT_CLOSED))
     return np.where(keep, q, q_on), np.where(keep, v, v_on), status
 
 
-def _off(robot: Mechanism, q: Floats, time: float, given: dict[str, Floats]) -> Any:
-    """The largest error of each item, as a share of the robot's length or of a radian."""
-    return np.abs(constraint_error(robot, q, time=time, **given) / np.array(row_sizes(robot))).max(-1)
+def _off(robot: Mechanism, q: Floats, time: float, parameters: dict[str, Floats]) -> Any:
+    """The largest error of each state, relative to the robot's length or a radian."""
+    return np.abs(constraint_error(robot, q, time=time, **parameters) / np.array(row_sizes(robot))).max(-1)
 
 
-def _refuse(what: str, off: Any, unit: str) -> None:
-    """Raise if something is further off than rounding."""
-    if np.any(off > _ON):
-        where = f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(off)), off.shape)))}" if off.ndim else ""
+def _refuse(label: str, error: Any, unit: str) -> None:
+    """Raise an error if a constraint error exceeds rounding."""
+    if np.any(error > _ON):
+        where = (
+            f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(error)), error.shape)))}"
+            if error.ndim
+            else ""
+        )
         raise MotionError(
-            f"the {what}{where} does not meet the constraints: its error is {off.max():.3g} ({unit}). dl.assemble and "
+            f"the {label}{where} violates the constraints: its error is {error.max():.3g} ({unit}). Use dl.assemble or "
             'dl.project compute one that does; start="project" calls them.',
             code="constraints-violated",
         )

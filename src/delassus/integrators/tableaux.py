@@ -1,11 +1,11 @@
 """Butcher tableaux of Runge–Kutta methods, on Lie groups by Munthe-Kaas's method.
 
-    RK4              order 4, explicit, four evaluations a step: for steps of a fixed length, where motions are smooth
-    DORMAND_PRINCE   order 5 with an error of order 4: chooses its steps by a tolerance; six evaluations a step, since
-                     the last of its seven stages is the first of the next step; dense output of order 4
+    RK4              order 4, explicit, four evaluations a step: fixed steps, for smooth motions
+    DORMAND_PRINCE   order 5 with an embedded step of order 4: adaptive; six evaluations a step, since the last of its
+                     seven stages is the first of the next step; dense output of order 4
     IMPLICIT_EULER   v⁺ = v + h a(t + h, q⁺, v⁺), q⁺ = q ⊕ h v⁺: order 1, stable for any stiffness, and damped
-    MIDPOINT         v⁺ = v + h a(t + h/2, q ⊕ ½ h w, w), q⁺ = q ⊕ h w, w = ½ (v + v⁺): order 2, symmetric; keeps what
-                     is quadratic in velocities and coordinates that can be added, such as the energy of linear springs
+    MIDPOINT         v⁺ = v + h a(t + h/2, q ⊕ ½ h w, w), q⁺ = q ⊕ h w, w = ½ (v + v⁺): order 2, symmetric; conserves
+                     quadratic invariants of velocities and Euclidean coordinates, such as the energy of linear springs
     GAUSS            Gauss–Legendre with two stages, order 4, symmetric, for long runs: quadratic invariants as MIDPOINT
 
 References: J. R. Dormand, P. J. Prince, A family of embedded Runge–Kutta formulae, J. Comput. Appl. Math. 6 (1980);

@@ -13,20 +13,20 @@ from delassus.integrators.events import Event
 from delassus.integrators.protocol import Integrator
 
 PROJECTIONS: Final = ("none", "velocities", "steps", "stages")
-"""What is projected onto the constraints: nothing; velocities after steps; states after steps; and inside them."""
+"""Projections onto the constraints: none; velocities after steps; states after steps; also inside steps."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is followed, and how: all that decides the code.
+    """Compile-time arguments of an integrator's kernel.
 
     Attributes:
         mechanism: The robot and its constraints.
         integrator: The method.
         control: Forces as a function of time and state, or None.
-        events: What may happen.
+        events: Events to detect.
         projection: One of `PROJECTIONS`.
-        samples: How many states are wanted between two output times, by dense output.
+        samples: Number of states between two output times, by dense output.
     """
 
     mechanism: Mechanism
@@ -48,16 +48,16 @@ class Task:
 
     @property
     def nevents(self) -> int:
-        """Numbers kept for events: one at least, since arrays are not empty."""
+        """Length of arrays of events: at least one, since arrays cannot be empty."""
         return max(1, len(self.events))
 
     @property
     def nsamples(self) -> int:
-        """Places kept for states between output times: one at least."""
+        """Length of arrays of samples: at least one."""
         return max(1, self.samples)
 
     def event_values(self, time: Any, q: Any, v: Any) -> Any:
-        """The functions of all events (nevents,)."""
+        """The values of all event functions (nevents,)."""
         if not self.events:
             return np.ones(1)
         return np.stack([event.function(time, q, v)[0] for event in self.events])
@@ -65,7 +65,7 @@ class Task:
 
 @dataclass(frozen=True)
 class ParametricTask(Task, ParametricComposite):
-    """The task of a mechanism with parameters: the kernel takes them, one set per item of a batch."""
+    """The task of a mechanism with parameters, one set for each state of a batch."""
 
     mechanism: ParametricMechanism
 
@@ -75,6 +75,6 @@ class ParametricTask(Task, ParametricComposite):
         return self.mechanism
 
     def with_parameters(self, parameters: Any) -> Task:
-        """The task of the mechanism with these."""
+        """The task of the mechanism with these parameters."""
         robot = self.mechanism.with_parameters(parameters)
         return Task(robot, self.integrator, self.control, self.events, self.projection, self.samples)

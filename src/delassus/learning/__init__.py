@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.learning.environment.draws import Draws
     from delassus.learning.environment.environments import Environments, EnvironmentState, Outcome
     from delassus.learning.environment.options import PPO, Architecture, Objective
     from delassus.learning.environment.task import Evaluation, LearningTask, Moment, Verdict, lower_onto_ground
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from delassus.learning.results.export import export_policy
     from delassus.learning.results.page import save_page
     from delassus.learning.tasks.catalog import find_task, register_task, task_names
+    from delassus.simulation.policies.draws import Draws
 
 __all__ = [
     "PPO",
@@ -64,7 +64,7 @@ if not TYPE_CHECKING:
         {
             "learning.tasks.catalog": "find_task register_task task_names",
             "learning.learner.checkpoint": "load_checkpoint save_checkpoint",
-            "learning.environment.draws": "Draws",
+            "simulation.policies.draws": "Draws",
             "learning.environment.environments": "Environments EnvironmentState Outcome",
             "learning.learner.evaluation": "evaluate",
             "learning.policies.bundled": "bundled_policies bundled_policy",

@@ -1,7 +1,7 @@
 """Cholesky factors K = L Lᵀ of positive definite systems with several right-hand sides, in register tiles.
 
-n³/6 multiplications and n square roots for the factor, n² multiplications a right-hand side. Choose `ldl` for matrices
-of a few rows, or where zeros of the matrix are known; this one from a dozen rows on.
+n³/6 multiplications and n square roots for the factor, n² multiplications for each right-hand side. Choose it from a
+dozen rows on; choose `ldl` for smaller matrices, or if zeros of the matrix are known.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from delassus.compiler.tracing.trace import trace_of
 from delassus.linalg.products import tiles
 
 WRITTEN_OUT: Final = 64
-"""Unknowns up to which the code of an elimination is written out; beyond, it is a loop, and slower."""
+"""Maximum number of unknowns for unrolled elimination; larger systems use a loop, which is slower."""
 
 
 class Cholesky:
-    """L Lᵀ of a symmetric, positive definite matrix, of which the lower triangle is read."""
+    """L Lᵀ of a symmetric, positive definite matrix, given by its lower triangle."""
 
     def __init__(self, K: Any) -> None:
         self.n = len(K)
@@ -32,7 +32,9 @@ class Cholesky:
             self._eliminate([[K[i, j] for j in range(i + 1)] for i in range(self.n)])
 
     def _eliminate(self, L: list[list[Any]]) -> None:
-        """In place, a tile's sums in one go. One triangle alone is kept: two would not stay in the cache of a core."""
+        """In place, all terms of a tile at once. Only one triangle is stored: two would not fit into the cache of a
+        core.
+        """
         self.L, self.inverse = L, [np.array(0.0)] * self.n
         for columns in tiles(self.n):
             for rows in tiles(self.n):
@@ -58,7 +60,7 @@ class Cholesky:
         """x with L Lᵀ x = b."""
         if self.plain:
             try:
-                L = numpy.linalg.cholesky(self.whole)  # as compiled code does: no answer where K is not positive
+                L = numpy.linalg.cholesky(self.whole)  # NaN where K is not positive definite, as in compiled code
                 return numpy.linalg.solve(L.T, numpy.linalg.solve(L, b))
             except numpy.linalg.LinAlgError:
                 return numpy.full(self.n, numpy.nan)

@@ -1,13 +1,13 @@
 """Singular value decompositions by one-sided Jacobi rotations, compiled.
 
 One-sided Jacobi: every pair of vectors x, y is rotated in its plane, x' = c x - s y, y' = s x + c y, so that x'ᵀ y' =
-0, until no pair is left that is not orthogonal. The lengths of the vectors are then the singular values of the matrix
-that has them as columns. Small ones keep as many digits as the columns have themselves, which an eigenvalue of the
-product XᵀX does not: it has half of them.
+0, until all pairs are orthogonal. The norms of the vectors are then the singular values of the matrix with these
+columns. Small singular values are as accurate as the columns; as square roots of eigenvalues of XᵀX they would have
+half of the digits.
 
-Pairs are taken in rounds: in each, every vector meets another one, as teams in a tournament do, so that a round is one
-loop over pairs that have nothing to do with each other, and the code does not grow with their number. A sweep of n - 1
-rounds has met all pairs; five to nine sweeps are usual.
+Pairs are processed in rounds, in which every vector is paired with another one, as in a round-robin tournament. A round
+is one loop over independent pairs, so the size of the code does not depend on their number. A sweep of n - 1 rounds
+covers all pairs; five to nine sweeps are typical.
 
 References: M. Hestenes, Inversion of matrices by biorthogonalization (1958); J. Demmel, K. Veselić, Jacobi's method is
 more accurate than QR (1992).
@@ -22,39 +22,39 @@ from delassus.compiler.tracing.flow.control import map, scan, while_loop
 from delassus.compiler.tracing.trace import computing_in
 
 _SWEEPS: Final = 30
-"""At most."""
+"""Maximum number of sweeps."""
 
 
 def orthogonalize(vectors: Any, length: int) -> Any:
-    """Vectors (n, l) rotated among each other until their first `length` numbers are orthogonal; the others go along.
+    """Rotate vectors (n, l) among each other until their first `length` entries are orthogonal.
 
-    Vectors that are zero stay so, and what is not finite ends as it is.
+    Vectors that are zero stay zero, and NaN and infinity propagate.
     """
     count = len(vectors)
     if count == 1:
         return vectors
-    # A tournament has an even number of teams: one that is not there meets each in turn.
+    # # A tournament needs an even number of teams: add a zero vector if needed.
     odd = count % 2
     teams = np.concatenate([vectors, np.zeros((1, vectors.shape[1]))]) if odd else np.array(vectors)
     half, seats = len(teams) // 2, _next_seats(len(teams))
     digits = 2.0 ** -computing_in().digits
     close = 4.0 * length * digits
-    # Vectors that are only rounding of others have no direction, and there may be more of them than directions.
+    # # Vectors that are rounding errors of others have no direction, and there may be more of them than directions.
     nothing = (4.0 * digits) ** 2 * np.max(np.sum(teams[:, :length] * teams[:, :length], 1))
 
     def rotate(x: Any, y: Any) -> tuple[Any, Any, Any]:
         xx, yy, xy = (np.sum(p[:length] * q[:length]) for p, q in ((x, x), (y, y), (x, y)))
-        apart = (np.abs(xy) <= close * np.sqrt(xx) * np.sqrt(yy)) | (np.minimum(xx, yy) <= nothing)
-        zeta = (yy - xx) / np.where(apart, 1.0, 2.0 * xy)
+        is_orthogonal = (np.abs(xy) <= close * np.sqrt(xx) * np.sqrt(yy)) | (np.minimum(xx, yy) <= nothing)
+        zeta = (yy - xx) / np.where(is_orthogonal, 1.0, 2.0 * xy)
         t = np.where(zeta < 0.0, -1.0, 1.0) / (np.abs(zeta) + np.sqrt(1.0 + zeta * zeta))
-        c = np.where(apart, 1.0, 1.0 / np.sqrt(1.0 + t * t))
-        s = np.where(apart, 0.0, c * t)
-        return c * x - s * y, s * x + c * y, np.where(apart, 0.0, 1.0)
+        c = np.where(is_orthogonal, 1.0, 1.0 / np.sqrt(1.0 + t * t))
+        s = np.where(is_orthogonal, 0.0, c * t)
+        return c * x - s * y, s * x + c * y, np.where(is_orthogonal, 0.0, 1.0)
 
     def play(carry: Any, _: Any) -> tuple[Any, None]:
-        teams, met = carry
-        first, second, turned = map(rotate, teams[:half], teams[half:])
-        return (np.concatenate([first, second])[seats], met + np.sum(turned)), None
+        teams, counter = carry
+        first, second, is_rotated = map(rotate, teams[:half], teams[half:])
+        return (np.concatenate([first, second])[seats], counter + np.sum(is_rotated)), None
 
     def sweep(carry: Any) -> Any:
         return scan(play, (carry[0], np.array(0.0)), length=len(teams) - 1)[0]
@@ -64,16 +64,16 @@ def orthogonalize(vectors: Any, length: int) -> Any:
 
 
 def _next_seats(teams: int) -> list[int]:
-    """Who sits where in the next round: pairs are (k, half + k); the first team stays and the others move on by one."""
+    """The pairs of the next round: pairs are (k, half + k); the first vector stays and the others advance by one."""
     half = teams // 2
     ring = [*range(1, half), *reversed(range(half, teams))]
-    moved = [ring[-1], *ring[:-1]]
+    rotated_ring = [ring[-1], *ring[:-1]]
     seats = list(range(teams))
-    for place, team in zip(ring, moved, strict=True):
-        seats[place] = team
+    for seat, team in zip(ring, rotated_ring, strict=True):
+        seats[seat] = team
     return seats
 
 
 def _without_zero(teams: Any, count: int) -> Any:
-    """The vectors without the one that was added: after whole sweeps, every team is back in its seat."""
+    """The vectors without the added one: after full sweeps, every vector is in its initial position."""
     return teams[: count - 1]

@@ -1,13 +1,13 @@
 """Krylov methods for symmetric systems: conjugate gradients, and minimal residuals for indefinite ones.
 
-Both are short recurrences on products A x, on traced arrays or on NumPy's, so A may be a matrix, sparse, or a function.
-In exact arithmetic they end after as many iterations as A has different eigenvalues; stiff and heavy parts spread
-these, so systems come here in units of their own diagonal, which is what a diagonal preconditioner does.
+Both are short recurrences on products A x, on traced or NumPy arrays; A may be a matrix, sparse, or a function. In
+exact arithmetic they end after as many iterations as A has different eigenvalues. Stiff and heavy parts spread the
+eigenvalues, so callers scale systems by the diagonal, which acts as a diagonal preconditioner.
 
-Recurrences forget what rounding does, so the residual that is returned is r = b - A x itself, and iterations begin anew
-from x where the recurrence was too sure of itself. Where A is singular and no x reaches b, A r vanishes before r does:
-minimal residuals end there, with the least residual that there is, or take x back to where A r was least. Conjugate
-gradients diverge, and end with the best x that they have met.
+Recurrences lose accuracy by rounding, so the returned residual is r = b - A x itself, and iterations restart from x if
+the recurrence was too optimistic. If A is singular and b outside its range, A r vanishes before r: minimal residuals
+end there with the smallest residual, or return x where A r was smallest. Conjugate gradients diverge, and return the
+best iterate.
 
 References: M. Hestenes, E. Stiefel (1952); C. Paige, M. Saunders, Solution of sparse indefinite systems of linear
 equations (1975); S.-C. Choi, C. Paige, M. Saunders, MINRES-QLP (2011), for singular systems.
@@ -23,14 +23,14 @@ from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
 from delassus.compiler.tracing.trace import computing_in
 
 _STARTS: Final = 4
-"""How often iterations begin, at most."""
+"""Maximum number of restarts, including the first start."""
 
 _VANISHES: Final = 1e-5
-"""‖A r‖/‖r‖, as a share of ‖A b‖/‖b‖, at which no x comes nearer to b."""
+"""‖A r‖/‖r‖, relative to ‖A b‖/‖b‖, below which the residual is minimal."""
 
 
 class KrylovSolution(NamedTuple):
-    """x (n,), r = b - A x (n,), ‖r‖/‖b‖, iterations, and whether A r vanishes: no x comes nearer to b."""
+    """x (n,), r = b - A x (n,), ‖r‖/‖b‖, iterations, and whether A r vanishes, so that the residual is minimal."""
 
     x: Any
     left: Any
@@ -45,15 +45,15 @@ Apply = Callable[[Any], Any]
 def conjugate_gradients(
     apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any = None, error: Apply | None = None
 ) -> KrylovSolution:
-    """x (n,) with A x = b for a positive definite A.
+    """Solve A x = b (n,) for a positive definite A.
 
     Args:
         apply: A x (n,), from x (n,).
-        b: (n,).
+        b: (n,) right-hand side.
         tolerance: The error at which iterations end.
-        iterations: At most.
-        start: (n,) x to start from, or None for zero.
-        error: That of a residual r (n,), a number; ‖r‖/‖b‖ if None.
+        iterations: Maximum number of iterations.
+        start: (n,) initial x, or None for zero.
+        error: Maps a residual r (n,) to its error; ‖r‖/‖b‖ if None.
     """
     size = _size(b)
 
@@ -61,15 +61,15 @@ def conjugate_gradients(
         def step(carry: Any) -> Any:
             x, r, p, rr, count, best, least, _ = carry
             Ap = apply(p)
-            along, steepest = np.sum(p * Ap), np.sqrt(np.sum(p * p) * np.sum(Ap * Ap))
-            flat = along <= 1e-3 * _flat() * steepest
-            length = np.where(flat, 0.0, rr / np.where(flat, 1.0, along))
+            curvature, steepest = np.sum(p * Ap), np.sqrt(np.sum(p * p) * np.sum(Ap * Ap))
+            flat = curvature <= 1e-3 * _flat() * steepest
+            length = np.where(flat, 0.0, rr / np.where(flat, 1.0, curvature))
             x, r = x + length * p, r - length * Ap
             new = np.sum(r * r)
             better = new < least
             best, least = np.where(better, x, best), np.where(better, new, least)
-            more = ~flat & np.isfinite(new) & (new < 1e10 * least)
-            return x, r, r + new / rr * p, new, count + 1.0, best, least, more
+            improves = ~flat & np.isfinite(new) & (new < 1e10 * least)
+            return x, r, r + new / rr * p, new, count + 1.0, best, least, improves
 
         def should_continue(carry: Any) -> Any:
             unmet = np.sqrt(carry[3]) > tolerance * size if error is None else error(carry[1]) > tolerance
@@ -84,7 +84,7 @@ def conjugate_gradients(
 
 
 def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any = None) -> KrylovSolution:
-    """x (n,) with A x = b for a symmetric A, or the one that comes nearest; arguments as of `conjugate_gradients`."""
+    """Solve A x = b (n,) for a symmetric A, or minimize |A x - b|; arguments as for `conjugate_gradients`."""
     n, size = len(b), _size(b)
 
     def improve(r: Any, count: Any) -> tuple[Any, Any]:
@@ -96,10 +96,10 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, sta
             alpha = np.sum(v * p)
             p = p - alpha * v - beta * v_before
             further = np.sqrt(np.sum(p * p))
-            delta = c * alpha - c_before * s * beta  # rotations that make the tridiagonal matrix triangular
+            delta = c * alpha - c_before * s * beta  # Givens rotations of the tridiagonal matrix
             diagonal = np.sqrt(delta * delta + further * further)
             norm = np.maximum(norm, np.sqrt(alpha * alpha + beta * beta + further * further))
-            best = np.where(diagonal < flattest * norm, x, best)  # ‖A r‖ = ‖r‖ diagonal, r the residual so far
+            best = np.where(diagonal < flattest * norm, x, best)  # ‖A r‖ = ‖r‖ diagonal, r the current residual
             flattest = np.minimum(flattest, diagonal / norm)
             safe = np.where(diagonal > 0.0, diagonal, 1.0)
             new_w = (v - s_before * beta * w_before - (s * alpha + c_before * c * beta) * w) / safe
@@ -117,9 +117,9 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, sta
         basis = (r / np.where(length > 0.0, length, 1.0), none)
         first = (none, basis, (none, none), (one, one, zero, zero), zero, length, count, (zero, one), none)
         x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, first, UNBOUNDED)
-        left, left_best = (np.sum((r - apply(y)) ** 2) for y in (x, best))
-        # Beyond the flattest place, x grows in directions that A does not see.
-        return np.where(left < (1.0 - 1e-6) * left_best, x, best), count
+        residual_square, best_square = (np.sum((r - apply(y)) ** 2) for y in (x, best))
+        # # After the minimum of ‖A r‖, x grows along the null space of A.
+        return np.where(residual_square < (1.0 - 1e-6) * best_square, x, best), count
 
     return _restart(improve, apply, b, tolerance, iterations, start)
 
@@ -127,7 +127,7 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, sta
 def _restart(
     improve: Any, apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any, error: Apply | None = None
 ) -> KrylovSolution:
-    """x (n,) from corrections for the residual, each with a recurrence of its own, as long as they help."""
+    """x (n,) from corrections for the residual, each by a new recurrence, as long as they reduce it."""
     size = _size(b)
 
     def again(carry: Any) -> Any:
@@ -149,7 +149,7 @@ def _restart(
 
 
 def _flat() -> float:
-    """Directions in which A is smaller, as a share of its norm, are those in which it is singular."""
+    """Directions with a smaller A x, relative to the norm of A, count as its null space."""
     return 1e-8 if computing_in().name == "float64" else 1e-4
 
 

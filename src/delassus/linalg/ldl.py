@@ -13,7 +13,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.operations.elimination import eliminate_symmetric
 
 _VANISHED: Final = 1e-10
-"""Pivots of a semidefinite matrix below this share of their diagonal entry count as zero."""
+"""Pivots of a semidefinite matrix below this fraction of their diagonal entry count as zero."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Ldl:
         return x
 
     def half(self, b: Any) -> Any:
-        """L⁻¹ b, for b (n,) or (n, k): bᵀ A⁻¹ c is that of b, times D⁻¹, times that of c."""
+        """L⁻¹ b, for b (n,) or (n, k): bᵀ A⁻¹ c is the product of half(b), D⁻¹ and half(c)."""
         x = np.array(b)
         for j in range(len(self.inverse) - 1):
             x[j + 1 :] = x[j + 1 :] - _times(self.L[j + 1 :, j], x[j])
         return x
 
     def whiten(self, x: Any) -> Any:
-        """D^-½ L⁻¹ x, for x (n,) or (n, k): the squared length of the result is xᵀ A⁻¹ x."""
+        """D^-½ L⁻¹ x, for x (n,) or (n, k): its squared norm is xᵀ A⁻¹ x."""
         half, root = self.half(x), np.sqrt(np.maximum(self.inverse, 0.0))
         return half * root if np.ndim(half) == 1 else half * root[:, None]
 
@@ -60,28 +60,28 @@ def ldl(A: Any) -> Ldl:
 
 
 def ldl_semidefinite(A: Any) -> tuple[Ldl, Any]:
-    """The factors of a positive semidefinite matrix (n, n), and whether it has lost rank.
+    """The factors of a positive semidefinite matrix (n, n), and whether it is singular.
 
-    A pivot that vanishes, and with it all of its column, is left out: its entry of `inverse` is zero, and so is the
-    unknown that `solve` returns for it.
+    A pivot that vanishes is left out together with its column: its entry of `inverse` is zero, and so is the unknown
+    that `solve` returns for it.
     """
-    diagonal, A, lost = np.diagonal(A), np.array(A), np.array(0.0)
+    diagonal, A, is_singular = np.diagonal(A), np.array(A), np.array(0.0)
 
     def invert(j: int, pivot: Any) -> Any:
-        nonlocal lost
+        nonlocal is_singular
         vanished = ~(pivot > _VANISHED * diagonal[j])
-        lost = np.where(vanished, 1.0, lost)
+        is_singular = np.where(vanished, 1.0, is_singular)
         return np.where(vanished, 0.0, 1.0 / np.where(vanished, 1.0, pivot))
 
     inverse = np.zeros(len(A))
     eliminate_symmetric(A, inverse, invert)
-    return Ldl(A, inverse), lost > 0.5
+    return Ldl(A, inverse), is_singular > 0.5
 
 
 def ldl_regularized(A: Any, share: float) -> Ldl:
-    """The factors of A + ε diag(A), for a positive semidefinite A (n, n) whose rows may repeat each other.
+    """The factors of A + ε diag(A), for a positive semidefinite A (n, n) with redundant rows.
 
-    ε is the `share` of a row's own diagonal entry that is added to it; a row with none gets that of the largest one.
+    ε is the `share` of each diagonal entry that is added to it; a zero entry gets that of the largest one.
     """
     diagonal = np.stack([A[k, k] for k in range(len(A))])
     largest = np.max(diagonal)
@@ -90,5 +90,5 @@ def ldl_regularized(A: Any, share: float) -> Ldl:
 
 
 def _times(column: Any, row: Any) -> Any:
-    """A column times a number, or times a row of them."""
+    """A column times a scalar, or times a row."""
     return column * row if np.ndim(row) == 0 else np.outer(column, row)

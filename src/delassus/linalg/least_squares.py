@@ -1,11 +1,11 @@
 """Least squares of any rank by singular values: one-sided Jacobi rotations, compiled.
 
-A matrix B (m, n) is rotated until its rows (or its columns, whichever are fewer) are orthogonal, see `jacobi`; the
-squares s² of its singular values are the squared lengths of these. A square below a share of the largest one counts as
-zero. The digits of s are those of B, which eigenvalues of B Bᵀ would have lost half of.
+A matrix B (m, n) is rotated until its rows (or its columns, whichever are fewer) are orthogonal, see `jacobi`. Their
+squared norms are the squared singular values s²; values below a fraction of the largest count as zero. s is as accurate
+as B, while eigenvalues of B Bᵀ would lose half of the digits.
 
-O(m n min(m, n)) operations a sweep, five to nine sweeps: some 50 times the cost of a factor. Choose it where rows may
-depend on each other and forces have to be exact; `filtered` is for systems that are solved in every step.
+O(m n min(m, n)) operations for each sweep, five to nine sweeps: about 50 times the cost of a factorization. Choose it
+where rows may be redundant and forces must be accurate; `filtered_system` is for systems that are solved in every step.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import delassus.numpy as np
 from delassus.linalg.jacobi import orthogonalize
 
 RANK: Final = 1e-12
-"""Squares of singular values below this share of the largest count as zero, and so do eigenvalues of B Bᵀ."""
+"""Squared singular values below this fraction of the largest count as zero, and so do eigenvalues of B Bᵀ."""
 
 
 class Nearest(NamedTuple):
-    """x (n,), the multipliers λ (m,), and the part of γ (m,) that no x cancels."""
+    """x (n,), the multipliers λ (m,), and the infeasible part of γ (m,)."""
 
     x: Any
     force: Any
@@ -31,20 +31,20 @@ class Nearest(NamedTuple):
 
 
 def nearest_solution(B: Any, free: Any, gamma: Any, rank: Any, still: Any = 0.0) -> Nearest:
-    """x (n,) nearest to `free` among those with the least |B x + γ|, and the smallest λ (m,) with x = free + Bᵀ λ.
+    """x (n,) nearest to `free` that minimizes |B x + γ|, and the smallest λ (m,) with x = free + Bᵀ λ.
 
-    Squares of singular values below a share `rank` of the largest are not used. Directions with s² below the share
-    `still` do not move at all: γ along these is contradictory.
+    Squared singular values below a fraction `rank` of the largest are not used. γ is infeasible along directions with
+    s² below the fraction `still`.
     """
     m, n = B.shape
-    if m <= n:  # rows of B made orthogonal; γ and the rotation go along
-        turned = orthogonalize(np.concatenate([B, gamma[:, None], np.eye(m)], 1), n)
-        C, off, V = turned[:, :n], turned[:, n], turned[:, n + 1 :]
+    if m <= n:  # orthogonalize rows of B together with γ and the rotation
+        orthogonal = orthogonalize(np.concatenate([B, gamma[:, None], np.eye(m)], 1), n)
+        C, component, V = orthogonal[:, :n], orthogonal[:, n], orthogonal[:, n + 1 :]
         squares = np.sum(C * C, 1)
-        y = -(C @ free + off) * inverse_squares(squares, rank)
-        return Nearest(free + C.T @ y, V.T @ y, V.T @ np.where(_count(squares, still), 0.0, off))
-    turned = orthogonalize(np.concatenate([B.T, np.eye(n)], 1), m)
-    C, V = turned[:, :m], turned[:, m:]
+        y = -(C @ free + component) * inverse_squares(squares, rank)
+        return Nearest(free + C.T @ y, V.T @ y, V.T @ np.where(_count(squares, still), 0.0, component))
+    orthogonal = orthogonalize(np.concatenate([B.T, np.eye(n)], 1), m)
+    C, V = orthogonal[:, :m], orthogonal[:, m:]
     squares = np.sum(C * C, 1)
     inverse = inverse_squares(squares, rank)
     y = -(C @ (B @ free + gamma)) * inverse
@@ -52,29 +52,29 @@ def nearest_solution(B: Any, free: Any, gamma: Any, rank: Any, still: Any = 0.0)
 
 
 class Decomposition(NamedTuple):
-    """Of a matrix B (m, n) with k = min(m, n): (B Bᵀ)⁺ = X diag(gram) Xᵀ, (B Bᵀ)⁺ B = X diag(mixed) Z and
-    B⁺ B = Zᵀ diag(projector) Z.
+    """For a matrix B (m, n) with k = min(m, n): (B Bᵀ)⁺ = X diag(gram) Xᵀ, (B Bᵀ)⁺ B = X diag(mixed) Z and B⁺ B = Zᵀ
+    diag(projector) Z.
     """
 
     X: Any
-    """(m, k)."""
+    """X (m, k)."""
     Z: Any
-    """(k, n)."""
+    """Z (k, n)."""
     gram: Any
     mixed: Any
     projector: Any
 
 
 def decompose(B: Any) -> Decomposition:
-    """The pseudo-inverses of B and B Bᵀ; squares of singular values below `RANK` of the largest count as zero."""
+    """The pseudo-inverses of B and B Bᵀ; squared singular values below `RANK` of the largest count as zero."""
     m, n = B.shape
     if m <= n:  # V B = C, the rows of C orthogonal
-        turned = orthogonalize(np.concatenate([B, np.eye(m)], 1), n)
-        C, V = turned[:, :n], turned[:, n:]
+        orthogonal = orthogonalize(np.concatenate([B, np.eye(m)], 1), n)
+        C, V = orthogonal[:, :n], orthogonal[:, n:]
         inverse = _inverse_or_nan(C)
         return Decomposition(V.T, C, inverse, inverse, inverse)
-    turned = orthogonalize(np.concatenate([B.T, np.eye(n)], 1), m)  # V Bᵀ = C
-    C, V = turned[:, :m], turned[:, m:]
+    orthogonal = orthogonalize(np.concatenate([B.T, np.eye(n)], 1), m)  # V Bᵀ = C
+    C, V = orthogonal[:, :m], orthogonal[:, m:]
     inverse = _inverse_or_nan(C)
     return Decomposition(C.T, V, inverse * inverse, inverse, np.where(inverse > 0.0, 1.0, inverse))
 
@@ -82,20 +82,20 @@ def decompose(B: Any) -> Decomposition:
 def gram_pseudo_inverse(A: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
     """(Aᵀ A)⁺ (…, n, n) of matrices A (…, m, n), by LAPACK's singular values: the host's reference for `decompose`."""
     _, s, Vt = numpy.linalg.svd(A, full_matrices=False)
-    kept = s**2 > RANK * numpy.max(s, axis=-1, keepdims=True, initial=0.0) ** 2
-    inverse = numpy.where(kept, 1.0 / numpy.where(kept, s, 1.0) ** 2, 0.0)
+    is_kept = s**2 > RANK * numpy.max(s, axis=-1, keepdims=True, initial=0.0) ** 2
+    inverse = numpy.where(is_kept, 1.0 / numpy.where(is_kept, s, 1.0) ** 2, 0.0)
     pseudo: NDArray[numpy.float64] = (Vt.mT * inverse[..., None, :]) @ Vt
     return pseudo
 
 
 def inverse_squares(squares: Any, share: Any) -> Any:
-    """1/s² (k,), zero where s² is not more than a share of the largest."""
-    kept = _count(squares, share)
-    return np.where(kept, 1.0 / np.where(kept, squares, 1.0), 0.0)
+    """1/s² (k,), zero where s² is at most a fraction of the largest."""
+    is_kept = _count(squares, share)
+    return np.where(is_kept, 1.0 / np.where(is_kept, squares, 1.0), 0.0)
 
 
 def _count(squares: Any, share: Any) -> Any:
-    """Whether s² is more than a share of the largest."""
+    """Whether s² is more than a fraction of the largest."""
     return squares > share * np.max(squares)
 
 

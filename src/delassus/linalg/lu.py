@@ -1,7 +1,7 @@
 """LU factorization without pivoting: tiled straight-line code for small systems, loops for large ones.
 
-n³/3 multiplications and no choices, so that all states of a batch take the same path. For matrices whose pivots stay
-away from zero by themselves: I - D + D G of Newton's method on contacts, and symmetric positive definite ones.
+n³/3 multiplications without branches, so all states of a batch follow the same path. For matrices whose pivots cannot
+vanish: I - D + D G of Newton's method on contacts, and symmetric positive definite ones.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from delassus.compiler.tracing.flow.control import map
 from delassus.linalg.products import WRITTEN_OUT, tiles
 
 BLOCK: Final = 12
-"""Rows that are eliminated together in loops."""
+"""Number of rows that a loop eliminates together."""
 
 
 def solve_without_pivots(A: Any, b: Any) -> Any:
-    """x with A x = b, one or several columns, by Gaussian elimination in the given order, without exchange of rows.
+    """Solve A x = b, with one or several columns, by Gaussian elimination in the given order, without row exchanges.
 
-    n³/3 multiplications and no choices. A pivot that is too small shows as a result that is not finite, or not good.
-    Plain numbers are LAPACK's.
+    n³/3 multiplications without branches. A pivot that is too small causes an inaccurate result, or NaN. Plain arrays
+    use LAPACK.
     """
     if isinstance(A, numpy.ndarray):
         return numpy.linalg.solve(A, b)
@@ -30,9 +30,9 @@ def solve_without_pivots(A: Any, b: Any) -> Any:
 
 
 def _by_tiles(A: Any, b: Any) -> Any:
-    """The order of operations is that of tiles, whose values are read and written once.
+    """Elimination by tiles, whose values are read and written once.
 
-    That takes a third of the time of the textbook's order at 36 rows.
+    This takes a third of the time of the textbook's order for 36 rows.
     """
     n = len(b)
     A, x, inverse = [list(row) for row in A], list(b), [np.array(0.0)] * n
@@ -75,20 +75,24 @@ def _by_tiles(A: Any, b: Any) -> Any:
 
 
 def _by_blocks(A: Any, b: Any) -> Any:
-    """Blocks of rows are eliminated one after the other, each by loops over the rows and columns that are left."""
+    """Blocks of rows are eliminated one after the other, each by loops over the remaining rows and columns."""
     n, sides = len(b), b[:, None] if b.ndim == 1 else b
-    left, done = np.concatenate([A, sides], 1), []
+    remaining_rows, factored = np.concatenate([A, sides], 1), []
     for start in range(0, n, BLOCK):
         k = min(BLOCK, n - start)
-        factors = _Factors(left[:k, :k])
-        upper = map(lambda column, f=factors: f.forward(column), left[:k, k:].T).T
-        done.append((factors, upper))
+        factors = _Factors(remaining_rows[:k, :k])
+        upper = map(lambda column, f=factors: f.forward(column), remaining_rows[:k, k:].T).T
+        factored.append((factors, upper))
         if start + k < n:
-            left = map(lambda first, rest, f=factors, u=upper: rest - f.backward(first) @ u, left[k:, :k], left[k:, k:])
+            remaining_rows = map(
+                lambda first, right_part, f=factors, u=upper: right_part - f.backward(first) @ u,
+                remaining_rows[k:, :k],
+                remaining_rows[k:, k:],
+            )
     x = np.zeros((0, sides.shape[1]))
-    for factors, upper in reversed(done):
-        rest = upper[:, len(x) :] - (upper[:, : len(x)] @ x if len(x) else 0.0)
-        x = np.concatenate([factors.solve_upper(rest), x])
+    for factors, upper in reversed(factored):
+        right_part = upper[:, len(x) :] - (upper[:, : len(x)] @ x if len(x) else 0.0)
+        x = np.concatenate([factors.solve_upper(right_part), x])
     return x.reshape(b.shape)
 
 

@@ -1,7 +1,7 @@
 """Products of dense matrices: tiles that stay in registers, or loops where straight-line code would be long.
 
-A tile is `TILE` rows by `TILE` columns of a result. Its 9 sums and the 6 factors of a term stay in registers while the
-sums are made, so every value is read once a tile. The order of the loops is the speed of the code.
+A tile is `TILE` rows by `TILE` columns of a result. Its 9 sums and the 6 factors of a term stay in registers, so every
+value is read once per tile. The loop order determines the speed.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from delassus.compiler.tracing.operations.products import ROWS, TILE
 from delassus.compiler.tracing.trace import trace_of
 
 WRITTEN_OUT: Final = 36
-"""Rows up to which products and eliminations of general matrices are written out as straight-line code."""
+"""Maximum number of rows for which products and eliminations of general matrices are unrolled."""
 
 LONGEST_GRAM: Final = 8000
-"""Terms up to which symmetric products are written out; zeros that are known at compile time do not count."""
+"""Maximum number of terms of unrolled symmetric products; zeros known at compile time do not count."""
 
 
 def tiles(n: int) -> list[range]:
-    """The numbers below n in groups of `TILE`."""
+    """The integers below n in groups of `TILE`."""
     return [range(start, min(start + TILE, n)) for start in range(0, n, TILE)]
 
 
 def gram(left: Any, right: Any) -> Any:
-    """The lower triangle of leftᵀ right (n, n), known to be symmetric; the upper triangle is zero.
+    """The lower triangle of the symmetric leftᵀ right (n, n); the upper triangle is zero.
 
     Terms are added in the order of the rows of `left` and `right` (k, n).
     """
@@ -50,7 +50,7 @@ def gram(left: Any, right: Any) -> Any:
 
 
 def _count_terms(left: Any, right: Any) -> int:
-    """Terms (i, j), j ≤ i, of leftᵀ right that are not zero, from the values of their entries (0: the number zero)."""
+    """The number of nonzero terms (i, j), j ≤ i, of leftᵀ right, by the structure of their entries."""
     before = numpy.cumsum(right != 0, axis=1)
     return int(numpy.sum((left != 0) * before))
 
@@ -73,14 +73,14 @@ def _gram_in_loops(left: Any, right: Any) -> Any:
 
 
 def multiply(A: Any, x: Any) -> Any:
-    """A x (n,): a loop over rows where A has more than `WRITTEN_OUT` of them."""
+    """A x (n,): a loop over rows if A has more than `WRITTEN_OUT` of them."""
     if len(A) <= WRITTEN_OUT or isinstance(A, numpy.ndarray):
         return A @ x
     return map(lambda row: np.sum(row * x), A)
 
 
 def mirror(A: Any) -> Any:
-    """The symmetric matrix with the lower triangle of A, so that each pair of entries is computed once."""
+    """The symmetric matrix with the lower triangle of A; each pair of entries is computed once."""
     B = np.array(A)
     for j in range(len(B)):
         for i in range(j):

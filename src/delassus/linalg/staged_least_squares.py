@@ -1,12 +1,12 @@
 """Lexicographic least squares of any rank in two stages, by compiled orthogonal decompositions.
 
-    first  |K x - g|,   then, among all x that make it least,  |F x - t|,   then  |x|.
+    Minimize first |K x - g|, then, among all minimizers, |F x - t|, then |x|.
 
-Where the rows of K are far from depending on each other, K = R Q with orthonormal rows Q, as in Mistry's use of QR.
-Where they are not, K is orthogonal vectors times an orthogonal matrix (`jacobi`), with the rank in plain sight: each
-singular value s is either kept, which meets K x = g along it; or not seen, below rounding, so that x is free along it;
-or between the two, where x could meet K x = g only by numbers that mean nothing, and would spoil it if it were taken to
-be free: x has no part along it at all.
+If the rows of K are independent, K = R Q with orthonormal rows Q, as in Mistry's use of QR. Otherwise K is orthogonal
+vectors times an orthogonal matrix (`jacobi`), which reveals the rank. Large singular values s are kept, and K x = g is
+solved along them. Singular values below rounding are zero, and x is free along them. Along those in between, x could
+solve K x = g only with values dominated by rounding errors, and a free x would violate it, so x has no component along
+them.
 """
 
 from __future__ import annotations
@@ -20,27 +20,31 @@ from delassus.linalg.jacobi import orthogonalize
 from delassus.linalg.ldl import ldl
 
 _UNSEEN: Final = 1e3
-"""Singular values below this many roundings of the largest are none."""
+"""Singular values below this multiple of the rounding error of the largest are zero."""
 
 _CLEAR: Final = 1e-8
-"""What is left of the square of a row once those before it are taken out, at least, as a share of the largest."""
+"""Smallest squared norm of a row orthogonalized against the previous ones, relative to the largest, of independent
+rows.
+"""
 
 _SHARE: Final = 1e-7
-"""ε of the second stage, as a share of the largest square of a column; x is known to 1e-16 over it where it is open."""
+"""ε of the second stage, relative to the largest squared norm of a column; x is accurate to 1e-16/ε along free
+directions.
+"""
 
 _SETTLED: Final = 1e-12
-"""The share of t that the last iteration of the second stage changes."""
+"""The relative change of t in the last iteration of the second stage."""
 
 _MOST: Final = 100
-"""Iterations of the second stage; three to ten are usual."""
+"""Maximum number of iterations of the second stage; three to ten are typical."""
 
 
 class Stage(NamedTuple):
-    """The smallest x that makes |K x - g| least, and what it leaves open.
+    """The smallest minimizer x of |K x - g|, and its free directions.
 
-    `x` is (n,). `seen` has the orthonormal directions that K sees (·, n), zero rows among them, and `freedoms` says how
-    many it does not see. `met` has, for each of the directions in which K can push, 1 if it is used, and `left` (·, k)
-    what these are, orthonormal.
+    `x` is (n,). `seen` has orthonormal directions (·, n) of the row space of K, some of them zero, and `freedoms` is
+    the dimension of its null space. `met` is 1 for each direction of the column space of K that is used, and `left` (·,
+    k) has these directions, orthonormal.
     """
 
     x: Any
@@ -50,73 +54,73 @@ class Stage(NamedTuple):
     met: Any
 
     def open_part(self, rows: Any) -> Any:
-        """The part of rows (p, n), or of one x (n,), that K does not see."""
+        """The projection of rows (p, n), or of one x (n,), onto the null space of K."""
         return rows - (rows @ self.seen.T) @ self.seen
 
 
 def first_stage(K: Any, g: Any, rank: Any, scale: Any = 1.0, pushes: bool = False) -> Stage:
-    """The first stage, K (k, n) and g (k,); squares of singular values below a share `rank` are not kept.
+    """The first stage, for K (k, n) and g (k,); squared singular values below a fraction `rank` are not kept.
 
-    They are compared with the largest, and with a `scale` of squares: what is left of numbers that cancel is nothing.
-    `left` is there if `pushes` is asked for. Rows that are far from depending on each other, which is the usual case,
-    are made orthonormal by triangular factors, and singular values are for the others.
+    They are compared with the largest, and with a `scale` of squares, below which values are rounding errors. `left` is
+    computed if `pushes` is true. Independent rows, the usual case, are orthonormalized by triangular factors; singular
+    values are computed for the others.
     """
     k, n = K.shape
     if not k:
         return Stage(np.zeros(n), np.zeros((0, n)), np.array(float(n)), np.zeros((0, 0)), np.zeros(0))
     if k > n:
         return _by_singular_values(K, g, rank, scale, pushes)
-    usual, clear = _by_triangles(K, g, scale, pushes)
+    stage_by_triangles, clear = _by_triangles(K, g, scale, pushes)
 
     def decompose(carry: Any) -> Any:
         _, K, g, _ = carry
         return np.array(False), K, g, tuple(_by_singular_values(K, g, rank, scale, pushes))
 
-    result = while_loop(lambda carry: carry[0], decompose, (~clear, K, g, tuple(usual)), 1)[3]
+    result = while_loop(lambda carry: carry[0], decompose, (~clear, K, g, tuple(stage_by_triangles)), 1)[3]
     return Stage(*result)
 
 
 def _by_triangles(K: Any, g: Any, scale: Any, pushes: bool) -> tuple[Stage, Any]:
-    """The stage of independent rows, K = R Q by Cholesky's factors of K Kᵀ, twice, and whether it can be trusted."""
+    """The stage for independent rows, K = R Q by two Cholesky factorizations of K Kᵀ, and whether it is reliable."""
     k, n = K.shape
     squares = np.sum(K * K, 1)
     most = _or_one(np.maximum(np.max(squares), scale))
-    # A rounding of the diagonal keeps pivots from zero, and is gone after the second time.
+    # # A regularization of the size of rounding keeps pivots from zero; the second factorization removes it.
     first = ldl(K @ K.T + 4.0 * 2.0 ** -computing_in().digits * most * np.eye(k))
     clear = np.all(first.inverse * (_CLEAR * most) < 1.0) & np.all(first.inverse > 0.0)
-    # Rows that depend on each other have no such factors: others stand in for them, and are not used.
+    # # Dependent rows have no such factors: replace them by others, which are not used.
     Q, y = np.where(clear, first.whiten(K), np.eye(k, n)), first.whiten(g)
     second = ldl(Q @ Q.T)
     Q, y = second.whiten(Q), second.whiten(y)
     x = Q.T @ y
     x = x + Q.T @ second.whiten(first.whiten(g - K @ x))
-    left, met = (np.eye(k) if pushes else np.zeros((k, 0))), np.ones(k)
-    return Stage(x, Q, np.array(float(n - k)), left, met), clear
+    left_vectors, is_used = (np.eye(k) if pushes else np.zeros((k, 0))), np.ones(k)
+    return Stage(x, Q, np.array(float(n - k)), left_vectors, is_used), clear
 
 
 def _by_singular_values(K: Any, g: Any, rank: Any, scale: Any, pushes: bool) -> Stage:
     k, n = K.shape
-    if k <= n:  # rows of K made orthogonal, g going along, and what turns them
+    if k <= n:  # orthogonalize rows of K together with g and the rotation
         along_with = [K, g[:, None], np.eye(k)] if pushes else [K, g[:, None]]
-        turned = orthogonalize(np.concatenate(along_with, 1), n)
-        C, along, turn = turned[:, :n], turned[:, n], turned[:, n + 1 :]
+        orthogonal = orthogonalize(np.concatenate(along_with, 1), n)
+        C, component, turn = orthogonal[:, :n], orthogonal[:, n], orthogonal[:, n + 1 :]
         inverse, seen = _inverse(C, rank, scale)
         unit = C * np.sqrt(seen / _or_one(np.sum(C * C, 1)))[:, None]
-        met = np.where(inverse > 0.0, 1.0, 0.0)
-        return Stage(C.T @ (along * inverse), unit, float(n) - np.sum(seen), turn, met)
-    turned = orthogonalize(np.concatenate([K.T, np.eye(n)], 1), k)
-    C, V = turned[:, :k], turned[:, k:]
+        is_used = np.where(inverse > 0.0, 1.0, 0.0)
+        return Stage(C.T @ (component * inverse), unit, float(n) - np.sum(seen), turn, is_used)
+    orthogonal = orthogonalize(np.concatenate([K.T, np.eye(n)], 1), k)
+    C, V = orthogonal[:, :k], orthogonal[:, k:]
     inverse, seen = _inverse(C, rank, scale)
-    left = C * np.sqrt(inverse)[:, None]
-    met = np.where(inverse > 0.0, 1.0, 0.0)
-    return Stage(V.T @ ((C @ g) * inverse), V * seen[:, None], float(n) - np.sum(seen), left, met)
+    left_vectors = C * np.sqrt(inverse)[:, None]
+    is_used = np.where(inverse > 0.0, 1.0, 0.0)
+    return Stage(V.T @ ((C @ g) * inverse), V * seen[:, None], float(n) - np.sum(seen), left_vectors, is_used)
 
 
 def second_stage(stage: Stage, F: Any, t: Any) -> Any:
-    """x (n,) of the second stage, F (p, n) and t (p,). States with nothing left to choose skip it.
+    """x (n,) of the second stage, for F (p, n) and t (p,). States without free directions skip it.
 
-    Proximal iterations from the smallest x, x ← x + (Aᵀ A + ε)⁻¹ Aᵀ (t - F x), A the part of F that K does not see:
-    they end at the smallest solution, whatever the rank, and never move K x.
+    Proximal iterations from the smallest x, x ← x + (Aᵀ A + ε)⁻¹ Aᵀ (t - F x), A the projection of F onto the null
+    space of K: they converge to the smallest solution at any rank, and do not change K x.
     """
     n = len(stage.x)
     if not len(F):
@@ -147,12 +151,12 @@ def second_stage(stage: Stage, F: Any, t: Any) -> Any:
 
 
 def _inverse(C: Any, rank: Any, scale: Any) -> tuple[Any, Any]:
-    """1/s² of orthogonal vectors, zero where s² is not kept, and 1 for those that are seen at all, else 0."""
+    """1/s² of orthogonal vectors, zero where s² is not kept; and 1 for those of the row space, else 0."""
     squares = np.sum(C * C, 1)
     most = np.maximum(np.max(squares), scale)
-    kept = squares > rank * most
+    is_kept = squares > rank * most
     seen = squares > (_UNSEEN * 2.0 ** -computing_in().digits) ** 2 * most
-    return np.where(kept, 1.0 / _or_one(squares), 0.0), np.where(seen, 1.0, 0.0)
+    return np.where(is_kept, 1.0 / _or_one(squares), 0.0), np.where(seen, 1.0, 0.0)
 
 
 def _or_one(x: Any) -> Any:

@@ -77,6 +77,15 @@ def register_format(
         root_tag: The tag of its root element, if its documents are XML; it decides before the suffix does.
         options: Names of keyword arguments that the reader takes from `load`.
         remedies: For options that users may expect and it does not take: what to do instead.
+
+    >>> import pathlib, tempfile
+    >>> @dl.model.register_format("rods", suffixes=[".rods"])
+    ... def read_rods(text, file, **options):
+    ...     return dl.load("pendulum")
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "two.rods"
+    >>> size = file.write_text("rod rod")
+    >>> dl.load(file).name
+    'pendulum'
     """
     endings = tuple(str(suffix).lower() for suffix in suffixes)
     for ending in endings:

@@ -10,6 +10,11 @@ from delassus.model.joints import JointKind
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement
 
 WORLD = -1
+"""The parent of joints and frames that are fixed to the world.
+
+>>> dl.load("pendulum").joints[0].parent == dl.model.WORLD
+True
+"""
 
 
 @dataclass(frozen=True)

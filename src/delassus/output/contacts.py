@@ -25,6 +25,11 @@ class ContactRecord:
         time_step: Of the steps of time [s]: an impulse over it is a force.
         shapes: Of each candidate, the name of its shape.
         rows: Of each contact: 3, 4 with torsional friction, 6 with rolling friction.
+
+    >>> robot = dl.load("quadruped")
+    >>> log = dl.Simulation(robot, time_step=2e-3).run(robot.posture("home"), steps=5)
+    >>> log.contacts.contact_force.shape
+    (6, 8, 3)
     """
 
     impulse: Array

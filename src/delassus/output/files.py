@@ -26,6 +26,7 @@ _RUN: Final = "run "
 _REPLAY: Final = "replay "
 _ACTIVATION: Final = "activation"
 _TALLY: Final = "tally"
+_MEMORY: Final = "memory"
 _TAU: Final = "tau"
 
 
@@ -36,7 +37,7 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
     arrays |= {name: getattr(log, name) for name in MEASURES if log.mechanism is not None or name in log.measures}
     if log.parameters is not None:
         arrays[PARAMETERS] = np.asarray(log.parameters)
-    for name in (_ACTIVATION, _TALLY):
+    for name in (_ACTIVATION, _TALLY, _MEMORY):
         if getattr(log, name) is not None:
             arrays[name] = np.asarray(getattr(log, name))
     if log.contacts is not None:
@@ -67,6 +68,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
             parameters=arrays.get(PARAMETERS),
             activation=arrays.get(_ACTIVATION),
             tally=arrays.get(_TALLY),
+            memory=arrays.get(_MEMORY),
             tau=arrays.get(_TAU),
             run=RunRecord.of_arrays(run, arrays["q"].shape[:-1]) if run else None,
             replay=ReplayRecord.of_arrays(inputs, arrays["q"].shape[1:-1]) if inputs else None,

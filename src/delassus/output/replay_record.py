@@ -42,7 +42,8 @@ class ReplayRecord:
         failures: (marks, …) periods in which items were first flagged, in the order of `FAILURES`, or `NEVER`.
         pushes: Those of periods that have one, by their numbers.
         resets: Those before periods that have one, by their numbers.
-        policy: The kernel that the controls are compiled from; None if they are arrays. Files do not keep it.
+        policy: The kernel or `CompiledPolicy` that is compiled into the step; None if there is none. Files keep neither
+            it nor the controls, which such a policy reads.
     """
 
     control: Any
@@ -55,7 +56,7 @@ class ReplayRecord:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of it but the policy, as a file keeps it."""
         arrays = {"failures": self.failures}
-        if self.control is not None:
+        if self.control is not None and self.policy is None:
             arrays["control"] = self.control
         for k, push in self.pushes.items():
             arrays[f"push {k} frames"] = np.array(push.frames, str)

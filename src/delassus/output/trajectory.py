@@ -78,6 +78,7 @@ class Trajectory:
         parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
         activation: (times, …, na) of actuators that have a state; None without.
         tally: (times, …, 3 tracked) of shapes that a simulation tracks, see `State.tally`; None without.
+        memory: (times, …, n) of a `CompiledPolicy` in the step, see its `unpack`; None without.
         run: What a simulation goes on with besides; None if there was none.
         replay: Inputs of all periods of a run with record="replay"; None without.
         tau: (times, …, nv) generalized forces that were given to a motion, or a function of times, q and v that gives
@@ -107,6 +108,7 @@ class Trajectory:
     replay: ReplayRecord | None = field(default=None, repr=False)
     tau: Any = field(default=None, repr=False)
     tally: Any = field(default=None, repr=False)
+    memory: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in check_fields(vars(self)).items():
@@ -161,6 +163,7 @@ class Trajectory:
             parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
             activation=None if self.activation is None else part(self.activation),
             tally=None if self.tally is None else part(self.tally),
+            memory=None if self.memory is None else part(self.memory),
             run=None if self.run is None else self.run.select(first, chosen),
             replay=None if chosen else self.replay,
             tau=part(self.applied_force) if self.tau is not None else None,

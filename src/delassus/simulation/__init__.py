@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.inspection import Accelerations, GroundContacts
     from delassus.simulation.options import GroundPlane, HeightField, Recording, StepSolver
+    from delassus.simulation.policies.policy import CompiledPolicy
     from delassus.simulation.pushes import Push
     from delassus.simulation.sensors.readout import Sensor
     from delassus.simulation.sensors.sensors import Sensors
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Accelerations",
     "BoundRobot",
+    "CompiledPolicy",
     "ContactSelection",
     "Delayed",
     "Ground",
@@ -59,6 +61,7 @@ if not TYPE_CHECKING:
             "simulation.inspection": "Accelerations GroundContacts",
             "simulation.options": "GroundPlane HeightField Recording StepSolver",
             "simulation.world_shapes": "ground_of",
+            "simulation.policies.policy": "CompiledPolicy",
             "simulation.pushes": "Push",
             "simulation.sensors.readout": "Sensor",
             "simulation.sensors.sensors": "Sensors",

@@ -102,6 +102,7 @@ class ChunkedRun:
             "impulse": impulse[:, : scene.m],
             "activation": impulse[:, scene.m : scene.m + scene.na],
             "tally": impulse[:, scene.m + scene.na : scene.m + scene.na + scene.tally_size],
+            "memory": self.runner.memory if self.runner.policy is None else impulse[:, self.runner.carried],
             "contact": contact[:, : scene.slots],
             "residual": self.residual[before],
             "status": 0,

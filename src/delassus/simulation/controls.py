@@ -14,6 +14,8 @@ from delassus.common.checks import check_integer, real_array
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import short
 from delassus.simulation.checks import RunError, SimulationError, fits
+from delassus.simulation.policies.kernels import kernel_with
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.setup import Setup
 from delassus.step.bodies.kernels import period_kernel
 
@@ -40,7 +42,7 @@ class Delayed:
     """Controls that reach the robot with a delay: `sim.run(q0, control=Delayed(policy, 2), steps=500)`.
 
     Attributes:
-        control: Any control that `run` takes, except a kernel.
+        control: Any control that `run` takes, except a kernel or a policy.
         periods: The delay in control periods, zero or more: one number, or (…) one for each environment. Until then,
             the first control acts.
 
@@ -65,6 +67,7 @@ class Control:
         asks: Whether a Python function of configuration and velocity computes the controls.
         ahead: Returns the controls (n, nu) or (nu,) of n periods from an index on, for one environment; None if they
             are not known in advance.
+        policy: The `CompiledPolicy` in the kernel; None without.
     """
 
     steps: int
@@ -73,6 +76,7 @@ class Control:
     takes: bool = True
     asks: bool = False
     ahead: Callable[[int, int], Any] | None = None
+    policy: CompiledPolicy | None = None
 
 
 def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
@@ -80,6 +84,8 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
     steps = None if steps is None else check_integer("steps", steps, 0)
     if isinstance(control, Delayed):
         return _delayed(control_of(sim, control.control, steps, batch), control.periods, batch)
+    if isinstance(control, CompiledPolicy):
+        return with_policy(sim, control_of(sim, control.reference, steps, batch), control)
     if control is not None and not callable(control):
         return _from_array(sim, real_array("control", control), steps, batch)
     if steps is None:
@@ -119,6 +125,17 @@ def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ..
     return Control(int(steps), period_kernel(sim.scene), ask, asks=True)
 
 
+def with_policy(sim: Setup, control: Control, policy: CompiledPolicy) -> Control:
+    """A control with a policy in the period, which reads it."""
+    if not control.takes or control.policy is not None:
+        raise SimulationError(
+            "the reference of a policy is compiled into the step itself; it must be an array or a function: call that "
+            "kernel in the policy.",
+            code="not-supported",
+        )
+    return replace(control, kernel=kernel_with(policy, sim.scene), policy=policy)
+
+
 def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
     """Controls with a delay; the latest ones are kept as long as an environment may need them."""
     late = np.asarray(periods)
@@ -128,9 +145,10 @@ def _delayed(control: Control, periods: Any, batch: tuple[int, ...]) -> Control:
             f"an array of them that fits the batch axes {batch}.",
             code="out-of-range",
         )
-    if not control.takes:
+    if not control.takes or control.policy is not None:
         raise SimulationError(
-            "a kernel is compiled into the step and cannot be delayed: pass a Python function instead.",
+            "a kernel or policy is compiled into the step and cannot be delayed: pass a Python function, or keep the "
+            "last controls in the memory of the policy.",
             code="not-supported",
         )
     last: deque[Any] = deque(maxlen=int(late.max(initial=0)) + 1)

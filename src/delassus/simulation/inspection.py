@@ -14,14 +14,17 @@ from delassus.contact.problems.problem import ContactProblem
 from delassus.model.parts import WORLD
 from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import COEFFICIENTS, structures
+from delassus.simulation.policies.kernels import evaluate_command
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.runner import pad_empty
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
 from delassus.step.actuators.activation import activate
 from delassus.step.bodies.kernels import geometry_kernel
+from delassus.step.period.hooks import HookInputs
+from delassus.step.period.kernels import assemble_step, contact_candidates, soft_accelerations
 from delassus.step.points.slot_friction import contact_coefficients
-from delassus.step.scene import ParametricScene
-from delassus.step.stages.kernels import assemble_step, contact_candidates, soft_accelerations
+from delassus.step.scene import ParametricScene, Scene
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import GroundShape, SolverLimits, StepInputs, StepState
 
@@ -37,6 +40,10 @@ class GroundContacts(NamedTuple):
         normal: (…, candidates, 3) normals, towards the robot.
         body: Names of the joints that move the bodies of the candidates.
         shape: Names of the shapes.
+
+    >>> robot = dl.load("quadruped")
+    >>> dl.Simulation(robot, time_step=2e-3).contacts(robot.posture("home")).gap.shape
+    (64,)
     """
 
     gap: Array
@@ -56,6 +63,10 @@ class Accelerations(NamedTuple):
         candidate: (…, slots) indices of the candidates in the contact slots.
         gap: (…, slots) signed distances [m].
         residual: (…) residual of the solver [m/s²].
+
+    >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=(), law="mujoco")
+    >>> sim.accelerations(sim.start([0.0])).acceleration
+    array([0.])
     """
 
     acceleration: Array
@@ -113,9 +124,17 @@ class Inspection(Setup):
         system of the step, impulses, and the next state.
 
         Calls the functions of which the kernel consists on plain arrays, with the full contact set. This is slow, and
-        meant for inspection. `stages.system` has J, S and g; `stages.contacts` has gaps, points and bodies.
+        meant for inspection. `stages.system` has J, S and g; `stages.contacts` has gaps, points and bodies. A
+        `CompiledPolicy` is evaluated at the beginning of the step.
         """
-        u = self.check(state, control)
+        scene, now, inputs = self._step_inputs(state, control)
+        signals, _ = activate(scene.actuators, state.activation, inputs.control, self.time_step)
+        return run_stages(scene, now, inputs._replace(control=signals))
+
+    def _step_inputs(self, state: State, control: Any) -> tuple[Scene, StepState, StepInputs]:
+        """The scene, state and inputs of the next time step of one environment; a policy is evaluated in Python."""
+        policy = control if isinstance(control, CompiledPolicy) else None
+        u = self.check(state, control if policy is None else policy.reference)
         self._refuse_many_bodies("stages")
         if state.q.ndim != 1 or self.ground.batch:
             raise SimulationError(
@@ -127,13 +146,17 @@ class Inspection(Setup):
         coefficients = ContactParameters(*(values.get(name, 0.0) for name in (*COEFFICIENTS, "restitution")))
         normal, height = np.asarray(self.ground.normal), np.asarray(self.ground.height)
         ground = GroundShape(normal, height, self.ground.heights)
-        signals, _ = activate(self.scene.actuators, state.activation, u, self.time_step)
-        inputs = StepInputs(signals, self.time_step, ground, coefficients, SolverLimits(self.tolerance))
+        inputs = StepInputs(u, self.time_step, ground, coefficients, SolverLimits(self.tolerance))
         now = StepState(state.q, state.v, state.impulse, state.contact, np.asarray(state.time), state.activation)
         scene = self.scene
         if isinstance(scene, ParametricScene):
             scene = scene.with_parameters(state.parameters)
-        return run_stages(scene, now, inputs)
+        if policy is not None:
+            counters = np.array([state.seed, state.stream, state.count], float)
+            read = HookInputs(scene, now, inputs, state.tally, policy.fill(state.memory, ()), counters, 0.0)
+            command = evaluate_command(policy, read)
+            inputs = inputs._replace(control=command.control, joint_forces=command.joint_forces)
+        return scene, now, inputs
 
     def accelerations(self, state: State, control: Any = None) -> Accelerations:
         """Accelerations and constraint forces under MuJoCo's contact law, as `mj_forward` computes them.
@@ -165,8 +188,9 @@ class Inspection(Setup):
             if not np.isfinite(array).all():
                 starts = self.model.q_starts if name == "q" else self.model.v_starts
                 return f"{name} of the joint {self._joint_at(starts, ~np.isfinite(array))!r} is not finite."
-        if control is not None and not np.isfinite(control).all():
-            k = int(np.flatnonzero(~np.isfinite(control))[0])
+        u = self._step_inputs(state, control)[2].control
+        if not np.isfinite(u).all():
+            k = int(np.flatnonzero(~np.isfinite(u))[0])
             actuators = self.scene.actuators
             return f"The control {k}{f' of the actuator {actuators[k].name!r}' if actuators else ''} is not finite."
         stages = self.stages(state, control)

@@ -45,6 +45,9 @@ class Recording(Options):
             `log.explain(item)` can replay any environment bit for bit.
         every: Interval between recorded states, in control periods. The first and the last state are always recorded.
             None for 1, or with "replay" for 100.
+
+    >>> dl.simulation.Recording(record="replay").interval
+    100
     """
 
     main: ClassVar[str] = "record"

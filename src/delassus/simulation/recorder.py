@@ -25,7 +25,7 @@ from delassus.step.flags import Mark
 _LITTLE: Final = 32 * 1024 * 1024
 """Logs up to this size [bytes] are never refused."""
 
-KEPT: Final = ("log_time", "q", "v", "impulse", "contact", "activation", "tally", "residual", "status")
+KEPT: Final = ("log_time", "q", "v", "impulse", "contact", "activation", "tally", "memory", "residual", "status")
 
 
 def check_memory(states: int, each: int) -> None:
@@ -91,6 +91,8 @@ class Recorder:
             del arrays["activation"]
         if not sim.scene.tracked:
             del arrays["tally"]
+        if not arrays["memory"].shape[-1]:
+            del arrays["memory"]
         whole = {name: np.asarray(getattr(start, name)) for name in ("count", "seed", "stream")}
         return Trajectory(
             time=arrays.pop("log_time"),

@@ -28,11 +28,14 @@ from delassus.simulation.bound.small_batch import LARGEST, SmallBatch
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
+from delassus.simulation.policies.kernels import kernel_with, shared_values
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push, check_push, kicked, push_at
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
 from delassus.step.articulated.qualification import ARTICULATED
 from delassus.step.flags import Mark
+from delassus.step.period.hooks import COUNTERS
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import has_impulse_outside
 from delassus.step.stages.solve import LONGER, QUICKLY
@@ -57,7 +60,7 @@ _MANY: Final = 0.05
 _VECTORS: Final = frozenset({"q", "v", "rows", "places", "control", "normal", PARAMETERS})
 """Inputs of the kernel that are vectors for one environment."""
 
-_SECTIONS: Final = ("impulse", "contact", "activation", "tally")
+_SECTIONS: Final = ("impulse", "contact", "activation", "tally", "memory")
 """Parts of a state that the arrays of rows and contacts consist of."""
 
 _LONG: Final = 200
@@ -80,7 +83,9 @@ class Runner:
     """
 
     def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True, pushes: Any = None) -> None:
-        self.sim, self.control = sim, control
+        self.policy = policy = control.policy
+        self.sim = sim if policy is None else sim.with_memory(policy.size + COUNTERS)
+        sim, self.control = self.sim, control
         self.time, self._first, self.made = state.time, state, 0
         times = np.ravel(state.time)
         self.log_time = float(times[0]) if times.size and (times == times[0]).all() else 0.0
@@ -92,7 +97,10 @@ class Runner:
         self.small = same and bound and pushes is None and state.q.ndim == 2 and 0 < len(state.q) <= LARGEST
         self._small: SmallBatch | None = None
         self._bound_rescues: dict[int, Callable[[], None]] = {}
-        self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na, sim.scene.tally_size)
+        carried = state.memory.shape[-1] if policy is None else policy.size
+        self._period, scene = sim.period, sim.scene
+        self._sizes = (scene.m, scene.slots, scene.na, scene.tally_size, carried)
+        self._weights: list[Any] = []
         self._tick = self._alone() if self.alone and bound and pushes is None else None
         self.consistent = True
         self._pushes, self._pushed, self._wrench = pushes, (), None  # type: Any, tuple[str, ...], Any
@@ -101,7 +109,11 @@ class Runner:
 
     def _moving_of(self, state: State) -> tuple[Any, ...]:
         """The arrays of a state that a period changes, in the dtype of the step."""
-        arrays = state.q, state.v, pad_empty(state.rows), pad_empty(state.contact)
+        rows = state.rows
+        if self.policy is not None:
+            counters = np.stack(np.broadcast_arrays(state.seed, state.stream, state.count), -1)
+            rows = np.concatenate([rows, self.policy.fill(state.memory, state.batch), counters], axis=-1)
+        arrays = state.q, state.v, pad_empty(rows), pad_empty(state.contact)
         return tuple(np.asarray(x, self.sim.dtype) for x in arrays)
 
     @property
@@ -129,6 +141,19 @@ class Runner:
         """The tallies (…, 3 tracked) of contacts."""
         first = self._sizes[0] + self._sizes[2]
         return self._rows[..., first : first + self._sizes[3]]
+
+    @property
+    def memory(self) -> Any:
+        """The memory (…, n) of the policy, or that of the first state, which runs without a policy keep."""
+        if self.policy is None:
+            return self._first.memory
+        return self._rows[..., self.carried]
+
+    @property
+    def carried(self) -> slice:
+        """Where the memory of a policy is in the arrays of rows."""
+        first = self._sizes[0] + self._sizes[2] + self._sizes[3]
+        return slice(first, first + self._sizes[4])
 
     @property
     def contact(self) -> Any:
@@ -188,8 +213,8 @@ class Runner:
         wrench: tuple[str, ...] = ()
         if isinstance(self._pushes, Push) and self._pushes.wrench:
             names, wrench = (*names, "wrench"), tuple(self._pushes.wrench)
-        key = (id(self.control.kernel), names, several, wrench)
-        if key in self.sim.compiled:
+        done, form = self.sim.compiled.setdefault(self.control.kernel, set()), (names, several, wrench)
+        if form in done:
             return
         sim = self.sim
         # Newton's method for many bodies takes as long to compile as all others, and most scenes never need it.
@@ -199,7 +224,7 @@ class Runner:
             used = self.sim.with_wrenches(scene, wrench)
             inputs = self.control.kernel.optional_inputs(used, names)
             self.control.kernel.warm_up(used, batch=several, dtype=sim.dtype, inputs=inputs)
-        self.sim.compiled[key] = self.control.kernel
+        done.add(form)
 
     def compile_ahead(self, periods: int) -> None:
         """Compile all kernels if a run is long or has many environments."""
@@ -242,11 +267,17 @@ class Runner:
 
     def takes(self, state: Any, control: Any) -> bool:
         """Whether a state and controls can be copied without checks: same batch, plain arrays of doubles."""
+        if isinstance(control, CompiledPolicy):
+            known = control is self.policy or kernel_with(control, self.sim.scene) is self.control.kernel
+            u = np.zeros((*self.q.shape[:-1], self.sim.nu)) if control.reference is None else control.reference
+        else:
+            known, u = self.policy is None, control
         return (
             type(state) is State
-            and type(control) is np.ndarray
-            and control.dtype == np.float64
-            and control.shape == (*self.q.shape[:-1], self.sim.nu)
+            and known
+            and type(u) is np.ndarray
+            and u.dtype == np.float64
+            and u.shape == (*self.q.shape[:-1], self.sim.nu)
             and state.q.shape == self.q.shape
             and state.v.shape == self.v.shape
             and tuple(getattr(state, name).shape[-1] for name in _SECTIONS) == self._sizes
@@ -254,6 +285,10 @@ class Runner:
 
     def once(self, state: State, control: Any) -> State:
         """The state after one control period with this control, instead of that of the runner."""
+        if isinstance(control, CompiledPolicy):
+            self._use(control)
+            batch = (*self.q.shape[:-1], self.sim.nu)
+            control = np.zeros(batch) if control.reference is None else control.reference
         if self._tick is None:
             self.q, self.v, self._rows, self._places = self._moving_of(state)
             self.time, self.status, self._first, self.made = state.time, state.status, state, 0
@@ -261,13 +296,23 @@ class Runner:
             self._count_period()
             return self._state_of(self.q, self.v, self._rows, self._places, self.residual)
         self.q[:], self.v[:] = state.q, state.v
-        for name in _SECTIONS:
-            getattr(self, name)[:] = getattr(state, name)
+        if self.policy is None:
+            for name in _SECTIONS[:-1]:
+                getattr(self, name)[:] = getattr(state, name)
+        else:
+            self._rows[:], self._places[:] = self._moving_of(state)[2:]
         self.time, self._first, self.made = state.time, state, 0
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
         self._bound_control[:] = control
         self.advance()
         return self.state()
+
+    def _use(self, policy: CompiledPolicy) -> None:
+        """Advance by another policy with the same functions and shapes from now on."""
+        if policy is not self.policy:
+            self.policy, self.control = policy, replace(self.control, policy=policy)
+            for array, x in zip(self._weights, policy.shared_arrays(self.sim.dtype), strict=False):
+                array[...] = x
 
     def state(self) -> State:
         """A copy of the current state."""
@@ -276,7 +321,7 @@ class Runner:
 
     def _state_of(self, q: Any, v: Any, rows: Any, places: Any, residual: Any) -> State:
         """The current state, in these arrays."""
-        m, slots, na, tallies = self._sizes
+        m, slots, na, tallies, _ = self._sizes
         first = self._first
         q, v, rows, places, residual = (np.asarray(x, float) for x in (q, v, rows, places, residual))
         return State.unchecked(
@@ -291,6 +336,7 @@ class Runner:
             seed=first.seed,
             activation=rows[..., m : m + na],
             tally=rows[..., m + na : m + na + tallies],
+            memory=first.memory if self.policy is None else rows[..., self.carried],
             stream=first.stream,
             parameters=first.parameters,
         )
@@ -388,7 +434,7 @@ class Runner:
             inputs.pop("alive"),
             [inputs.pop(name) for name in ("control",) if name in inputs],
         )
-        structured = {**structures(inputs), "limits": self._limits(iterations)}
+        structured = {**structures(inputs), "limits": self._limits(iterations), **self._shared}
         scene = self.sim.with_wrenches(scene, self._pushed)
         results: tuple[Any, ...] = self.control.kernel(
             scene, *moving, time, alive, *control, self.sim.time_step, dtype=self._dtype, **structured
@@ -443,13 +489,23 @@ class Runner:
         """The number of iterations is an input even where it is the default, so that all attempts share a kernel."""
         return SolverLimits(self.sim.tolerance, np.array(iterations))
 
+    @property
+    def _shared(self) -> dict[str, Any]:
+        """The shared arrays of the policy, as the kernel takes them."""
+        return {} if self.policy is None else shared_values(self.policy, self.sim.dtype)
+
     def packed(self, max_iterations: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-        """The optional inputs of the kernel: their names, and the arrays to be bound."""
-        inputs = {**structures(self.sim.ground.inputs), "limits": self._limits(max_iterations)}
+        """The optional inputs of the kernel: their names, and the arrays to be bound. All kernels that are bound read
+        the shared arrays of a policy at one place, where those of another one can be put."""
+        inputs = {**structures(self.sim.ground.inputs), "limits": self._limits(max_iterations), **self._shared}
         if self.sim.nparameters:
             inputs[PARAMETERS] = self._first.parameters
         names, arrays = self.control.kernel.pack(self.sim.scene, **inputs)
-        return names, tuple(np.array(x, self.sim.dtype) for x in arrays)
+        bound = [np.array(x, self.sim.dtype) for x in arrays]
+        if self.policy is not None and self.policy.shared and not self.sim.nparameters:
+            self._weights = self._weights or bound[-len(self.policy.shared) :]
+            bound[-len(self._weights) :] = self._weights
+        return names, tuple(bound)
 
 
 def _needs_more(marks: Any) -> bool:

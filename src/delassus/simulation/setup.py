@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,8 +22,8 @@ from delassus.simulation.initial_states import between_robots, first_keyframe
 from delassus.simulation.options import StepSolver
 from delassus.step.articulated.qualification import ARTICULATED, prefers_recursion, reason_against
 from delassus.step.bodies.choice import SWEEPS, choose_loops, reason_against_loops, with_loops
+from delassus.step.period.reduced import reduced_scene
 from delassus.step.scene import ParametricScene, Scene
-from delassus.step.stages.reduced import reduced_scene
 
 PRIMAL: Final = "primal"
 """The name of Newton's method on velocities, which solves MuJoCo's contact law."""
@@ -187,10 +188,28 @@ class Setup(Frozen):
         copy.freeze()
         return copy
 
+    def with_memory(self, size: int) -> Self:
+        """This simulation with so many numbers behind the impulses, which a policy carries; the same object every
+        time."""
+        if size not in self._with_memory:
+            copy = type(self).__new__(type(self))
+            names = ("mechanism", "ground", "time_step", "dtype", "tolerance")
+            copy.__dict__.update({name: self.__dict__[name] for name in names})
+            copy.scene = scene = replace(self.scene, memory_size=size)
+            reduced = self.reduced_scene
+            copy.reduced_scene = scene if reduced is self.scene else replace(reduced, memory_size=size)
+            copy.freeze()
+            self._with_memory[size] = copy
+        return self._with_memory[size]
+
     @cached_property
-    def compiled(self) -> dict[tuple[Any, ...], Any]:
-        """Kernels that are compiled for runs, by their key. Keeping them alive keeps their identities unique."""
+    def _with_memory(self) -> dict[int, Self]:
         return {}
+
+    @cached_property
+    def compiled(self) -> WeakKeyDictionary[Any, set[Any]]:
+        """Kernels that are compiled for runs, with the inputs that they are compiled for."""
+        return WeakKeyDictionary()
 
     @cached_property
     def _variants(self) -> dict[tuple[Any, ...], tuple[Scene, Scene]]:

@@ -18,6 +18,7 @@ from delassus.common.checks import (
     boolean,
     check_integer,
     number_in_range,
+    real_array,
 )
 from delassus.common.options import Shortcuts
 from delassus.compiler.backends.background import finish_optimizing
@@ -32,8 +33,8 @@ from delassus.model.readers.load import load
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.bound.robot import BoundRobot, bind_robot
-from delassus.simulation.checks import SimulationError
-from delassus.simulation.controls import Control, control_of
+from delassus.simulation.checks import SimulationError, fits
+from delassus.simulation.controls import Control, control_of, with_policy
 from delassus.simulation.ground import Ground
 from delassus.simulation.initial_states import (
     are_admissible_for,
@@ -46,6 +47,7 @@ from delassus.simulation.initial_states import (
 )
 from delassus.simulation.inspection import Inspection
 from delassus.simulation.options import Recording, StepSolver
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push, Pushes, check_push
 from delassus.simulation.recorder import record_run
 from delassus.simulation.runner import Runner
@@ -73,6 +75,9 @@ if TYPE_CHECKING:
 
 _OF_LOAD: Final = ("root", "mimic", "packages", "srdf")
 """Options of `load` that `Simulation.from_file` passes on."""
+
+_CACHES: Final = ("_alone", "_prepared", "compiled", "_with_memory")
+"""Attributes that copies in other processes begin without."""
 
 _SHORTCUTS: Final = Shortcuts(
     "Simulation", "robot ground time_step substeps actuators", contacts=ContactSelection(), solver=StepSolver()
@@ -228,6 +233,7 @@ class Simulation(Inspection):
         repair: bool = True,
         activation: ArrayLike | None = None,
         parameters: ArrayLike | None = None,
+        memory: ArrayLike | None = None,
     ) -> State:
         """Create the initial state of one environment or a batch.
 
@@ -241,6 +247,7 @@ class Simulation(Inspection):
             activation: (…, na) activations of the actuators that have a state, by default zero.
             parameters: (…, nparameters) of a parametric robot, as `robot.pack` builds them; by default its nominal
                 values. Impossible values, such as a negative mass, freeze their environment.
+            memory: (…, n) memory of a `CompiledPolicy`, as its `pack` builds it; by default its initial values.
         """
         scene = self.scene
         if q0 is None:
@@ -264,7 +271,15 @@ class Simulation(Inspection):
         activation = first_activation(scene.na, activation, batch)
         p = np.broadcast_to(p, (*batch, p.shape[-1]))
         parts = self._begin(self.ground, q, v, time, boolean("repair", repair), are_admissible_for(self.parametric, p))
-        return State(**parts, activation=activation, seed=check_integer("seed", seed, 0), parameters=p.copy())
+        memory = np.zeros(0) if memory is None else real_array("the memory", memory)
+        if not fits(memory.shape[:-1], batch) or not memory.ndim:
+            raise SimulationError(
+                f"the memory has shape {memory.shape}; it must be (n,) or ({', '.join(map(str, batch))}, n).",
+                code="batch-mismatch",
+            )
+        memory = np.broadcast_to(memory, (*batch, memory.shape[-1])).copy()
+        seed = check_integer("seed", seed, 0)
+        return State(**parts, activation=activation, seed=seed, parameters=p.copy(), memory=memory)
 
     def _begin(self, ground: Ground, q: Any, v: Any, time: float, repair: bool, usable: Any) -> dict[str, Any]:
         """Parts of the initial state of environments on a ground, frozen unless `usable` (…). All arrays have the batch
@@ -313,7 +328,8 @@ class Simulation(Inspection):
     ) -> State:
         """Restart selected environments. The others, and all streams of random numbers, continue.
 
-        Resetting clears the impulses and unfreezes frozen environments.
+        Resetting clears the impulses, unfreezes frozen environments, and sets the memory of a `CompiledPolicy` to NaN,
+        which stands for its initial values.
 
         Args:
             state: A state of one environment or a batch.
@@ -338,9 +354,8 @@ class Simulation(Inspection):
         ground, parts = ground_of_items(self.ground, batch, numbers), state.flat()
         usable = are_admissible_for(self.parametric, values["parameters"])
         start = self._begin(ground, values["q"], values["v"], time, repair, usable)
-        fresh = {**start, "activation": values["activation"], "parameters": values["parameters"]}
-        changed = ("q", "v", "time", "impulse", "contact", "residual", "status", "activation", "parameters", "tally")
-        for name in changed:
+        fresh = {**start, "activation": values["activation"], "parameters": values["parameters"], "memory": np.nan}
+        for name in (*start, "activation", "parameters", "memory"):
             parts[name] = parts[name].copy()
             parts[name][numbers] = fresh[name]
         parts = {name: x.reshape((*batch, *x.shape[1:])) for name, x in parts.items()}
@@ -351,17 +366,17 @@ class Simulation(Inspection):
         return resume(log, k, items)
 
     def step(self, state: State, control: Any = None, *, push: Push | None = None) -> State:
-        """Advance a state by one control period with a control (…, nu), by default zero, and optionally a `Push`."""
+        """Advance a state by one control period with a control (…, nu), by default zero, or a `CompiledPolicy`, and
+        optionally a `Push`."""
         if push is not None:
-            u = self.check(state, control)
+            constant = self._constant(state, control)
             check_push(self, push, state.batch)
-            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)), pushes=push)
+            runner = Runner(self, state, constant, pushes=push)
             runner.step(0)
             return runner.state()
         cached = self.__dict__.get("_alone")
         if cached is None or cached[0] != threading.get_ident() or not cached[1].takes(state, control):
-            u = self.check(state, control)
-            runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
+            runner = Runner(self, state, self._constant(state, control))
             if state.batch != self.__dict__.get("_prepared"):
                 self.__dict__["_prepared"] = state.batch
                 runner.compile_ahead(1)
@@ -372,16 +387,23 @@ class Simulation(Inspection):
         next_state: State = cached[1].once(state, control)
         return next_state
 
-    def compile(self, items: int = 1) -> None:
-        """Compile all kernels that steps of one or several environments may need, so that no step waits for a compiler,
-        and wait until they are optimized.
+    def _constant(self, state: State, control: Any) -> Control:
+        """The control of one period: an array, or a policy."""
+        policy = control if isinstance(control, CompiledPolicy) else None
+        u = self.check(state, control if policy is None else policy.reference)
+        constant = Control(1, period_kernel(self.scene), lambda *_: (u,))
+        return constant if policy is None else with_policy(self, constant, policy)
+
+    def compile(self, items: int = 1, control: CompiledPolicy | None = None) -> None:
+        """Compile all kernels that steps of one or several environments may need, also with a policy in them, and wait
+        until they are optimized, so that no step waits for a compiler.
 
         Long runs and steps of 16 environments or more do this when they begin. A real-time controller of one robot
         should call it before its first step.
         """
         q = self.keyframe.q if items == 1 else np.tile(self.keyframe.q, (check_integer("items", items), 1))
         state = self.start(q, repair=False) if not self.ground.batch else self.start(self.keyframe.q, repair=False)
-        Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: ()), bound=False).compile()
+        Runner(self, state, self._constant(state, control), bound=False).compile()
         finish_optimizing()
 
     def bind(self, state: State, control: Any = None) -> BoundRobot:
@@ -389,20 +411,21 @@ class Simulation(Inspection):
 
         Args:
             state: A state of one environment.
-            control: (nu,) control of the first period, by default zero.
+            control: (nu,) control of the first period, by default zero; or a `CompiledPolicy`, which reads it.
         """
-        u = self.check(state, control)
-        runner = Runner(self, state, Control(1, period_kernel(self.scene), lambda *_: (u,)))
+        constant = self._constant(state, control)
+        runner = Runner(self, state, constant)
         if not runner.bound:
             raise SimulationError(
                 f"the state has the batch axes {state.batch}, or parameters; bind takes one robot without parameters, "
                 "such as state[0]. sim.step takes batches.",
                 code="wrong-shape",
             )
+        (u,) = constant.at(0, state.time, state.q, state.v)
         return bind_robot(runner, u)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_alone", "_prepared", "compiled")}
+        return {name: value for name, value in self.__dict__.items() if name not in _CACHES}
 
     def sensors(self, *sensors: str | Sensor) -> Sensors:
         """Compile sensors into one kernel: names such as "gyro:trunk" or "touch:*_calf_1", or `Sensor`s; by default all
@@ -436,7 +459,8 @@ class Simulation(Inspection):
             v0: (…, nv) initial velocities [rad/s, m/s], by default zero.
             control: None; an array (nu,), (steps, nu) for all environments or (steps, …, nu), refused if its axis
                 could also be that of environments; a function control(time, q, v) of the whole batch with times (…);
-                one of these `Delayed`; or a kernel (model, time, q, v) -> (nu,), which is compiled into the step.
+                one of these `Delayed`; or a `CompiledPolicy` or a kernel (model, time, q, v) -> (nu,), which are
+                compiled into the step.
             steps: Number of control periods, by default the number of rows in the array of controls.
             repair: As for `start`.
             progress: Function of the period's number and the state, called after each period. If it returns a state,
@@ -470,7 +494,9 @@ class Simulation(Inspection):
         if record.record == "replay":
             from delassus.simulation.replays.inputs import InputRecorder
 
-            inputs = partial(InputRecorder, controller, policy=control if isinstance(control, Kernel) else None)
+            inputs = partial(
+                InputRecorder, controller, policy=control if isinstance(control, Kernel | CompiledPolicy) else None
+            )
         return record_run(self, state, controller, record.interval, progress, push, inputs)
 
     def replay(self, log: Trajectory, at: tuple[int, ...], period: int) -> Replay:

@@ -22,7 +22,7 @@ from delassus.step.flags import Mark, describe_marks
 
 Array = NDArray[np.float64]
 
-_VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters", "tally")
+_VECTORS: Final = ("q", "v", "impulse", "contact", "activation", "parameters", "tally", "memory")
 """Parts of a state that are vectors for one environment."""
 
 _NUMBERS: Final = ("residual", "time")
@@ -31,26 +31,26 @@ _INTEGERS: Final = ("status", "count", "seed", "stream")
 
 
 @dataclass(frozen=True)
-class Draws:
+class DrawCount:
     """Number of random numbers that are drawn for an environment."""
 
     count: int
 
 
 @lru_cache(maxsize=64)
-def draws_of(count: int) -> Draws:
-    """A cached `Draws`: equal counts return one object, because it is a key of the kernel cache."""
-    return Draws(count)
+def draws_of(count: int) -> DrawCount:
+    """A cached `DrawCount`: equal counts return one object, because it is a key of the kernel cache."""
+    return DrawCount(count)
 
 
 @kernel("(),(),(),()->(count)")
-def draw_uniform(draws: Draws, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
+def draw_uniform(draws: DrawCount, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
     """(count,) in [0, 1)."""
     return random.uniform(seed, stream, period, place, shape=(draws.count,))
 
 
 @kernel("(),(),(),()->(count)")
-def draw_normal(draws: Draws, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
+def draw_normal(draws: DrawCount, seed: Any, stream: Any, period: Any, place: Any) -> Floats:
     """(count,) with mean 0 and standard deviation 1."""
     return random.normal(seed, stream, period, place, shape=(draws.count,))
 
@@ -79,6 +79,8 @@ class State:
         parameters: (…, nparameters) of a parametric robot.
         tally: (…, 3 tracked) mean and peak force [N] over the last control period, and air time [s], of each tracked
             shape.
+        memory: (…, n) memory of a `CompiledPolicy` in the step; NaN stands for its initial values. (…, 0) for a state
+            that no policy has advanced; runs without one keep it.
 
     >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
     >>> float(sim.step(sim.start([1.0])).time)
@@ -98,13 +100,14 @@ class State:
     stream: Any = None
     parameters: Array = field(default_factory=lambda: np.zeros(0))
     tally: Array = field(default_factory=lambda: np.zeros(0))
+    memory: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         arrays: dict[str, Any] = {}
         for name in (*_VECTORS, "residual", "status"):
             arrays[name] = real_array(f"{name} of a state", getattr(self, name))
         batch = arrays["q"].shape[:-1]
-        for name in ("activation", "parameters", "tally"):
+        for name in ("activation", "parameters", "tally", "memory"):
             arrays[name] = np.zeros((*batch, 0)) if arrays[name].shape == (0,) else arrays[name]
         for name, array in arrays.items():
             core = f"n_{name}" if name in _VECTORS else ""
@@ -231,6 +234,7 @@ class State:
         """Read a file that `save` wrote; the state is the same bit for bit."""
         arrays = read_arrays("the state", path, StateFileError)
         names = [one.name for one in fields(cls)]
+        arrays.setdefault("memory", np.zeros(0))  # older files have none
         missing = [name for name in names if name not in arrays]
         if missing:
             raise StateFileError(f"{path} is not a state: {', '.join(missing)} is missing.", code="other-file")
@@ -317,6 +321,7 @@ def resume(log: Trajectory, k: int, items: tuple[Any, ...]) -> State:
         stream=integers["stream"],
         parameters=none[0][items] if log.parameters is None else log.of_items(log.parameters)[items],
         tally=(none if log.tally is None else np.asarray(log.tally))[at],
+        memory=(none if log.memory is None else np.asarray(log.memory))[at],
     )
 
 

@@ -40,6 +40,9 @@ def ground_of(model: Model, **options: Any) -> Ground:
     """The ground of a model's file, with changed `options` of `Ground`, such as friction=0.5.
 
     A robot from URDF stands on level ground at height zero. An MJCF file without a ground raises an error.
+
+    >>> dl.simulation.ground_of(dl.load("quadruped"), friction=0.5).friction
+    array(0.5)
     """
     shapes = ground_shapes(model)
     if not shapes:

@@ -14,6 +14,9 @@ class Mark(IntFlag):
     INTERRUPTED is for the last state of a log alone: Ctrl-C, or an error in a function of the user, ended the run.
     NEEDS_ITERATIONS and NEEDS_FULL_SET are seen by the host alone: the item keeps its state, and is solved again with
     more iterations, or with the full contact set.
+
+    >>> dl.simulation.Mark.NEEDS_ITERATIONS in dl.simulation.Mark(0)
+    False
     """
 
     FROZEN = 1

@@ -82,6 +82,7 @@ class Scene(HasModel):
         tracked: Shapes and bodies whose contacts are tallied over a control period, by name (`points.statistics`).
         many_bodies: How many contact slots a scene of many free bodies has, whose steps are loops over bodies, pairs
             and contacts (`step.bodies`); None for straight code.
+        memory_size: Numbers that a policy in the step carries from period to period (`period.hooks`).
     """
 
     mechanism: Mechanism
@@ -105,6 +106,7 @@ class Scene(HasModel):
     many_bodies: int | None = None
     impedances: SceneImpedances | None = None
     tracked: tuple[str, ...] = ()
+    memory_size: int = 0
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
         """A scene, with parameters if its mechanism has some."""
@@ -380,8 +382,8 @@ class Scene(HasModel):
 
     @property
     def impulse_size(self) -> int:
-        """Elements of arrays of impulses of the full set, with activations and tallies behind them."""
-        return max(self.full.m + self.na + self.tally_size, 1)
+        """Elements of arrays of impulses of the full set, with activations, tallies and memory behind them."""
+        return max(self.full.m + self.na + self.tally_size + self.memory_size, 1)
 
     @property
     def tally_size(self) -> int:

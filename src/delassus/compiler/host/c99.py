@@ -44,6 +44,10 @@ def export_c(
         dtype: The type of all numbers, np.float64 (double in C) or np.float32 (float).
         inputs: The optional inputs that the function takes, after the others, in the kernel's own order.
         options: The kernel's own options.
+
+    >>> import tempfile
+    >>> [path.suffix for path in dl.compiler.export_c(dl.aba, dl.load("pendulum"), tempfile.mkdtemp(), states=0)]
+    ['.h', '.c']
     """
     check_kernel(kernel)
     taken = {"name", "fma", "states", "folder"} & set(kernel.options)

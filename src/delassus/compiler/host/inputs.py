@@ -82,6 +82,15 @@ class Group:
     Attributes:
         kind: The class.
         inputs: The fields that a kernel takes, in the order of the class, each with its core shape and its default.
+
+    >>> from typing import Any, NamedTuple
+    >>> class Line(NamedTuple):
+    ...     slope: Any = 1.0
+    >>> @dl.kernel("(2)->(2)", inputs={"line": dl.compiler.Group(Line, slope="()")})
+    ... def evaluate(model, x, *, line):
+    ...     return line.slope * x
+    >>> evaluate("any", np.ones(2), line=Line(slope=3.0))
+    array([3., 3.])
     """
 
     def __init__(self, kind: type[Any], /, **fields: str | Input) -> None:
@@ -99,8 +108,8 @@ class Group:
                 self.inputs[name] = _with_default(f"{kind.__name__}.{name}", declared[name], default)
             elif default is _NO_DEFAULT or not declared:
                 raise SignatureError(
-                    f"{kind.__name__}.{name} has no core shape: annotate the field with "
-                    f"Annotated[Any, Input('(n)')], or declare Group({kind.__name__}, {name}='(n)')."
+                    f"{kind.__name__}.{name} has no core shape: annotate the field with Annotated[Any, Input('(n)')], "
+                    f"or declare Group({kind.__name__}, {name}='(n)')."
                 )
         self._class_defaults = tuple(defaults.items())
 
@@ -138,6 +147,15 @@ class Bundle:
         kind: The class, a NamedTuple or a frozen dataclass whose fields all have defaults.
         inputs: The declared inputs, in the order in which they are declared.
         defaults: The defaults of the fields that the kernel takes: inputs and options.
+
+    >>> from typing import Any, NamedTuple
+    >>> class Rows(NamedTuple):
+    ...     scale: Any = 1.0
+    >>> @dl.kernel("(2)->(2)", inputs={"rows": dl.compiler.Bundle(Rows, scale="()")})
+    ... def scaled(model, x, *, rows=Rows()):
+    ...     return rows.scale * x
+    >>> scaled("any", np.ones(2), scale=3.0)
+    array([3., 3.])
     """
 
     def __init__(self, kind: type[Any], /, *options: str, **inputs: Declared) -> None:

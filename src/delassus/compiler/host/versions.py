@@ -129,6 +129,8 @@ def clear_kernels() -> None:
     """Let go of all compiled kernels; each is made again when it is called.
 
     Ufuncs and bound arrays that somebody holds stay valid.
+
+    >>> dl.compiler.clear_kernels()
     """
     with compiling:
         for kernel in _kernels:

@@ -36,7 +36,7 @@ class KktFactor:
     corner: Ldl
 
     def damped(self, damping: Any) -> KktFactor:
-        """The factors for another diagonal E + C (m,): m³/6 operations, the tree is not touched."""
+        """The factors for another diagonal E + C (m,): m³/6 operations; the part of the tree is reused."""
         return KktFactor(self.tree, _corner(self.tree.delassus, damping))
 
     def solve_rows(self, b: Any) -> Any:
@@ -45,7 +45,7 @@ class KktFactor:
 
 
 def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None, exact: bool = False) -> KktFactor:
-    """The factors of K in a configuration, as a part of other kernels; those without E are `exact`."""
+    """Factor K in a configuration, inside other kernels; `exact` omits E."""
     check_inertias(mechanism.model)
     tree = tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time))
     if exact:
@@ -56,14 +56,15 @@ def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None, e
 
 @kernel("(nq)->(m,m)", inputs={"time": "()"})
 def delassus_matrix(mechanism: Mechanism, q: Traced, *, method: str = "auto", time: Traced = None) -> Floats:
-    """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the rows' accelerations per unit of their forces.
+    """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the accelerations of the rows per unit of their
+    forces.
 
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         method: "pv_osimr" O(n + m²), "efpa" O(n + m d + m²), "ltl" O(n d² + m d² + m² d), or "auto" for the fastest:
-            pv_osimr, or ltl where joints share coordinates (mimicry), which has no recursion over the tree.
-        time: () [s] what rows move with, needed where they do (input at run time).
+            pv_osimr, or ltl for models with mimic joints, which have no recursion over the tree.
+        time: () [s] time of moving references, required if there are any (input at run time).
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> G = dl.delassus_matrix(loop, loop.model.posture("home"))
@@ -82,11 +83,11 @@ def operational_inertia(
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
-        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
-            yield.
-        method: How J M⁻¹ Jᵀ is formed, to be inverted (as for `delassus_matrix`), or "caba_osim", which forms Λ itself
-            in O(n + m²), faster for many rows, and loses digits where ε is small (see `caba_osim`).
-        time: () [s] what rows move with, needed where they do (input at run time).
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one value or one per row; by default a millionth of the mobility of the
+            rows.
+        method: How J M⁻¹ Jᵀ is computed before it is inverted (as for `delassus_matrix`); or "caba_osim", which
+            computes Λ itself in O(n + m²), faster for many rows, but less accurate for small ε (see `caba_osim`).
+        time: () [s] time of moving references, required if there are any (input at run time).
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> dl.constrained.operational_inertia(loop, loop.model.posture("home")).shape
@@ -131,9 +132,9 @@ class KktInverse(NamedTuple):
     corner: Any
     """-Λ (…, m, m), Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ the operational-space inertia [kg, kg·m²]."""
     coupling: Any
-    """B = Λ J M⁻¹ (…, m, nv): the transposed of the pseudo-inverse of J that is weighted by M."""
+    """B = Λ J M⁻¹ (…, m, nv): the transpose of the pseudo-inverse of J weighted by M."""
     free: Any
-    """N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (…, nv, nv): accelerations per generalized force, where the rows allow them."""
+    """N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (…, nv, nv): acceleration per unit of generalized force, under the constraints."""
 
 
 @kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": TIME, "proximal": PROXIMAL}, result=KktFactors)
@@ -142,17 +143,18 @@ def kkt_factor(
 ) -> KktFactors:
     """The sparse factors K = U D Uᵀ of the constrained system, K = [-E - C, J; Jᵀ, M], of one configuration or a batch.
 
-    Rows come first, then velocities from the root to the leaves: nothing is filled in that M, J and the Delassus matrix
-    do not have. D has m negative and nv positive entries. O(n d² + m d² + m² d + m³) operations for depth d.
+    Rows come first, then velocities from the root to the leaves. The factors then have no fill-in beyond the nonzeros
+    of M, J and the Delassus matrix. D has m negative and nv positive entries. O(n d² + m d² + m² d + m³) operations for
+    depth d.
 
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
-        exact: Factors of [-C, J; Jᵀ, M], without E. Rows that depend on others below them have a pivot of zero in
-            D_Λ, and K = U D Uᵀ all the same.
-        time: () [s] what rows move with, needed where they do (input at run time).
-        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
-            yield (`natural_proximal`).
+        exact: Factor [-C, J; Jᵀ, M], without E. Rows that depend on rows below them have a zero pivot in D_Λ;
+            K = U D Uᵀ holds nevertheless.
+        time: () [s] time of moving references, required if there are any (input at run time).
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one value or one per row; by default a millionth of the mobility of the
+            rows (`natural_proximal`).
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> U_rows, D_rows, Y, U_tree, D_tree = dl.constrained.kkt_factor(loop, loop.model.posture("home"))
@@ -161,7 +163,7 @@ def kkt_factor(
     """
     if exact and proximal is not None:
         raise BadArgument(
-            "exact=True has no proximal parameter: omit one of the two.",
+            "exact=True has no proximal parameter; omit one of the two.",
             code="conflicting-arguments",
         )
     factors = factor(mechanism, q, proximal, time, exact)
@@ -178,20 +180,20 @@ def kkt_inverse_blocks(
 ) -> KktInverse:
     """The blocks of K⁻¹ = [-Λ, B; Bᵀ, N], K = [-E - C, J; Jᵀ, M], of one configuration or a batch.
 
-    Accelerations and forces are linear in what acts: with h = tau - c and J a + γ + C λ = 0,
+    Accelerations and forces are linear in the loads: with h = tau - c and J a + γ + C λ = 0,
 
         a = N h - Bᵀ γ,      λ = -B h - Λ γ.
 
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
-        exact: The inverse of [-C, J; Jᵀ, M] by singular values (see `exact_inverse`), to the last digits next to
-            singular poses, too; where rows depend on each other the pseudo-inverse, whose a and λ are those of `kkt`.
-            Some ten times the operations.
-        time: () [s] what rows move with, needed where they do (input at run time).
-        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
-            yield (`natural_proximal`). An exact inverse takes no more than its ratios, as the norm of forces where
-            they are not unique; one number makes that the Euclidean norm.
+        exact: Invert [-C, J; Jᵀ, M] by singular values (see `exact_inverse`), accurate also near singular poses.
+            For dependent rows this is the pseudo-inverse, whose a and λ are those of `kkt`. About ten times the
+            operations.
+        time: () [s] time of moving references, required if there are any (input at run time).
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one value or one per row; by default a millionth of the mobility of the
+            rows (`natural_proximal`). An exact inverse uses only the ratios of ε, as weights of the norm of forces that
+            are not unique; equal values give the Euclidean norm.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> corner, coupling, free = dl.constrained.kkt_inverse_blocks(loop, loop.model.posture("home"))
@@ -215,6 +217,6 @@ def damping_rows(mechanism: Mechanism, proximal: Proximal) -> Any:
 
 
 def _corner(G: Any, damping: Any) -> Ldl:
-    """The factors of G + damping from the last row up, as those of the matrix with rows and columns reversed."""
+    """Factor G + damping from the last row up, as the matrix with rows and columns reversed."""
     full = mirror(G) + np.diag(damping)
     return ldl(full[::-1, ::-1])

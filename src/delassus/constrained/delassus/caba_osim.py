@@ -1,21 +1,21 @@
-"""The damped operational inertia (J M⁻¹ Jᵀ + E + C)⁻¹ by recursion over the tree, without inverting a matrix.
+"""The damped operational inertia (J M⁻¹ Jᵀ + E + C)⁻¹ by recursion over the tree, without a matrix inverse.
 
 With R = E + C and penalties ρ = R⁻¹ on the rows, the inverse is
 
     Λ = ρ - ρ J (M + Jᵀ ρ J)⁻¹ Jᵀ ρ:
 
-`pv_osim` on the links with their penalties, as `caba` has them. O(n + m²) operations, where a factorization takes m³.
-Where loops or ties couple links, the rows' forces travel one by one, in O(n + m² d) for depth d.
+`pv_osim` on the links with their penalties, as in `caba`. O(n + m²) operations; a factorization needs m³. Where loops
+or ties couple links, row forces are propagated one by one, in O(n + m² d) for depth d.
 
-Where rows move freely (σ ≫ ε, σ the eigenvalues of J M⁻¹ Jᵀ), both terms are about 1/ε and what is left of them is 1/σ:
-the error grows with 1/ε. Relative to the largest element of Λ, it was measured as
+For σ ≫ ε, σ the eigenvalues of J M⁻¹ Jᵀ, both terms are about 1/ε and their difference is 1/σ, so the error grows with
+1/ε. Measured relative to the largest element of Λ, it is
 
     ε                        1e-1    1e-2    1e-4    1e-6    1e-8
     Talos, 24 rows           2e-15   2e-14   9e-13   2e-10   2e-8      σ from 0.04 to 230
     Solo12, 12 rows          1e-14   9e-14   2e-11   1e-9    3e-8      σ from 0.5 to 47
 
-and that of an inverted Delassus matrix is below 3e-14 for all of these. Choose it for many rows, where these digits
-are enough: it makes less than half of the operations for 24 rows, and less than a third for 36.
+while that of an inverted Delassus matrix is below 3e-14 in all of these cases. Choose it for many rows, if this
+accuracy is enough: it needs less than half of the operations for 24 rows, and less than a third for 36.
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), section VI.
 """

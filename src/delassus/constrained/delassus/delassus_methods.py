@@ -27,14 +27,14 @@ TREE_METHODS: Final[dict[str, Callable[[ArticulatedTree, list[Piece], int], Any]
 def lower_delassus(mechanism: Mechanism, q: Any, method: str, time: Any = None) -> Any:
     """The lower triangle of J M⁻¹ Jᵀ (m, m); entries above it are undefined."""
     one_of("method", method, ("auto", "ltl", *TREE_METHODS), code="unknown-method")
-    chosen = best_delassus(mechanism) if method == "auto" else method
-    if chosen == "ltl":
+    name = best_delassus(mechanism) if method == "auto" else method
+    if name == "ltl":
         check_inertias(mechanism.model)
         return tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time)).delassus
     body, rows = free_tree(mechanism, q, time=time)
-    return TREE_METHODS[chosen](body, pieces_of(body.tree, rows), rows.m)
+    return TREE_METHODS[name](body, pieces_of(body.tree, rows), rows.m)
 
 
 def best_delassus(mechanism: Mechanism) -> str:
-    """The fastest method, as measured on arms, quadrupeds and humanoids; mimicry leaves "ltl" alone."""
+    """The fastest method, as measured on arms, quadrupeds and humanoids; only "ltl" supports mimic joints."""
     return "ltl" if links_of(mechanism.model).mimics else "pv_osimr"

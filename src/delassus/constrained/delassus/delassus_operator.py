@@ -1,14 +1,15 @@
 """The Delassus matrix as an operator, G x and (G + E + C)⁻¹ b in O(n + m) operations, without forming it.
 
-G x = J M⁻¹ Jᵀ x is what rows feel of their own forces: Jᵀ x on the links, the articulated-body recursion from rest
-without gravity, and J of the accelerations. The inverse follows from the same operator on links that carry penalties
-ρ = (E + C)⁻¹ and are coupled by loops and ties, as in `caba`:
+G x = J M⁻¹ Jᵀ x takes three steps: Jᵀ x on the links, the articulated-body recursion from rest without gravity, and J
+of the accelerations. The inverse follows from the same operator on links with penalties ρ = (E + C)⁻¹, coupled by loops
+and ties as in `caba`:
 
     (G + E + C)⁻¹ b = ρ b - ρ J (M + Jᵀ ρ J)⁻¹ Jᵀ ρ b.
 
-Its two terms nearly cancel where ε is small, which costs the digits that `caba_osim` tells of. Refinement gives them
-back: x + (G + E + C)⁻¹ (b - (G + E + C) x), with the operator without penalties inside. Choose these where m² is too
-many: for iterative solvers (conjugate gradients, ADMM) on many contacts, or for a few right-hand sides.
+For small ε the two terms nearly cancel, with the loss of accuracy described in `caba_osim`. Iterative refinement
+restores it: x + (G + E + C)⁻¹ (b - (G + E + C) x), with products by the operator without penalties. Choose these where
+m² operations are too many: for iterative solvers (conjugate gradients, ADMM) on many contacts, or for a few right-hand
+sides.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from delassus.model.links import links_of
 def delassus_apply(
     mechanism: Mechanism, q: Traced, x: Traced, *, time: Traced = None, proximal: Proximal = None
 ) -> Floats:
-    """J M⁻¹ Jᵀ x (m,), or with `proximal`, (J M⁻¹ Jᵀ + E + C) x: what `delassus_solve` solves.
+    """J M⁻¹ Jᵀ x (m,), or (J M⁻¹ Jᵀ + E + C) x with `proximal`, the inverse of `delassus_solve`.
 
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         x: Forces of the rows (m,) [N, N·m].
-        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; None for neither E nor C.
-        time: () [s] what rows move with, needed where they do (input at run time).
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one value or one per row; None omits both E and C.
+        time: () [s] time of moving references, required if there are any (input at run time).
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> q, x = loop.model.posture("home"), np.ones(3)
@@ -64,15 +65,15 @@ def delassus_solve(
     """x (m,) with (J M⁻¹ Jᵀ + E + C) x = b.
 
     Args:
-        mechanism: The robot and its constraints; where joints share coordinates (mimicry), the sparse factors of
-            `prox_ltl` take the place of the recursion.
+        mechanism: The robot and its constraints. With mimic joints, the sparse factors of `prox_ltl` replace the
+            recursion.
         q: Configuration (nq,) [rad, m].
         b: Accelerations of the rows (m,) [m/s², rad/s²].
-        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
-            yield.
-        refinements: How often the residual is solved for again: each time divides the error by what penalties have
-            left of the digits, 1e6 and more. The first one costs a second elimination of the tree.
-        time: () [s] what rows move with, needed where they do (input at run time).
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one value or one per row; by default a millionth of the mobility of the
+            rows.
+        refinements: Number of refinement steps. Each divides the error by 1e6 or more; the first costs a second
+            elimination of the tree.
+        time: () [s] time of moving references, required if there are any (input at run time).
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> dl.constrained.delassus_solve(loop, loop.model.posture("home"), np.ones(3), proximal=1e-3).shape
@@ -94,8 +95,8 @@ def delassus_solve(
 
 
 def mobility(body: ArticulatedTree, rows: Rows, x: Any) -> Any:
-    """J A⁻¹ Jᵀ x (m,), A the matrix that the joints of the tree were eliminated from."""
-    push = np.zeros(sum(link.motion.nv for link in body.tree.links))
-    for i, (_, own) in body.pushes(rows, x).items():
-        push[body.joints[i].at] = own
-    return row_values(rows, *body.accelerations(push, rows.support))
+    """J A⁻¹ Jᵀ x (m,), A the matrix that was factored by the elimination of the tree."""
+    acceleration = np.zeros(sum(link.motion.nv for link in body.tree.links))
+    for i, (_, joint_acceleration) in body.pushes(rows, x).items():
+        acceleration[body.joints[i].at] = joint_acceleration
+    return row_values(rows, *body.accelerations(acceleration, rows.support))

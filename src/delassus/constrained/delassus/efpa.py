@@ -1,13 +1,13 @@
 """The extended-force-propagator algorithm: J M⁻¹ Jᵀ from the accelerations that unit forces on the rows cause.
 
-Inward, the unit force K_r of each row travels from the links that it acts on towards the base, and leaves its share u_r
-at every joint; outward, the joints answer with accelerations,
+Inward, the unit force K_r of each row is propagated from its links to the base and has the component u_r at every
+joint; outward, the joints respond with accelerations,
 
     K_π = X (K - W u),  u = Sᵀ K;      a_i = X a_π + S (D⁻¹ u_r - Wᵀ X a_π),
 
-W = A S D⁻¹ of the articulated-body recursion. Row s feels r through the last link z on its way that r moves, so that
-G_sr = K_s(z) · a_r(z). O(n + m d + m²) operations for depth d. Choose it for few rows, or for rows that are far
-apart; `pv_osim` saves the way outward.
+W = A S D⁻¹ of the articulated-body recursion. The response of row s to r follows at the last link z on the path of s
+that r moves, G_sr = K_s(z) · a_r(z). O(n + m d + m²) operations for depth d. Choose it for few rows, or for rows that
+are far apart; `pv_osim` saves the outward sweep.
 
 Reference: P. Wensing, R. Featherstone, D. Orin, A reduced-order recursive algorithm for the computation of the
 operational-space inertia matrix (2012).
@@ -26,42 +26,42 @@ from delassus.model.parts import WORLD
 
 
 def efpa(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
-    """The lower triangle of J A⁻¹ Jᵀ (m, m), A the matrix that the joints of the tree were eliminated from."""
+    """The lower triangle of J A⁻¹ Jᵀ (m, m), A the matrix that was factored by the elimination of the tree."""
     tree = body.tree
-    travelled: list[dict[int, Pair]] = []  # by piece: its force on each link of its way
+    travelled: list[dict[int, Pair]] = []  # by piece: its force on each link of its path
     u: list[dict[int, Any]] = [{} for _ in range(m)]  # by row: its force at each joint
     for piece in pieces:
-        force, driven, way = piece.force, piece.driven, {}
+        force, driven, path = piece.force, piece.driven, {}
         for i in reversed(tree.path(piece.link)):
-            way[i] = force
+            path[i] = force
             share, force = body.inward(i, *force, driven)
             u[piece.row][i] = u[piece.row][i] + share if i in u[piece.row] else share
             driven = None
-        travelled.append(way)
-    answers = [_answer(body, shares) for shares in u]
+        travelled.append(path)
+    responses = [_answer(body, shares) for shares in u]
     G = np.zeros((m, m))
-    for piece, way in zip(pieces, travelled, strict=True):
+    for piece, path in zip(pieces, travelled, strict=True):
         for r in range(piece.row + 1):
-            joint, motion = answers[r]
-            z = next((i for i in way if i in motion), None)  # from the piece inward
+            joint, motion = responses[r]
+            z = next((i for i in path if i in motion), None)  # from the piece inward
             if z is None:
                 continue
-            felt = way[z][0] @ motion[z][0] + way[z][1] @ motion[z][1]
+            coupling = path[z][0] @ motion[z][0] + path[z][1] @ motion[z][1]
             if z == piece.link and piece.driven is not None:
-                felt = felt + piece.driven @ joint[z]
-            G[piece.row, r] = G[piece.row, r] + felt
+                coupling = coupling + piece.driven @ joint[z]
+            G[piece.row, r] = G[piece.row, r] + coupling
     return G
 
 
 def _answer(body: ArticulatedTree, u: dict[int, Any]) -> tuple[dict[int, Any], dict[int, Pair]]:
-    """Accelerations of joints and links from forces at joints, which come with all that carry them."""
+    """Accelerations of joints and links from forces at joints, whose carriers are all included."""
     joint: dict[int, Any] = {}
     motion: dict[int, Pair] = {WORLD: ZERO}
     for i in sorted(u):
         free = body.joints[i]
         a = propagate_acceleration(body.poses[i], motion[free.link.parent])
-        held = free.W[:3].T @ a[0] + free.W[3:].T @ a[1]
-        joint[i] = free.push(u[i]) - held
+        carrier_part = free.W[:3].T @ a[0] + free.W[3:].T @ a[1]
+        joint[i] = free.push(u[i]) - carrier_part
         motion[i] = free.accelerate(a, joint[i])
     del motion[WORLD]
     return joint, motion

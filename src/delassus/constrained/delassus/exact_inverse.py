@@ -1,14 +1,14 @@
-"""The exact inverse of [-C, J; Jᵀ, M], or its pseudo-inverse where rows depend on each other, by singular values.
+"""The exact inverse of [-C, J; Jᵀ, M], or its pseudo-inverse for dependent rows, by singular values.
 
 With M = U D Uᵀ, R = D^-½ U⁻¹ (so that M⁻¹ = Rᵀ R) and the whitened rows B = E^-½ [J Rᵀ, C^½], as in `gauss`,
 
     Λ = E^-½ (B Bᵀ)⁺ E^-½,      Λ J M⁻¹ = E^-½ (B Bᵀ)⁺ B R,      N = M⁻¹ - Rᵀ B⁺ B R,
 
-R on the columns of B that belong to joints. The singular values are those of B, not of J M⁻¹ Jᵀ, which would have half
-of their digits. Where J has full row rank nothing depends on E; elsewhere E is the norm by which forces are the
-smallest and residuals the least, and E = I gives the pseudo-inverse of Moore and Penrose.
+R on the columns of B that belong to joints. The singular values are computed from B instead of J M⁻¹ Jᵀ, which would
+halve the number of accurate digits. If J has full row rank, the result is independent of E; otherwise E defines the
+norm in which forces and residuals are smallest, and E = I gives the Moore–Penrose pseudo-inverse.
 
-O(m n min(m, n)) operations a sweep of the singular values (see `jacobi`), and O(n² m).
+O(m n min(m, n)) operations for each Jacobi sweep of the singular values (see `jacobi`), and O(n² m).
 """
 
 from __future__ import annotations

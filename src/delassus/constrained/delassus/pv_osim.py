@@ -1,18 +1,18 @@
 """The reduced Popov–Vereshchagin algorithm: J M⁻¹ Jᵀ by one sweep inward, in O(n + m²) operations.
 
-Unit forces of the rows travel towards the base, K_π = X (K - W u) with u = Sᵀ K. Two of them that pass a joint couple
-there, and all that they couple is
+Unit forces of the rows are propagated towards the base, K_π = X (K - W u) with u = Sᵀ K. Two rows that pass the same
+joint couple there, and the sum of these couplings is
 
     G_rs = Σ_j u_r(j) D_j⁻¹ u_s(j).
 
-Where more than six forces come together on a link, they are combinations, C, of six unit forces on that link: these
-six travel on in their stead, and at the end Ω = O + C Ω_units Cᵀ, O what was gathered before. So no joint sees more
-than six forces, whatever the number of rows. Near the base it is cheaper to let all pass (`_NEAR`).
+Where more than six forces meet on a link, they are combinations C of six unit forces on that link. These six are
+propagated in their place, and at the end Ω = O + C Ω_units Cᵀ, O the couplings accumulated before. So no joint handles
+more than six forces, whatever the number of rows. Near the base it is cheaper to propagate all of them (`_NEAR`).
 
-Choose it first: it was the fastest on every robot and chain that was measured, from 3 to 82 velocities.
+Default choice: it was the fastest on every robot and chain measured, from 3 to 82 velocities.
 
 Reference: A. Sathya, W. Decré, J. Swevers, PV-OSIMr: a lowest order complexity algorithm for computing the Delassus
-matrix (2024), with unit forces only where they pay.
+matrix (2024), here with unit forces only where they are faster.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from delassus.constrained.elimination.row_forces import Piece
 from delassus.dynamics.tree.poses import Pair
 
 _MOST: Final = 6
-"""The forces on a link that are independent."""
+"""The number of independent forces on a link."""
 _NEAR: Final = 3
-"""So many joints from the base, more than six forces pass on their own."""
+"""Within this number of joints from the base, more than six forces are propagated individually."""
 
 
 @dataclass(frozen=True)
 class _Traveller:
-    """A force on its way inward: its number, the row it belongs to (None for a unit force), and itself."""
+    """A force propagated inward: its index, its row (None for a unit force), and its value."""
 
     number: int
     row: int | None
@@ -44,7 +44,7 @@ class _Traveller:
 
 @dataclass(frozen=True)
 class _Exchange:
-    """Travelers (numbers) that are the combinations C (len, 6) of six units (numbers) from a link on."""
+    """Travelers (indices) replaced from a link on by combinations C (len, 6) of six unit forces (indices)."""
 
     travellers: list[int]
     C: Any
@@ -52,72 +52,72 @@ class _Exchange:
 
 
 def pv_osim(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
-    """The lower triangle of J A⁻¹ Jᵀ (m, m), A the matrix that the joints of the tree were eliminated from."""
+    """The lower triangle of J A⁻¹ Jᵀ (m, m), A the matrix that was factored by the elimination of the tree."""
     tree = body.tree
     at: list[list[_Traveller]] = [[] for _ in tree.links]
-    numbers = count()
-    rows: dict[int, int] = {}  # of travelers, by their numbers
+    indices = count()
+    rows: dict[int, int] = {}  # rows of travelers, by index
     for piece in pieces:
-        _join(at[piece.link], _Traveller(next(numbers), piece.row, piece.force, piece.driven))
+        _join(at[piece.link], _Traveller(next(indices), piece.row, piece.force, piece.driven))
         rows.update({t.number: t.row for t in at[piece.link] if t.row is not None})
-    gathered: dict[tuple[int, int], Any] = {}
+    couplings: dict[tuple[int, int], Any] = {}
     exchanges: list[_Exchange] = []
     for i, link in reversed(list(enumerate(tree.links))):
-        here = at[i]
-        leaving = [t for t in here if t.driven is None]
+        travelers = at[i]
+        leaving = [t for t in travelers if t.driven is None]
         if len(leaving) > _MOST and len(tree.path(i)) > _NEAR:
-            units = [_Traveller(next(numbers), None, (unit[:3], unit[3:])) for unit in np.eye(6)]
+            units = [_Traveller(next(indices), None, (unit[:3], unit[3:])) for unit in np.eye(6)]
             C = np.stack([np.concatenate(t.force) for t in leaving])
             exchanges.append(_Exchange([t.number for t in leaving], C, [t.number for t in units]))
-            here = units + [t for t in here if t.driven is not None]
+            travelers = units + [t for t in travelers if t.driven is not None]
         D = body.joints[i].D
         halves: list[Any] = []  # L⁻¹ u for D = L diag(D) Lᵀ
-        for traveller in here:
+        for traveller in travelers:
             u, force = body.inward(i, *traveller.force, traveller.driven)
             halves.append(D.half(u))
-            pushed = halves[-1] * D.inverse
-            for other, half in zip(here, halves, strict=False):  # those before it, and itself
+            weighted = halves[-1] * D.inverse
+            for other, half in zip(travelers, halves, strict=False):  # earlier ones, and itself
                 pair = _pair(traveller.number, other.number)
-                gathered[pair] = gathered[pair] + pushed @ half if pair in gathered else pushed @ half
+                couplings[pair] = couplings[pair] + weighted @ half if pair in couplings else weighted @ half
             if link.parent >= 0:
                 _join(at[link.parent], _Traveller(traveller.number, traveller.row, force))
     G = np.zeros((m, m))
-    for (a, b), value in _resolve_exchanges(gathered, exchanges).items():
+    for (a, b), value in _resolve_exchanges(couplings, exchanges).items():
         if a in rows and b in rows:
             s, r = max(rows[a], rows[b]), min(rows[a], rows[b])
-            # Two travelers of one row couple twice in its diagonal element: as a with b, and as b with a.
+            # # Two travelers of one row couple twice in its diagonal element: a with b, and b with a.
             G[s, r] = G[s, r] + (2.0 * value if r == s and a != b else value)
     return G
 
 
-def _join(here: list[_Traveller], new: _Traveller) -> None:
-    """Add a traveler to those on a link; two travelers of the same row are merged."""
-    for k, old in enumerate(here):
+def _join(travelers: list[_Traveller], new: _Traveller) -> None:
+    """Add a traveler to those on a link; travelers of the same row are merged."""
+    for k, old in enumerate(travelers):
         if old.row is not None and old.row == new.row:
             driven = [d for d in (old.driven, new.driven) if d is not None]
             force = (old.force[0] + new.force[0], old.force[1] + new.force[1])
-            here[k] = _Traveller(old.number, old.row, force, sum(driven[1:], driven[0]) if driven else None)
+            travelers[k] = _Traveller(old.number, old.row, force, sum(driven[1:], driven[0]) if driven else None)
             return
-    here.append(new)
+    travelers.append(new)
 
 
-def _resolve_exchanges(gathered: dict[tuple[int, int], Any], exchanges: list[_Exchange]) -> dict[tuple[int, int], Any]:
-    """Ω of all pairs of travelers: from the base outward, Ω = O + C Ω_units Cᵀ where some were exchanged for units."""
-    omega = dict(gathered)
+def _resolve_exchanges(couplings: dict[tuple[int, int], Any], exchanges: list[_Exchange]) -> dict[tuple[int, int], Any]:
+    """Ω of all pairs of travelers, from the base outward: Ω = O + C Ω_units Cᵀ where unit forces replaced them."""
+    omega = dict(couplings)
     outside = {number for exchange in exchanges for number in exchange.travellers}
-    known = {number for pair in gathered for number in pair} - outside
+    resolved = {number for pair in couplings for number in pair} - outside
     for exchange in reversed(exchanges):
-        known -= set(exchange.units)
-        columns = [*exchange.units, *sorted(known)]
+        resolved -= set(exchange.units)
+        columns = [*exchange.units, *sorted(resolved)]
         units = np.stack([np.stack([omega.get(_pair(k, x), 0.0) for x in columns]) for k in exchange.units])
         for j, traveller in enumerate(exchange.travellers):
-            felt = exchange.C[j] @ units  # by the units, then by all that is known
-            others = {x: felt[6 + k] for k, x in enumerate(sorted(known))}
-            others |= {x: felt[:6] @ exchange.C[k] for k, x in enumerate(exchange.travellers[: j + 1])}
-            for x, value in others.items():
+            response = exchange.C[j] @ units  # couplings with the units, then with all resolved travelers
+            responses = {x: response[6 + k] for k, x in enumerate(sorted(resolved))}
+            responses |= {x: response[:6] @ exchange.C[k] for k, x in enumerate(exchange.travellers[: j + 1])}
+            for x, value in responses.items():
                 pair = _pair(traveller, x)
                 omega[pair] = omega[pair] + value if pair in omega else value
-        known |= set(exchange.travellers)
+        resolved |= set(exchange.travellers)
     return omega
 
 

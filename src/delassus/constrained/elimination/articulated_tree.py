@@ -1,8 +1,8 @@
-"""The articulated-body tree after elimination (see `elimination`), and the sweeps that several algorithms use.
+"""The articulated-body tree after elimination (see `elimination`), and the sweeps that several algorithms share.
 
-All of these compute with A⁻¹ by forces that travel through the joints of the articulated-body recursion. A is the mass
-matrix M, or M + Jᵀ diag(ρ) J where rows put penalties on the links that they touch; rows on two links, or on several
-joints, couple them (see `couplings`).
+These sweeps apply A⁻¹ by propagating forces through the joints of the articulated-body recursion. A is the mass matrix
+M, or M + Jᵀ diag(ρ) J with penalties of rows on the links that they act on. Rows on two links, or on several joints,
+couple them (see `couplings`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from delassus.model.parts import WORLD
 class ArticulatedTree:
     """Links, their poses, and their joints' factors.
 
-    `order` is the one in which links were eliminated; `bonds[i]` is what link i was coupled with then.
+    `order` is the order of elimination; `bonds[i]` has the couplings of link i at its elimination.
     """
 
     tree: Links
@@ -38,78 +38,80 @@ class ArticulatedTree:
 
     @property
     def coupled(self) -> bool:
-        """Whether links feel each other past the tree."""
+        """Whether links are coupled other than through the tree."""
         return any(bonds.felt or bonds.ties for bonds in self.bonds)
 
     def inward(self, i: int, f: Any, n: Any, driven: Any = None) -> tuple[Any, Pair]:
-        """A force on link i and on its joint, through it: u (n,) at the joint, and the force on the parent link."""
+        """Propagate a force on link i and its joint: u (n,) at the joint, and the force on the parent link."""
         u, f, n = self.joints[i].carry(f, n, driven)
         return u, self.poses[i].force_to_parent(f, n)
 
     def pushes(self, rows: Rows, x: Any) -> dict[int, tuple[Any, Any]]:
-        """u (n,) and D⁻¹ u (n,) of the joints that move rows, from forces x (m,) of these."""
-        tied = sorted({tie.row for bonds in self.bonds for tie in bonds.ties})
-        force, driven = row_forces(self.tree, rows.untied if tied else rows, x)
+        """u (n,) and D⁻¹ u (n,) of the joints that move rows, from row forces x (m,)."""
+        tie_rows = sorted({tie.row for bonds in self.bonds for tie in bonds.ties})
+        force, driven = row_forces(self.tree, rows.untied if tie_rows else rows, x)
         pushes: dict[int, tuple[Any, Any]] = {}
-        # What ports feel until their links have their turn, and ties, by row, as long as they have parts.
-        pressed: dict[Port | int, Any] = {row: -x[[row]] for row in tied}
+        # # Loads on ports until their links are visited, and on ties, by row, while these have parts left.
+        loads: dict[Port | int, Any] = {row: -x[[row]] for row in tie_rows}
 
         def press(other: Port | int, y: Any) -> None:
-            pressed[other] = pressed[other] + y if other in pressed else y
+            loads[other] = loads[other] + y if other in loads else y
 
         def add(j: int, f: Any, n: Any) -> None:
             force[j] = total(force.get(j, ZERO), (f, n))
 
         for i in (i for i in self.order if i in rows.support):
-            for port in [port for port in pressed if isinstance(port, Port) and port.link == i]:
-                add(i, *port.exert(-pressed.pop(port)))
-            u, passed = self.inward(i, *force.get(i, ZERO), driven.get(i))
+            for port in [port for port in loads if isinstance(port, Port) and port.link == i]:
+                add(i, *port.exert(-loads.pop(port)))
+            u, parent_force = self.inward(i, *force.get(i, ZERO), driven.get(i))
             for tie in self.bonds[i].ties:
-                u = u - tie.V.T @ pressed[tie.row]
+                u = u - tie.V.T @ loads[tie.row]
             push = self.joints[i].push(u)
             pushes[i] = (u, push)
             for other, T in self.bonds[i].felt:
                 press(other, T @ push)
             for tie in self.bonds[i].ties:
                 if tie.port is not None:
-                    press(tie.port, pressed.pop(tie.row))
+                    press(tie.port, loads.pop(tie.row))
             if self.tree.links[i].parent >= 0:
-                add(self.tree.links[i].parent, *passed)
+                add(self.tree.links[i].parent, *parent_force)
         return pushes
 
     def accelerations(
         self, push: Any, links: Collection[int], base: Pair = ZERO, product: Sequence[Pair] | None = None
     ) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
-        """Accelerations of some links (those that carry them included), of all their joints (nv,), and of ties by row.
+        """Accelerations of `links` (including their carriers), of all their joints (nv,), and of ties by row.
 
-        From D⁻¹ u (nv,), the acceleration of the world, and the links' own velocity products.
+        The inputs are D⁻¹ u (nv,), the acceleration of the world, and the links' own velocity products.
         """
         motion: dict[int, Pair] = {WORLD: base}
         a = np.zeros(len(push))
-        tied: dict[int, Any] = {}
+        tie_values: dict[int, Any] = {}
 
         def reaction(other: Port | int) -> Any:
-            return other.felt(motion[other.link]) if isinstance(other, Port) else tied[other]
+            return other.felt(motion[other.link]) if isinstance(other, Port) else tie_values[other]
 
         for i in (i for i in reversed(self.order) if i in links):
             link, joint, bonds = self.tree.links[i], self.joints[i], self.bonds[i]
-            here = propagate_acceleration(self.poses[i], motion[link.parent], None if product is None else product[i])
-            own = joint.answer(push[joint.at], here)
+            acceleration = propagate_acceleration(
+                self.poses[i], motion[link.parent], None if product is None else product[i]
+            )
+            joint_acceleration = joint.answer(push[joint.at], acceleration)
             if bonds.felt:
-                pull = np.zeros(link.motion.nv)
+                reaction_force = np.zeros(link.motion.nv)
                 for other, T in bonds.felt:
-                    pull = pull + T.T @ reaction(other)
-                pulled = joint.push(pull)
-                own = own - pulled
+                    reaction_force = reaction_force + T.T @ reaction(other)
+                correction = joint.push(reaction_force)
+                joint_acceleration = joint_acceleration - correction
             for tie in bonds.ties:
-                y = tie.V @ (push[joint.at] - pulled if bonds.felt else push[joint.at])
+                y = tie.V @ (push[joint.at] - correction if bonds.felt else push[joint.at])
                 if link.parent < 0:
-                    y = y + tie.K[:, :3] @ here[0] + tie.K[:, 3:] @ here[1]
+                    y = y + tie.K[:, :3] @ acceleration[0] + tie.K[:, 3:] @ acceleration[1]
                 elif product is not None:
                     y = y + tie.K[:, :3] @ product[i][0] + tie.K[:, 3:] @ product[i][1]
-                if tie.port is not None or tie.row in tied:
+                if tie.port is not None or tie.row in tie_values:
                     y = y + reaction(tie.row if tie.port is None else tie.port)
-                tied[tie.row] = y
-            motion[i] = joint.accelerate(here, own)
-            a[joint.at] = own
-        return motion, a, tied
+                tie_values[tie.row] = y
+            motion[i] = joint.accelerate(acceleration, joint_acceleration)
+            a[joint.at] = joint_acceleration
+        return motion, a, tie_values

@@ -1,32 +1,34 @@
 """Couplings of links by closed loops and by rows on several joints, and their elimination.
 
-A row K_i a_i + K_j a_j with the penalty ρ has the energy ½ ρ (K_i a_i + K_j a_j)². Its mixed part,
+A row K_i a_i + K_j a_j with the penalty ρ has the energy ½ ρ (K_i a_i + K_j a_j)². Its mixed term,
 
     (K_j a_j)ᵀ C (K_i a_i),   C = diag(ρ),
 
-couples the links. It is kept in this form: each link has a port, the rows K (r, 6) by which it takes part, and C (r, r)
-couples ports. Eliminating link i leaves C as it is and hands its port on to its parent, K_π = (K - K S Wᵀ) X, so that a
-coupling costs what its rows cost, and not what 6×6 matrices do. What other ports feel of the elimination,
+couples the links. It is kept in this factored form: each link has a port, the rows K (r, 6) by which it takes part, and
+C (r, r) couples ports. Eliminating link i leaves C unchanged and passes its port to its parent, K_π = (K - K S Wᵀ) X.
+So the cost of a coupling depends on its number of rows, without 6×6 matrices. The effect of the elimination on other
+ports,
 
     T_q = C_qp K_p S,   B_q -= T_q D⁻¹ T_qᵀ,   C_qr -= T_q D⁻¹ T_rᵀ,   l_q += C_qp K_p (Pᵀ b + S D⁻¹ u),
 
-is added to their links' inertias, K_qᵀ B_q K_q, and forces, K_qᵀ l_q, when these are eliminated.
+is added to the inertias of their links, K_qᵀ B_q K_q, and to the forces, K_qᵀ l_q, when these are eliminated.
 
-A row on joints, y = Σ_i (F_i q̈_i + K_i a_i) over any number of links, is a tie: a port with a part on each of them, and
-the energy ½ yᵀ B y + lᵀ y, at first B = ρ and -l the force that the row pushes with. On link i, a = X a_π + b is the
-acceleration without that of the joint, and x = q̈_i + Wᵀ a - D⁻¹ u what ties add to the answer of the recursion over the
-tree. It costs ½ xᵀ D x and is in no other term of the link's own energy. The link's part of y is
+A row on joints, y = Σ_i (F_i q̈_i + K_i a_i) over any number of links, is a tie: a port with a part on each of them,
+and the energy ½ yᵀ B y + lᵀ y, initially with B = ρ and -l the force of the row. On link i, a = X a_π + b is the
+acceleration without that of the joint, and x = q̈_i + Wᵀ a - D⁻¹ u is the contribution of ties to the joint
+acceleration of the tree recursion. It has the energy ½ xᵀ D x and occurs in no other term of the link's own energy. The
+link's part of y is
 
     K a + V q̈_i = (K - V Wᵀ) a + V (x + D⁻¹ u),   V = K S + F,
 
-so the tie hands K_π = (K - V Wᵀ) X on, as a port does, and x is all that is left to eliminate. With
-T_q = C_qp V_p for all ports q that are coupled with p, p itself among them (C_pp = B_p), x is eliminated by
+so the tie passes K_π = (K - V Wᵀ) X to the parent, as a port does, and only x remains to be eliminated. With T_q = C_qp
+V_p for all ports q coupled with p, including p itself (C_pp = B_p), x is eliminated by
 
     l_q += C_qp (K_p - V_p Wᵀ) b,   D += V_pᵀ T_p,   D⁻¹ u := D⁻¹ (u - V_pᵀ l_p),   l_q += T_q D⁻¹ u
 
-in this order, summed over the ports p of the link, and B_q and C_qr as above. W, and what the parent feels of the
-link, stay those of the joint without ties. A tie whose parts have come together on one link is a port of it from then
-on.
+in this order, summed over the ports p of the link, and B_q and C_qr as above. W, and the loads of the link on its
+parent, stay those of the joint without ties. When all parts of a tie have reached the same link, it becomes a port of
+that link.
 """
 
 from __future__ import annotations
@@ -44,10 +46,10 @@ from delassus.model.links import Links
 
 
 class Couplings:
-    """What couples the links that are left; emptied link by link."""
+    """Couplings of the remaining links; updated as links are eliminated."""
 
     def __init__(self, tree: Links, rows: Rows, rho: Any, force: Any = None) -> None:
-        """Of penalties ρ (m,) on the rows; `force` (m,), if given, is what ties push with."""
+        """Create from penalties ρ (m,) on the rows; `force` (m,), if given, are the forces of ties."""
         self.ports: dict[int, Port] = {}
         self.ties = ties_of(tree, rows)
         self.C: dict[tuple[int, int], Any] = {}
@@ -61,67 +63,72 @@ class Couplings:
                 self._couple(one.number, other.number, np.diag(rho[shared]))
 
     def touch(self, i: int) -> bool:
-        """Whether link i takes part."""
+        """Whether link i has couplings."""
         return bool(self._on(i)) or any(i in parts for parts in self.ties.values())
 
     def take(self, i: int) -> tuple[Blocks, Pair] | None:
-        """Inertia and bias force that earlier eliminations add to the link to be eliminated next."""
-        here = self._on(i)
-        if not here:
+        """Take the inertia and bias force that earlier eliminations add to the next link."""
+        link_ports = self._on(i)
+        if not link_ports:
             return None
-        inertia, force = self._fold_ports(here)
+        inertia, force = self._fold_ports(link_ports)
         return (mirror(inertia[:3, :3]), inertia[:3, 3:], mirror(inertia[3:, 3:])), (force[:3], force[3:])
 
     def eliminate(
         self, i: int, joint: FreeJoint, pose: Pose, u: Any, push: Any, still: Pair
     ) -> tuple[FreeJoint, Any, Bonds]:
-        """Take link i out: its joint and D⁻¹ u (n,) with the D of its ties, and what it was coupled with.
+        """Eliminate link i: returns its joint, D⁻¹ u (n,) with the D of its ties, and its couplings.
 
-        `u` (n,) is the force at the joint, `push` D⁻¹ u without ties, and `still` the link's acceleration where neither
-        its parent nor its joint has any.
+        `u` (n,) is the force at the joint, `push` D⁻¹ u without ties, and `still` the link's acceleration for zero
+        accelerations of its parent and its joint.
         """
         ties = {row: parts[i] for row, parts in sorted(self.ties.items()) if i in parts}
-        own = joint.answer(np.zeros(len(u)) if ties else push, still)
-        moved = joint.accelerate(still, own)
-        here = {port.number: Part(port.K) for port in self._coupled_ports(i)} | ties
-        self._merge_partners(i, here)
+        joint_acceleration = joint.answer(np.zeros(len(u)) if ties else push, still)
+        link_acceleration = joint.accelerate(still, joint_acceleration)
+        parts_here = {port.number: Part(port.K) for port in self._coupled_ports(i)} | ties
+        self._merge_partners(i, parts_here)
         V: dict[int, Any] = {}
         T: dict[int, Any] = {}
-        left: dict[int, list[Pair]] = {}
-        for number, (K, F) in here.items():
-            carried = [joint.carry(row[:3], row[3:], F) for row in K]  # rows travel as forces do
-            V[number], left[number] = np.stack([along for along, *_ in carried]), [(f, n) for _, f, n in carried]
-            felt = K[:, :3] @ moved[0] + K[:, 3:] @ moved[1]
-            felt = felt if F is None else felt + F @ own
+        transmitted: dict[int, list[Pair]] = {}
+        for number, (K, F) in parts_here.items():
+            propagated = [joint.carry(row[:3], row[3:], F) for row in K]  # rows transform like forces
+            V[number], transmitted[number] = (
+                np.stack([along for along, *_ in propagated]),
+                [(f, n) for _, f, n in propagated],
+            )
+            value = K[:, :3] @ link_acceleration[0] + K[:, 3:] @ link_acceleration[1]
+            value = value if F is None else value + F @ joint_acceleration
             for q in [*([number] if number in ties else []), *self._partners(number)]:
                 C = self._coupling(q, number)
                 T[q] = T[q] + C @ V[number] if q in T else C @ V[number]
-                self.l[q] = self.l[q] + C @ felt if q in self.l else C @ felt
+                self.l[q] = self.l[q] + C @ value if q in self.l else C @ value
         if ties:
-            both = [number for number in here if number in T]
-            joint = joint.with_stiffness(sum(V[number].T @ T[number] for number in both))
-            push = joint.push(u - sum(V[number].T @ self.l[number] for number in both))
-            self.l |= {number: self.l[number] + mine @ push for number, mine in T.items()}
-        for number, mine in T.items():
-            pushed = np.stack([joint.push(row) for row in mine])  # T D⁻¹
-            gained = pushed @ mine.T
-            self.B[number] = self.B.get(number, 0.0) - (np.tril(gained) + np.tril(gained, -1).T)
-            for other, theirs in T.items():
+            shared = [number for number in parts_here if number in T]
+            joint = joint.with_stiffness(sum(V[number].T @ T[number] for number in shared))
+            push = joint.push(u - sum(V[number].T @ self.l[number] for number in shared))
+            self.l |= {number: self.l[number] + T_number @ push for number, T_number in T.items()}
+        for number, T_number in T.items():
+            weighted = np.stack([joint.push(row) for row in T_number])  # T D⁻¹
+            T_product = weighted @ T_number.T
+            self.B[number] = self.B.get(number, 0.0) - (np.tril(T_product) + np.tril(T_product, -1).T)
+            for other, T_other in T.items():
                 if other < number:
-                    self._couple(number, other, -(pushed @ theirs.T))
-        for number in here:
-            self._hand_on(number, i, joint.link.parent, pose, left[number])
-        known = self.ports.keys() | self.ties.keys()
-        felt = tuple((self.ports.get(number, number), T[number]) for number in T if number in known)
-        loose = tuple(PartialTie(row, V[row], np.concatenate(left[row][0])[None], self.ports.get(row)) for row in ties)
-        return joint, push, Bonds(felt, loose)
+                    self._couple(number, other, -(weighted @ T_other.T))
+        for number in parts_here:
+            self._hand_on(number, i, joint.link.parent, pose, transmitted[number])
+        remaining = self.ports.keys() | self.ties.keys()
+        partners = tuple((self.ports.get(number, number), T[number]) for number in T if number in remaining)
+        loose = tuple(
+            PartialTie(row, V[row], np.concatenate(transmitted[row][0])[None], self.ports.get(row)) for row in ties
+        )
+        return joint, push, Bonds(partners, loose)
 
-    def _hand_on(self, number: int, i: int, parent: int, pose: Pose, left: list[Pair]) -> None:
-        """Pass the remainder of a port or a tie to the parent of the eliminated link i."""
+    def _hand_on(self, number: int, i: int, parent: int, pose: Pose, forces: list[Pair]) -> None:
+        """Pass the remaining part of a port or a tie to the parent of the eliminated link i."""
         parts = {link: part for link, part in self.ties.pop(number, {}).items() if link != i}
         self.ports.pop(number, None)
         if parent >= 0:
-            K = np.stack([np.concatenate(pose.force_to_parent(*row)) for row in left])
+            K = np.stack([np.concatenate(pose.force_to_parent(*row)) for row in forces])
             old = parts.get(parent)
             parts[parent] = Part(K) if old is None else Part(old.K + K, old.F)
         if not parts:
@@ -133,7 +140,7 @@ class Couplings:
             self.ties[number] = parts
 
     def _coupled_ports(self, i: int) -> list[Port]:
-        """The ports of link i that are coupled with others; those that are not, any more, are dropped."""
+        """The ports of link i that are coupled with others; ports without couplings are dropped."""
         ports = self._merge_ports([port for port in self._on(i) if self._partners(port.number)])
         for port in self._on(i):
             if port not in ports:
@@ -153,7 +160,7 @@ class Couplings:
         return port
 
     def _coupling(self, one: int, other: int) -> Any:
-        """C (r of the first, r of the second); B of one with itself; None if there is none."""
+        """C (r of the first, r of the second); B of a port with itself; None if there is none."""
         if one == other:
             return self.B[one]
         if one < other:
@@ -169,7 +176,7 @@ class Couplings:
         self.C[key] = self.C[key] + C if key in self.C else C
 
     def _uncouple(self, one: int, other: int) -> Any:
-        """C, which is taken out."""
+        """Remove C and return it."""
         C = self._coupling(one, other)
         self.C.pop((min(one, other), max(one, other)), None)
         return C
@@ -181,26 +188,26 @@ class Couplings:
         self.l.pop(number, None)
 
     def _merge_partners(self, i: int, numbers: Iterable[int]) -> None:
-        """Merge the ports of every other link that are coupled with some on link i."""
+        """Merge the ports of every other link that are coupled with link i."""
         partners = {n for number in numbers for n in self._partners(number)}
         ports = [self.ports[n] for n in sorted(partners) if n in self.ports and self.ports[n].link != i]
         for link in sorted({port.link for port in ports}):
             self._merge_ports([port for port in ports if port.link == link])
 
     def _merge_ports(self, ports: list[Port]) -> list[Port]:
-        """Ports of a link; one of all six directions in their stead, where they have more rows than that."""
+        """Ports of a link; replaced by one port of all six directions if they have more than six rows."""
         if sum(len(port.K) for port in ports) <= 6:
             return ports
-        whole = self._new(ports[0].link, np.array(np.eye(6)))
-        self.B[whole.number], self.l[whole.number] = self._fold_ports(ports)
+        merged = self._new(ports[0].link, np.array(np.eye(6)))
+        self.B[merged.number], self.l[merged.number] = self._fold_ports(ports)
         for port in ports:
             for q in self._partners(port.number):
-                self._couple(whole.number, q, port.K.T @ self._uncouple(port.number, q))
+                self._couple(merged.number, q, port.K.T @ self._uncouple(port.number, q))
             del self.ports[port.number]
-        return [whole]
+        return [merged]
 
     def _fold_ports(self, ports: list[Port]) -> tuple[Any, Any]:
-        """What ports of one link have felt, and what couples them with each other, as inertia (6, 6) and force (6,)."""
+        """Accumulated loads on the ports of one link, and their mutual couplings, as inertia (6, 6) and force (6,)."""
         inertia, force = np.zeros((6, 6)), np.zeros(6)
         for k, port in enumerate(ports):
             if port.number in self.B:
@@ -208,7 +215,7 @@ class Couplings:
                 force = force + port.K.T @ self.l.pop(port.number)
             for other in ports[:k]:
                 C = self._uncouple(port.number, other.number)
-                if C is not None:  # a loop that is closed
+                if C is not None:  # a closed loop
                     half = port.K.T @ C @ other.K
                     inertia = inertia + half + half.T
         return inertia, force

@@ -11,27 +11,30 @@ from delassus.linalg.products import mirror
 from delassus.model.links import Link
 
 _VANISHED: Final = 1e-8
-"""sᵀs/D below this counts as zero: what a direction lets its rows yield, as a share of what they yield at most. Taking
-a row away costs 1e-16/share of its digits, leaving it to the next joint costs the share itself."""
+"""sᵀs/D below this counts as zero, relative to the largest mobility of the rows. Eliminating a row loses 1e-16/share of
+its accuracy; leaving it to the next joint loses the share itself.
+"""
 MOST: Final = 6
-"""The rows on a link that can be independent."""
+"""The maximum number of independent rows on a link."""
 
 
 @dataclass(frozen=True)
 class Reflection:
-    """1 - β w wᵀ, symmetric and its own inverse; it does nothing where β is zero."""
+    """Householder reflection 1 - β w wᵀ, symmetric and its own inverse; the identity for β = 0."""
 
     w: Any
     beta: Any
 
     def __call__(self, x: Any) -> Any:
-        """Of x (r,) or (r, k)."""
-        along = self.beta * (self.w @ x)
-        return x - self.w * along if np.ndim(x) == 1 else x - np.outer(self.w, along)
+        """Apply to x (r,) or (r, k)."""
+        component = self.beta * (self.w @ x)
+        return x - self.w * component if np.ndim(x) == 1 else x - np.outer(self.w, component)
 
 
 def _reflection(s: Any, pivot: int, square: Any, vanished: Any) -> Reflection:
-    """What turns s (r,), of the squared length given, into one number in the place `pivot`; nothing if it vanished."""
+    """The reflection that maps s (r,), with the given squared norm, to a multiple of unit vector `pivot`; identity if s
+    vanished.
+    """
     length = np.sqrt(np.where(vanished, 1.0, square))
     sign = np.where(s[pivot] < 0.0, -1.0, 1.0)
     w = np.array(s)
@@ -41,9 +44,9 @@ def _reflection(s: Any, pivot: int, square: Any, vanished: Any) -> Reflection:
 
 @dataclass(frozen=True)
 class TravellingRows:
-    """Rows K a + l = 0 on a link, weighted so that they yield 1 at most: K (r, 6), l (r,), how often each was a pivot.
+    """Rows K a + l = 0 on a link, scaled to a mobility of at most 1: K (r, 6), l (r,), and how often each was a pivot.
 
-    A row that was taken away leaves zeros in its place. Places that were no pivot come first, which keeps the zeros.
+    An eliminated row leaves zeros in its place. Rows that were no pivots come first, which keeps these zeros.
     """
 
     K: Any
@@ -57,7 +60,7 @@ class TravellingRows:
 
 @dataclass(frozen=True)
 class RowElimination:
-    """The row that a direction took away: s, its place, Q, K'_1 and l'_1, and 1/σ; or whether s has vanished."""
+    """The row eliminated by a direction: s, its index, Q, K'_1 and l'_1, and 1/σ; or that s vanished."""
 
     s: Any
     pivot: int
@@ -70,9 +73,9 @@ class RowElimination:
 
 @dataclass(frozen=True)
 class Direction:
-    """A direction S of a joint, the velocity v: U = A S, 1/D, u, the row that it took away if it met any.
+    """A direction S of a joint, the velocity v: U = A S, 1/D, u, and the row that it eliminated, if any.
 
-    `driven` are the rows on this velocity itself, the last ones that it met.
+    `driven` are rows on this velocity itself, the last of its rows.
     """
 
     v: int
@@ -85,23 +88,23 @@ class Direction:
 
 
 def entering(K: Any, l: Any) -> TravellingRows:
-    """Rows where they enter."""
+    """Rows at the link where they enter."""
     return TravellingRows(np.array(K), l, (0,) * len(K))
 
 
 def eliminate(
     link: Link, k: int, A: Any, p: Any, tau: Any, rows: TravellingRows | None, driven: list[tuple[int, Any]]
 ) -> tuple[Direction, Any, Any, TravellingRows | None]:
-    """Direction k of a link's joint, and a row with it: the equations of `pv_early`.
+    """Eliminate direction k of a link's joint together with a row: the equations of `pv_early`.
 
-    `driven` tells what the last rows, by number, take of this velocity itself.
+    `driven` has the coefficients of this velocity in the last rows, by index.
     """
     S = np.concatenate(link.subspace)[:, k]
     U = A @ S
     inverse = 1.0 / (S @ U + link.armature[k])
     u = tau - S @ p
     axis = link.motion.directions[k]
-    plain = is_plain(link)  # then nothing is felt along S, exactly
+    plain = is_plain(link)  # then the responses along S are exactly zero
     A = mirror(A - np.outer(U * inverse, U))
     if plain:
         A[axis, :] = A[:, axis] = 0.0
@@ -118,20 +121,20 @@ def eliminate(
     if plain:
         K[:, axis] = -drive
     K, l = np.array(Q(K)), np.array(Q(l))
-    row, own = np.array(K[pivot]), l[pivot]
+    row, bias = np.array(K[pivot]), l[pivot]
     sigma = np.where(vanished, 1.0, square * inverse)
     weight = np.where(vanished, 0.0, 1.0 / sigma)
-    K[pivot], l[pivot] = np.where(vanished, row, 0.0), np.where(vanished, own, 0.0)
+    K[pivot], l[pivot] = np.where(vanished, row, 0.0), np.where(vanished, bias, 0.0)
     A = mirror(A + np.outer(row * weight, row))
-    p = p + row * (weight * own)
-    taken = RowElimination(s, pivot, Q, row, own, weight, vanished)
-    used = tuple(n + (j == pivot) for j, n in enumerate(rows.used))
-    direction = Direction(link.v + k, S, U, inverse, u, taken, [row for row, _ in driven])
-    return direction, A, p, TravellingRows(K, l, used)
+    p = p + row * (weight * bias)
+    elimination = RowElimination(s, pivot, Q, row, bias, weight, vanished)
+    counts = tuple(n + (j == pivot) for j, n in enumerate(rows.used))
+    direction = Direction(link.v + k, S, U, inverse, u, elimination, [row for row, _ in driven])
+    return direction, A, p, TravellingRows(K, l, counts)
 
 
 def fold(rows: TravellingRows) -> tuple[TravellingRows, list[Reflection]]:
-    """Reduce many rows to six equivalent ones by a QR factorization of K; the others have K = 0 and no force."""
+    """Reduce many rows to six equivalent ones by a QR factorization of K; the others get K = 0 and no force."""
     K, l, folds = rows.K, rows.l, []
     for column in range(6):
         s = np.array(K[:, column])

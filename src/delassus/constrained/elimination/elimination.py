@@ -1,9 +1,9 @@
 """Elimination of the links of a tree from M, or from M + Jᵀ diag(ρ) J, one link at a time.
 
-Inward: the articulated-body recursion (see `sweep`) on links that carry penalties. A row K a = k on a link adds
-ρ KᵀK to its inertia and -Kᵀ f to its bias force, f what the row pushes with; one on a joint's velocity adds to D and to
-u. Rows on two links, or on several joints, couple them: what a link feels of those that were eliminated before it is
-added when its turn comes (see `couplings`).
+Inward: the articulated-body recursion (see `sweep`) on links with penalties. A row K a = k on a link adds ρ KᵀK to its
+inertia and -Kᵀ f to its bias force, f the force of the row; a row on a joint's velocity adds to D and to u. Rows on two
+links, or on several joints, couple them: the effect of links that were eliminated before is added when a link is
+eliminated (see `couplings`).
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ class Loads(NamedTuple):
 
 
 def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -> tuple[ArticulatedTree, Rows]:
-    """The joints in a configuration (nq,), and the rows; with `rho` (m,), each row's penalty is on what it touches."""
+    """The joints in a configuration (nq,), and the rows; with `rho` (m,), penalties are added to the links of the
+    rows.
+    """
     check_inertias(mechanism.model)
     if links_of(mechanism.model).mimics:
         raise BadArgument(
-            f"joints of {mechanism.model.name!r} share coordinates (mimic joints), so there is no recursion "
-            "over its tree: "
-            "take method='ltl'.",
+            f"joints of {mechanism.model.name!r} share coordinates (mimic joints), so there is no recursion over its "
+            "tree: use method='ltl'.",
             code="not-supported",
         )
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
@@ -60,23 +61,23 @@ def eliminate_joints(
     added: Any = None,
     driven_links: Collection[int] = (),
 ) -> tuple[ArticulatedTree, Any]:
-    """The joints after elimination, with penalties ρ (m,) if they are given, and D⁻¹ u (nv,) of them under loads.
+    """Eliminate the joints, with optional penalties ρ (m,); also returns D⁻¹ u (nv,) under loads.
 
-    `added` (nv,) is on the joints' own diagonals: springs and dampers of a step of time, say. Joints of `driven_links`
-    yield to no force: what they accelerate with is a part of the links' velocity products.
+    `added` (nv,) is added to the diagonals of the joints: springs and dampers of a time step, for example. Joints of
+    `driven_links` do not respond to forces: their prescribed accelerations are part of the links' velocity products.
 
-    One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
-    Without loads, links at rest leave no forces anywhere, and these fold away.
+    One pass computes both: the data of a joint is used before the next one is visited, which keeps it in registers.
+    Without loads, links at rest have zero forces, which the compiler folds away.
     """
     tree, poses, b = motions.tree, motions.poses, motions.product
-    still = np.zeros(motions.model.nv)
-    tau, force, world = (still, None, ZERO) if loads is None else (*loads, world_acceleration(tree))
+    rest_velocity = np.zeros(motions.model.nv)
+    tau, force, world = (rest_velocity, None, ZERO) if loads is None else (*loads, world_acceleration(tree))
     applied, driven = ({}, {}) if force is None else row_forces(tree, rows.untied, force)
     inward = Inward.of(tree, poses, motions.velocity, b)
     A, p = inward.A, inward.p
     if rho is not None:
-        for i, own in rows.untied.links.items():
-            A[i] = total(A[i], penalty(own.K, rho[list(own.rows)]))
+        for i, link_rows in rows.untied.links.items():
+            A[i] = total(A[i], penalty(link_rows.K, rho[list(link_rows.rows)]))
             if i in applied:
                 p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
     couplings = None if rho is None else Couplings(tree, rows, rho, force)
@@ -86,9 +87,9 @@ def eliminate_joints(
     order = elimination_order(tree, frozenset() if rho is None else rows.layout.pairs)
     for i in order:
         link = tree.links[i]
-        taken = None if couplings is None else couplings.take(i)
-        if taken is not None:
-            inward.add(i, *taken)
+        coupling_loads = None if couplings is None else couplings.take(i)
+        if coupling_loads is not None:
+            inward.add(i, *coupling_loads)
         stiffness = None if rho is None else joint_penalty(tree, rows.untied, i, rho)
         if added is not None:
             stiffness = added[at(link)] if stiffness is None else stiffness + added[at(link)]
@@ -112,10 +113,10 @@ def penalty(K: Any, rho: Any) -> Blocks:
 
 def joint_penalty(tree: Links, rows: Rows, link: int, rho: Any) -> Any:
     """Contribution of rows on a joint's velocities to its D (n,); None if there are no such rows."""
-    own = rows.of_joint(link)
-    if not own:
+    joint_rows = rows.of_joint(link)
+    if not joint_rows:
         return None
     added = np.zeros(tree.links[link].motion.nv)
-    for dof in own:
+    for dof in joint_rows:
         added[dof.k] = added[dof.k] + dof.factor**2 * rho[dof.row]
     return added

@@ -6,10 +6,10 @@ from delassus.model.links import Links
 
 
 def elimination_order(tree: Links, pairs: frozenset[tuple[int, int]]) -> tuple[int, ...]:
-    """The order in which links are eliminated: always one that carries no other, the one coupled with the fewest.
+    """The order of elimination of links: always a leaf of the remaining tree, the one with the fewest couplings.
 
-    Eliminating a link couples all that it was coupled with, and these with its parent. Without loops, and among links
-    that are equal, the last comes first.
+    Eliminating a link couples all its partners with each other and with its parent. Without loops, and among equal
+    links, the one with the largest index comes first.
     """
     neighbours: list[set[int]] = [set() for _ in tree.links]
     for i, j in pairs:
@@ -19,18 +19,18 @@ def elimination_order(tree: Links, pairs: frozenset[tuple[int, int]]) -> tuple[i
     for link in tree.links:
         if link.parent >= 0:
             children[link.parent] += 1
-    left = {i for i, count in enumerate(children) if not count}
+    leaves = {i for i, count in enumerate(children) if not count}
     order: list[int] = []
-    while left:
-        i = min(left, key=lambda i: (len(neighbours[i] | {tree.links[i].parent}), -i))
-        left.remove(i)
+    while leaves:
+        i = min(leaves, key=lambda i: (len(neighbours[i] | {tree.links[i].parent}), -i))
+        leaves.remove(i)
         order.append(i)
         parent = tree.links[i].parent
-        others = neighbours[i] | ({parent} if neighbours[i] and parent >= 0 else set())
-        for j in others:
-            neighbours[j] = (neighbours[j] | others) - {i, j}
+        partners = neighbours[i] | ({parent} if neighbours[i] and parent >= 0 else set())
+        for j in partners:
+            neighbours[j] = (neighbours[j] | partners) - {i, j}
         if parent >= 0:
             children[parent] -= 1
             if not children[parent]:
-                left.add(parent)
+                leaves.add(parent)
     return tuple(order)

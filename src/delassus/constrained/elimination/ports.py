@@ -13,7 +13,7 @@ from delassus.model.links import Links
 
 @dataclass(frozen=True, eq=False)
 class Port:
-    """Rows K (r, 6) by which a link takes part in couplings; `number` stays the same when the port is handed on."""
+    """Rows K (r, 6) by which a link is coupled; `number` stays the same when the port is passed to the parent."""
 
     number: int
     link: int
@@ -37,9 +37,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PartialTie:
-    """A tie that a link has had a part in: its row, V = K S + F (1, n), and K - V Wᵀ (1, 6).
+    """A tie after the elimination of a link with a part in it: its row, V = K S + F (1, n), and K - V Wᵀ (1, 6).
 
-    `port` is what became of it, None if it is still a tie, or if the link was the last.
+    `port` is the port that replaced it; None if it is still a tie, or if the link was its last.
     """
 
     row: int
@@ -50,7 +50,7 @@ class PartialTie:
 
 @dataclass(frozen=True, eq=False)
 class Bonds:
-    """What a link was coupled with when it was eliminated: ports, and ties by row, with T (r, n); its own ties."""
+    """Couplings of a link at its elimination: ports, and ties by row, with T (r, n); and its own ties."""
 
     felt: tuple[tuple[Port | int, Any], ...] = ()
     ties: tuple[PartialTie, ...] = ()
@@ -59,10 +59,10 @@ class Bonds:
 def ties_of(tree: Links, rows: Rows) -> dict[int, dict[int, Part]]:
     """For each row that ties joints, its parts by link."""
     ties: dict[int, dict[int, Part]] = {row: {} for row in rows.tied}
-    for link, own in rows.links.items():
-        for j, row in enumerate(own.rows):
+    for link, link_rows in rows.links.items():
+        for j, row in enumerate(link_rows.rows):
             if row in ties:
-                ties[row][link] = Part(own.K[[j]])
+                ties[row][link] = Part(link_rows.K[[j]])
     for dof in (dof for dof in rows.dofs if dof.row in ties):
         part = ties[dof.row].get(dof.link, Part(np.zeros((1, 6))))
         F = np.zeros(tree.links[dof.link].motion.nv) if part.F is None else part.F

@@ -1,15 +1,16 @@
 """A square root of the inverse mass matrix along the tree, M⁻¹ = R Rᵀ; computes J R, R⁻¹ x and R x without forming R.
 
-The articulated-body recursion is a factorization of M: the accelerations ν = q̈ + Wᵀ X a_π that a joint has beyond what
-its link's inertia lets it have by itself, weighted by its articulated inertia D, make up the kinetic metric,
+The articulated-body recursion is a factorization of M. Let ν = q̈ + Wᵀ X a_π be the difference of a joint's
+acceleration from the one it would have if only its parent moved. Weighted by the articulated inertia D, these make up
+the kinetic metric,
 
     aᵀ M a = Σ νᵀ D ν.      With D = L d Lᵀ at every joint,   x = d^½ Lᵀ ν   is   x = Rᵀ M a = R⁻¹ a.
 
-A row of J travels inward as a force does, and leaves (J R)_i = d^-½ L⁻¹ (K S)_i at every joint on its way; a
-generalized force leaves Rᵀ h in the same manner, and an outward sweep gives a = R x. O(d) operations a row for depth d,
-and O(n) for each of the others.
+A row of J is propagated inward like a force, with the component (J R)_i = d^-½ L⁻¹ (K S)_i at every joint of its path;
+a generalized force gives Rᵀ h in the same manner, and an outward sweep computes a = R x. O(d) operations for a row at
+depth d, and O(n) for each of the others.
 
-Joints that share coordinates (mimicry) have no such recursion: there the sparse factors M = U D Uᵀ have the same three.
+Mimic joints have no such recursion; the sparse factors M = U D Uᵀ then provide the same three operations.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class Root(NamedTuple):
 
 
 class RootBuilder(NamedTuple):
-    """How a root is made: from numbers of a state that a loop can carry, by a function of them.
+    """Builds a root from values of a state that a loop can carry.
 
-    What a loop's body computes from anything else is computed before the loop, whether it begins or not.
+    If the body of a loop used other values, the compiler would compute them before the loop, even if it is skipped.
     """
 
     numbers: tuple[Any, ...]
@@ -57,36 +58,36 @@ class RootBuilder(NamedTuple):
 
 
 def build_root(problem: Problem, J: Any, moving: list[list[int]]) -> RootBuilder:
-    """The root for a problem with the rows J (m, nv), of which `moving` says what entries are not zero."""
+    """The root for a problem with the rows J (m, nv), whose nonzero entries are given by `moving`."""
     if links_of(problem.model).mimics:
         return _by_sparse_factors(problem, J, moving)
     motions = problem.motions
-    # At rest, which makes the same joints: those that `aba` has.
+    # # At rest; the joints are those of `aba`.
     body, _ = eliminate_joints(LinkMotions.of(problem.model, motions.q, np.zeros(problem.model.nv)), problem.rows)
     pieces = pieces_of(motions.tree, problem.rows)
     pivots = np.concatenate([joint.D.inverse for joint in body.joints])
     parts = [np.concatenate(piece.force) if piece.driven is None else np.array(piece.driven) for piece in pieces]
-    ends = numpy.cumsum([len(part) for part in parts])
+    offsets = numpy.cumsum([len(part) for part in parts])
 
     def root(pivots: Any, entries: Any) -> Root:
-        own = [entries[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
-        some = [
+        row_entries = [entries[end - len(part) : end] for part, end in zip(parts, offsets, strict=True)]
+        nonzeros = [
             replace(piece, force=(x[:3], x[3:])) if piece.driven is None else replace(piece, driven=x)
-            for piece, x in zip(pieces, own, strict=True)
+            for piece, x in zip(pieces, row_entries, strict=True)
         ]
         tree = _TreeRoot(body, np.sqrt(pivots))
-        return Root(problem.active(tree.rows(some, problem.rows.m)), tree.of_forces, tree.to_accelerations)
+        return Root(problem.active(tree.rows(nonzeros, problem.rows.m)), tree.of_forces, tree.to_accelerations)
 
     return RootBuilder((pivots, np.concatenate(parts)), root)
 
 
 def _by_sparse_factors(problem: Problem, J: Any, moving: list[list[int]]) -> RootBuilder:
-    places = [(r, k) for r, dofs in enumerate(moving) for k in dofs]
+    positions = [(r, k) for r, dofs in enumerate(moving) for k in dofs]
 
     def root(q: Any, entries: Any) -> Root:
         again = np.zeros(J.shape)
-        for place, entry in zip(places, entries, strict=True):
-            again[place] = entry
+        for position, entry in zip(positions, entries, strict=True):
+            again[position] = entry
         tree = tree_factor(problem.model, q, again)
         size = np.sqrt(tree.D)
         return Root(
@@ -95,7 +96,7 @@ def _by_sparse_factors(problem: Problem, J: Any, moving: list[list[int]]) -> Roo
             lambda x: forward(tree.above, tree.U, x / size),
         )
 
-    return RootBuilder((problem.motions.q, np.stack([J[place] for place in places])), root)
+    return RootBuilder((problem.motions.q, np.stack([J[position] for position in positions])), root)
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,10 @@ class _TreeRoot:
     scale: Any
 
     def rows(self, pieces: list[Piece], m: int) -> Any:
-        """J R (m, nv), from the parts of the rows.
+        """J R (m, nv), from the pieces of the rows.
 
-        Rows of one link that take part in nothing else go the same way: one loop for all of them, which keeps the code
-        small. Parts of one row that meet on a link go on as one.
+        Rows of one link that have no other piece share a path, so one loop serves all of them, which keeps the code
+        small. Pieces of one row that meet on a link are added and continue as one.
         """
         B = np.zeros((m, len(self.scale)))
         for link, alike in _alike(pieces).items():
@@ -123,30 +124,32 @@ class _TreeRoot:
 
     def _along(self, link: int, force: Any) -> Any:
         """Components of a force (6,) on a link at the joints that carry it, from the link inward."""
-        left, f = [], (force[:3], force[3:])
+        components, f = [], (force[:3], force[3:])
         for i in reversed(self.body.tree.path(link)):
             u, f = self.body.inward(i, *f)
-            left.append(self.scale[self.body.joints[i].at] * self.body.joints[i].D.half(u))
-        return np.concatenate(left)
+            components.append(self.scale[self.body.joints[i].at] * self.body.joints[i].D.half(u))
+        return np.concatenate(components)
 
     def _expand_pieces(self, pieces: list[Piece], B: Any) -> Any:
-        """J R (m, nv) with the rows of some pieces, one by one, besides what is there."""
+        """J R (m, nv) with the rows of `pieces` added one by one."""
         tree = self.body.tree
         waiting: list[dict[int, Pair]] = [{} for _ in tree.links]
         driven: list[dict[int, Any]] = [{} for _ in tree.links]
         for piece in pieces:
-            here, at_joint = waiting[piece.link], driven[piece.link]
-            here[piece.row] = total(here.get(piece.row, ZERO), piece.force)
+            link_pieces, at_joint = waiting[piece.link], driven[piece.link]
+            link_pieces[piece.row] = total(link_pieces.get(piece.row, ZERO), piece.force)
             if piece.driven is not None:
                 at_joint[piece.row] = at_joint.get(piece.row, 0.0) + piece.driven
         for i in reversed(range(len(tree.links))):
             at = self.body.joints[i].at
             for r, force in waiting[i].items():
-                u, passed = self.body.inward(i, *force, driven[i].get(r))
+                u, parent_force = self.body.inward(i, *force, driven[i].get(r))
                 B[r, at] = self.scale[at] * self.body.joints[i].D.half(u)
                 parent = tree.links[i].parent
                 if parent != WORLD:
-                    waiting[parent][r] = total(waiting[parent][r], passed) if r in waiting[parent] else passed
+                    waiting[parent][r] = (
+                        total(waiting[parent][r], parent_force) if r in waiting[parent] else parent_force
+                    )
         return B
 
     def of_forces(self, h: Any) -> Any:
@@ -155,10 +158,10 @@ class _TreeRoot:
         force: dict[int, Pair] = {}
         for i, link in reversed(list(enumerate(self.body.tree.links))):
             joint = self.body.joints[i]
-            u, passed = self.body.inward(i, *force.get(i, ZERO), h[joint.at])
+            u, parent_force = self.body.inward(i, *force.get(i, ZERO), h[joint.at])
             x[joint.at] = self.scale[joint.at] * joint.D.half(u)
             if link.parent != WORLD:
-                force[link.parent] = total(force.get(link.parent, ZERO), passed)
+                force[link.parent] = total(force.get(link.parent, ZERO), parent_force)
         return x
 
     def to_accelerations(self, x: Any) -> Any:
@@ -176,4 +179,4 @@ def _alike(pieces: list[Piece]) -> dict[int, list[Piece]]:
     for piece in pieces:
         if count[piece.row] == 1 and piece.driven is None:
             alike.setdefault(piece.link, []).append(piece)
-    return {link: own for link, own in alike.items() if len(own) > 1}
+    return {link: link_pieces for link, link_pieces in alike.items() if len(link_pieces) > 1}

@@ -13,15 +13,15 @@ from delassus.model.links import Links
 
 
 def row_forces(tree: Links, rows: Rows, x: Any) -> tuple[dict[int, Pair], dict[int, Any]]:
-    """Kᵀ x on the links, and what is at their joints (n,), of numbers x (m,) by row."""
+    """Kᵀ x on the links, and forces at their joints (n,), of forces x (m,) by row."""
     applied: dict[int, Pair] = {}
-    for i, own in rows.links.items():
-        here = x[list(own.rows)]
-        applied[i] = (own.K[:, :3].T @ here, own.K[:, 3:].T @ here)
+    for i, link_rows in rows.links.items():
+        forces = x[list(link_rows.rows)]
+        applied[i] = (link_rows.K[:, :3].T @ forces, link_rows.K[:, 3:].T @ forces)
     driven: dict[int, Any] = {}
     for dof in rows.dofs:
-        own = driven.setdefault(dof.link, np.zeros(tree.links[dof.link].motion.nv))
-        own[dof.k] = own[dof.k] + dof.factor * x[dof.row]
+        link_rows = driven.setdefault(dof.link, np.zeros(tree.links[dof.link].motion.nv))
+        link_rows[dof.k] = link_rows[dof.k] + dof.factor * x[dof.row]
     return applied, driven
 
 
@@ -36,11 +36,11 @@ class Piece:
 
 
 def pieces_of(tree: Links, rows: Rows) -> list[Piece]:
-    """Every link, and every velocity, that a row touches."""
+    """Every link, and every velocity, that a row acts on."""
     pieces = [
-        Piece(row, link, (own.K[j, :3], own.K[j, 3:]))
-        for link, own in rows.links.items()
-        for j, row in enumerate(own.rows)
+        Piece(row, link, (link_rows.K[j, :3], link_rows.K[j, 3:]))
+        for link, link_rows in rows.links.items()
+        for j, row in enumerate(link_rows.rows)
     ]
     for dof in rows.dofs:
         driven = np.zeros(tree.links[dof.link].motion.nv)

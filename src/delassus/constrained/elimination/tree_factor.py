@@ -17,13 +17,13 @@ from delassus.linalg.products import gram, tiles
 from delassus.model.model import Model
 
 LONGEST_ELIMINATION: Final = 4000
-"""Multiplications up to which the elimination of rows is written out."""
+"""Maximum number of multiplications for which the elimination of rows is unrolled."""
 
 
 class RankOne(NamedTuple):
-    """`coefficient` r rᵀ, added to M: what resists the motion r·v of several joints at once, such as a tendon.
+    """`coefficient` r rᵀ, added to M: resistance to a common motion r·v of several joints, such as that of a tendon.
 
-    `moment_arms` are r (nv,), which are zero but for the velocities `dofs`; the coefficient is in kg, for r·v in m/s.
+    `moment_arms` are r (nv,), zero except for the velocities `dofs`; the coefficient is in kg, for r·v in m/s.
     """
 
     moment_arms: Any
@@ -51,9 +51,9 @@ def tree_factor(
 ) -> TreeFactor:
     """Eliminate the velocities, from the leaves to the root, from M and from the rows of J (m, nv).
 
-    Velocities that are `locked`, by their numbers, have no part in it: M⁻¹ is that of the others, and zero for them.
-    With `added` (nv,), M has it on its diagonal: damping and servos of a step of time. With `rank_ones` it has what
-    resists several joints at once; elimination then couples what these couple.
+    Velocities that are `locked`, by index, are excluded: M⁻¹ is that of the others, and zero for them. `added` (nv,) is
+    added to the diagonal of M: dampers and servos of a time step. `rank_ones` add resistances to common motions of
+    several joints; elimination then couples these joints.
     """
     above = ancestors(model, [list(term.dofs) for term in rank_ones])
     M, X = np.array(mass_matrix(model, q)), np.array(J)
@@ -63,7 +63,7 @@ def tree_factor(
         for i in term.dofs:
             for j in term.dofs:
                 M[i, j] = M[i, j] + term.coefficient * (term.moment_arms[i] * term.moment_arms[j])
-    for k in locked:  # alone, and without any row: nothing moves it, and it moves nothing
+    for k in locked:  # isolated, and without any row
         M[k, :], M[:, k], X[:, k] = 0.0, 0.0, 0.0
         M[k, k] = 1.0
     U, D = factor_tree(above, M)
@@ -78,14 +78,14 @@ def eliminate_rows_of(above: list[list[int]], U: Any, D: Any, J: Any) -> tuple[A
         X[dense] = map(lambda row: _eliminate(above, U, row), X[dense])
         Y[dense] = X[dense] * inverse
     for rows in tiles(len(J)):
-        others = [r for r in rows if r not in dense]
-        for k in reversed(range(len(above) if others else 0)):
-            for r in others:
+        sparse = [r for r in rows if r not in dense]
+        for k in reversed(range(len(above) if sparse else 0)):
+            for r in sparse:
                 Y[r, k] = X[r, k] * inverse[k]
             for i in above[k]:
-                for r in others:
+                for r in sparse:
                     X[r, i] = X[r, i] - U[i, k] * X[r, k]
-    # X Yᵀ, its terms from the leaves to the root.
+    # # X Yᵀ, with terms from the leaves to the root.
     return Y, gram(X.T[::-1], Y.T[::-1])
 
 
@@ -99,7 +99,7 @@ def _eliminate(above: list[list[int]], U: Any, row: Any) -> Any:
 
 
 def _dense_rows(above: list[list[int]], J: Any) -> list[int]:
-    """Rows that are eliminated in a loop: those that have most entries, if they would make long code."""
+    """Rows that are eliminated in a loop: the densest ones, if unrolled code would be long."""
     trace = trace_of(J)
     if trace is None:
         return []

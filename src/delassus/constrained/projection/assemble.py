@@ -1,20 +1,19 @@
 """Assembly: computes a configuration that satisfies the constraints from one that does not.
 
-Least squares of the errors of position e(q), by Levenberg and Marquardt on the joints' manifolds, with lengths as
-shares of the robot's own (`row_sizes`), so that they can be added to angles:
+Least squares of the position errors e(q), by Levenberg–Marquardt on the joints' manifolds, with lengths relative to the
+robot's size (`row_sizes`), so that they can be added to angles:
 
     (J D⁻¹ Jᵀ + μ) y = e,      δ = -D⁻¹ Jᵀ y,      q ← q ⊕ δ,      D = diag M(q₀),
 
-with J the exact derivative of e; the constraints' own Jacobian is that only where e = 0. A step is the shortest in the
-metric of D that makes the errors as small as it does: every δᵢ² Dᵢ is an energy times a time squared, so that no step
-depends on whether a joint counts in meters or millimeters, and heavy parts move less than light ones. The diagonal is
-enough for this; all of M, as in `project`, is not worth its factors here. Joints that are locked have D⁻¹ = 0.
+with J the exact derivative of e; the constraint Jacobian equals it only where e = 0. A step is the shortest one, in the
+metric of D, that reduces the errors by as much. Every δᵢ² Dᵢ is an energy times a time squared, so steps do not depend
+on the units of joints, and heavy parts move less than light ones. The diagonal suffices for this; the factors of M, as
+in `project`, are not worth their cost here. Locked joints have D⁻¹ = 0.
 
-The damping μ makes steps possible whatever the rank, so that redundant rows and singular configurations do no harm; see
-`descent`, which ends where errors are below the tolerance, or with an answer of least squares. Steps lead down into the
-nearest valley only: from afar there is no guarantee to find a closure that exists. Near one, four iterations are usual;
-where there is none, the last digits of the least-squares answer come slowly, since μ has to stand for the curvature of
-e: 50 to 100.
+The damping μ allows steps at any rank, so redundant rows and singular configurations do no harm. Iterations end when
+the errors are below the tolerance, or at a least-squares solution; see `descent`. They converge to a local minimum:
+from afar, a closure may exist and not be found. Near one, four iterations are typical. If there is none, the
+least-squares solution converges slowly, since μ has to represent the curvature of e: 50 to 100 iterations.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ class Assembly(Provenance, Outcome, _Arrays):
     Attributes:
         q: (…, nq) [rad, m].
         error: (…, m) errors of position [m, rad].
-        iterations: (…) how many were made.
-        status: (…) numbers of `Status`.
-        mechanism: What was assembled.
+        iterations: (…) number of iterations.
+        status: (…) values of `Status`.
+        mechanism: The mechanism.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> isinstance(dl.assemble(loop, loop.model.posture("home")), dl.constrained.Assembly)
@@ -72,12 +71,12 @@ class Assembly(Provenance, Outcome, _Arrays):
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, _: Any) -> Assembly:
-        """That of a call of `assemble`."""
+        """Create from the results of a call of `assemble`."""
         q, error, iterations, status = values
         return cls(q, error, as_integer(iterations), as_integer(status)).with_inputs(mechanism=mechanism)
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two: of the worst configuration, where there are several."""
+        """Describe the result in a sentence or two; for a batch, that of the worst configuration."""
         return describe_outcome(self.mechanism, self.status, self.error, "configuration", "error", "m or rad")
 
 
@@ -91,24 +90,24 @@ def assemble(
     time: Traced = None,
     tolerance: Traced = 1e-10,
 ) -> Assembly:
-    """A configuration near q0 that meets the constraints, or the best in the least-squares sense; one or a batch.
+    """A configuration near q0 that satisfies the constraints, or the least-squares solution; one or a batch.
 
-    Rows without a reference are held, to first order, where they are.
+    Rows without a reference stay where they are, to first order.
 
     Args:
         mechanism: The robot and its constraints.
-        q0: Configurations (…, nq) [rad, m] to start from.
+        q0: Initial configurations (…, nq) [rad, m].
         locked: Joints that must not move, by name or pattern, such as "arm*".
-        iterations: How many are made at most.
-        time: (…) [s] what references move with, needed where they do.
-        tolerance: The error that may remain, as a share of the robot's length, or of a radian.
+        iterations: Maximum number of iterations.
+        time: (…) [s] time of moving references, required if there are any.
+        tolerance: Largest error, relative to the robot's length, or to a radian.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> print(dl.assemble(loop, [0.5, 0.0, 0.0], locked=["crank_joint"]).statuses)
     All rows are met to the tolerance.
     """
     iteration_count("iterations", iterations)
-    held = locked_velocities(mechanism.model, locked)
+    locked_dofs = locked_velocities(mechanism.model, locked)
     model, start = mechanism.model, normalize(mechanism.model, q0)
     if not mechanism.m:
         status = np.where(np.isfinite(np.sum(start)), float(Status.CONVERGED), float(Status.NOT_FINITE))
@@ -116,7 +115,7 @@ def assemble(
     check_inertias(model)
     sizes = numpy.array(row_sizes(mechanism))
     inverse = 1.0 / np.diagonal(mass_matrix(model, start))
-    inverse[list(held)] = 0.0
+    inverse[list(locked_dofs)] = 0.0
 
     def error(q: Any) -> Any:
         return constraint_error(mechanism, q, time=time)
@@ -136,15 +135,15 @@ def assemble(
 
 
 def _step_aside(mechanism: Mechanism, inverse: Any, J: Any, e: Any) -> Any:
-    """A step (nv,) that changes the errors by about a tenth, whichever way they go.
+    """A step (nv,) of random direction that changes the errors by about a tenth.
 
-    It is measured by the constraints' own Jacobian: that of the errors is as large as you like near some ridges, such
-    as axes of a hinge that point against each other, where the least turn changes the direction of the error.
+    It is scaled by the constraint Jacobian. The derivative of the errors is arbitrarily large near some ridges: if the
+    axes of a hinge are antiparallel, the smallest rotation changes the direction of the error.
     """
     scale = np.max(np.diagonal((J * inverse) @ J.T))
     return np.sqrt(inverse * np.where(scale > 0.0, e @ e / scale, 0.0)) * np.array(_aside(mechanism.nv))
 
 
 def _aside(n: int) -> list[float]:
-    """A direction (n,) that no symmetry of a mechanism is likely to have: a tenth of cosines, a golden angle apart."""
+    """A direction (n,) without symmetries: a tenth of cosines, a golden angle apart."""
     return [0.1 * math.cos(0.5 + math.pi * (3.0 - math.sqrt(5.0)) * k) for k in range(n)]

@@ -2,12 +2,12 @@
 
     (J D⁻¹ Jᵀ + μ) y = s,      δ = -D⁻¹ Jᵀ y,      q ← q ⊕ δ
 
-with s(q) the errors as shares of their sizes, J their derivative by velocities, and D a metric of steps. The damping μ
-makes steps possible whatever the rank. It says how far the errors can be trusted to be linear: a step that makes |s|
-larger is taken back and tried again with more of it, shorter and nearer to steepest descent; steps that keep what they
-promise lower it (Nielsen). It ends when all errors are below the tolerance, or when there is no way down any more.
+s(q) are the errors relative to their sizes, J their derivative with respect to velocities, and D a metric of steps. The
+damping μ allows steps at any rank and limits them to where the errors are nearly linear. A step that increases |s| is
+rejected and repeated with more damping, shorter and closer to steepest descent; steps that achieve the predicted
+decrease lower the damping (Nielsen). Iterations end when all errors are below the tolerance, or at a local minimum.
 
-O(m² n + m³) operations, and one derivative, an iteration.
+O(m² n + m³) operations and one derivative per iteration.
 
 References: D. Marquardt, An algorithm for least-squares estimation of nonlinear parameters (1963); H. B. Nielsen,
 Damping parameter in Marquardt's method (1999).
@@ -26,26 +26,29 @@ from delassus.linalg.ldl import ldl
 _FIRST_DAMPING: Final = 1e-3
 _LEAST_DAMPING: Final = 1e-10
 _MOST_DAMPING: Final = 1e10
-"""μ as a share of the largest diagonal element of J D⁻¹ Jᵀ: at first; at least, where it costs no iterations; and at
-most, where steps are so short that rounding alone keeps them from leading down."""
+"""μ relative to the largest diagonal element of J D⁻¹ Jᵀ: the initial value; the minimum, small enough to cost no
+iterations; and the maximum, for which steps are so short that only rounding prevents a decrease.
+"""
 
 _FLAT: Final = 1e-6
-"""The slope of |s| along the steepest way, as a share of the largest it could have: below it, |s| is within 1e-12 of
-the least there is around."""
+"""Slope of |s| along steepest descent, relative to its largest possible value, below which |s| is within 1e-12 of a
+local minimum.
+"""
 
 
 class LeastSquares(NamedTuple):
-    """A least-squares problem, and the region in which steps may end.
+    """A least-squares problem, and limits on its steps.
 
     Attributes:
         error: e (m,) of a configuration q (nq,).
         derivative: ∂e/∂v (m, nv) there.
-        sizes: (m,) what errors are divided by; errors are small where all of |e|/sizes are below the tolerance.
-        weights: (m,) what their squares count, or None for all alike.
-        inverse: D⁻¹ (nv,) the inverse of the metric of steps; zero for what must not move.
-        move: The configuration that a step (nv,) leads to.
-        open_ways: Of q and the steepest way -D⁻¹ Jᵀ s (nv,), what of it is open, 1 or 0; None if all is.
-        aside: A step (nv,) off a start from which no way leads down; None to stay there.
+        sizes: (m,) scales of the errors; the problem is solved when all |e|/sizes are below the tolerance.
+        weights: (m,) weights of squared errors, or None for equal weights.
+        inverse: D⁻¹ (nv,) inverse metric of steps; zero for locked velocities.
+        move: Maps a step (nv,) to a configuration.
+        open_ways: Maps q and the steepest descent -D⁻¹ Jᵀ s (nv,) to a mask (nv,) of free directions; None if all are
+            free.
+        aside: A step (nv,) away from a start that is a stationary point; None to stay there.
     """
 
     error: Callable[[Any], Any]
@@ -58,20 +61,21 @@ class LeastSquares(NamedTuple):
     aside: Any = None
 
     def shares(self, e: Any) -> Any:
-        """Errors (m,), or the rows (m, nv) of their derivative, as what is squared and added."""
+        """Scaled errors (m,), or the rows (m, nv) of their derivative."""
         sizes = self.sizes if e.ndim == 1 else self.sizes[:, None]
         if self.weights is None:
             return e / sizes
         return e * self.weights / sizes if e.ndim == 1 else e * (self.weights / self.sizes)[:, None]
 
     def largest(self, e: Any) -> Any:
-        """The largest error as a share of its size."""
+        """The largest error relative to its size."""
         return np.max(np.abs(e) / self.sizes)
 
 
 class Descent(NamedTuple):
-    """Where the damped iteration is: q (nq,), the errors e there, the damping and what it grows by, the slope of the
-    sum of squares, and the steps made."""
+    """State of the iteration: q (nq,), the errors e there, the damping and its factor of increase, the slope of the sum
+    of squares, and the number of steps.
+    """
 
     q: Any
     e: Any
@@ -82,7 +86,7 @@ class Descent(NamedTuple):
 
 
 def descend(problem: LeastSquares, start: Any, tolerance: Any, iterations: int) -> tuple[Descent, Any]:
-    """Where the iteration ends from a configuration (nq,), and the number of the `Status` with which it does."""
+    """Minimize from a configuration (nq,); returns the final state and the value of a `Status`."""
 
     def goes_on(now: Descent) -> Any:
         return (problem.largest(now.e) > tolerance) & (now.slope > _FLAT) & (now.damping <= _MOST_DAMPING)
@@ -97,30 +101,30 @@ def descend(problem: LeastSquares, start: Any, tolerance: Any, iterations: int) 
 
 
 def _step(problem: LeastSquares, now: Descent) -> Descent:
-    """One step, taken if it leads down."""
+    """One step, accepted if it decreases the errors."""
     q, e, damping, growth, _, count = now
     inverse, shares = problem.inverse, problem.shares(e)
     J = problem.shares(problem.derivative(q))
-    pull = J.T @ shares
-    free = inverse if problem.open_ways is None else inverse * problem.open_ways(q, -inverse * pull)
+    gradient = J.T @ shares
+    free = inverse if problem.open_ways is None else inverse * problem.open_ways(q, -inverse * gradient)
     G = (J * free) @ J.T
     scale = np.max(np.diagonal(G if problem.open_ways is None else (J * inverse) @ J.T))
     mu = np.where(scale > 0.0, damping * scale, 1.0)
     y = ldl(G + mu * np.eye(len(shares))).solve(shares)
     squares = shares @ shares
-    slope = np.sqrt(np.where(scale > 0.0, pull @ (free * pull) / (scale * squares), 0.0))
+    slope = np.sqrt(np.where(scale > 0.0, gradient @ (free * gradient) / (scale * squares), 0.0))
     motion, ridge = -free * (J.T @ y), None
     if problem.aside is not None:
-        # A start from which no way leads down may be a ridge, such as links that are all in line: step off it.
+        # # A start at a stationary point may be a ridge, such as links in line: step off it.
         ridge = (slope <= _FLAT) & (count < 0.5)
         motion = np.where(ridge, problem.aside, motion)
     trial = problem.move(q, motion)
     e_trial = problem.error(trial)
     after = np.sum(problem.shares(e_trial) ** 2)
     gain = (squares - after) / (squares - mu * mu * (y @ y))  # s + J δ = μ y
-    lowered = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
+    smaller_damping = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
     better = after < squares
-    accepted, new_damping = better, np.where(better, lowered, damping * growth)
+    accepted, new_damping = better, np.where(better, smaller_damping, damping * growth)
     if ridge is not None:
         accepted, new_damping = better | ridge, np.where(ridge, damping, new_damping)
         slope = np.where(ridge, 1.0, slope)

@@ -1,14 +1,16 @@
 """Impacts: velocity jumps when constraints become active.
 
-During an impact, configurations stay and finite forces do nothing; the impulses Λ of the constraints alone count:
+During an impact configurations do not change, and finite forces have no effect; only the impulses Λ of the constraints
+act:
 
     M (v⁺ - v) = Jᵀ Λ,      J v⁺ - w = -e (J v - w),
 
-w the velocities of the references and e the coefficient of restitution of each row (Newton): 0 if the row sticks, 1 if
-it throws back without loss. This is the least motion (`least_motion`) that takes off (1 + e)(J v - w): any rank of J
-will do, and of all impulses with the same effect it gives the smallest. With resting references and one e for all rows,
-kinetic energy never grows: what the rows had of it is multiplied by e². With different ones it can, as is known of
-Newton's law. Rows act in both directions: an impulse may pull. Choose the rows that strike by `mask`.
+w are the velocities of the references and e the coefficient of restitution of each row (Newton): 0 if the row sticks, 1
+for a lossless rebound. This is the smallest motion (`least_motion`) that removes (1 + e)(J v - w): it exists for any
+rank of J, and its impulse is the smallest of all with the same effect. With resting references and equal e for all
+rows, kinetic energy does not increase: the part that belongs to the rows is multiplied by e². With different e it can
+increase, a known property of Newton's law. Rows act in both directions, so an impulse may pull. Select the rows that
+take part with `mask`.
 """
 
 from __future__ import annotations
@@ -35,13 +37,13 @@ from delassus.dynamics.tree.check import check_inertias
 from delassus.errors import BadArgument, expect
 
 _TOLERANCE: Final = 1e-15
-"""Residual velocity, as a share of the largest that strikes, mass for mass, at which iterations end."""
+"""Residual velocity at which iterations end, relative to the largest impact velocity, scaled by mobility."""
 
 _ITERATIONS: Final = 50
-"""Proximal iterations at most; three are usual."""
+"""Maximum number of proximal iterations; three are typical."""
 
 _AGREEMENTS: Final = 2
-"""How often rows that contradict each other are made to agree; each time adds 9 digits to what is known of it."""
+"""Number of corrections for infeasible rows; each adds 9 digits to their residual."""
 
 
 class Impact(NamedTuple):
@@ -57,7 +59,7 @@ class Impact(NamedTuple):
 
 
 def restitution_rows(mechanism: Mechanism, restitution: Any) -> Any:
-    """e (…, m) of all rows, checked, from one number, some per row, or numbers by the names of constraints."""
+    """e (…, m) of all rows, checked, from one value, values per row, or values by names of constraints."""
     if not isinstance(restitution, Mapping):
         return _check_restitution("the restitution", restitution, mechanism.m)
     e = [0.0] * mechanism.m
@@ -70,19 +72,19 @@ def restitution_rows(mechanism: Mechanism, restitution: Any) -> Any:
     return numpy.array(e)
 
 
-def _check_restitution(what: str, value: Any, count: int) -> Any:
-    """Numbers from 0 to 1, one per row; those of a batch may be no numbers, which spoils their states."""
-    several = isinstance(value, numpy.ndarray) and value.ndim > 1
-    e = numpy.asarray(value if several else frozen_numbers(what, value), float)
+def _check_restitution(label: str, value: Any, count: int) -> Any:
+    """Values from 0 to 1, one per row; NaN in a batch affects only its own state."""
+    is_batch = isinstance(value, numpy.ndarray) and value.ndim > 1
+    e = numpy.asarray(value if is_batch else frozen_numbers(label, value), float)
     if e.ndim and e.shape[-1] != count:
         raise BadArgument(
-            f"{what} has {e.shape[-1]} numbers; it must be one number, or one for each of {count} rows.",
+            f"{label} has {e.shape[-1]} numbers; it must be one number, or one for each of {count} rows.",
             code="wrong-shape",
         )
-    wrong = e[(e < 0.0) | (e > 1.0)]
-    if wrong.size:
+    invalid = e[(e < 0.0) | (e > 1.0)]
+    if invalid.size:
         raise BadArgument(
-            f"{what} is {wrong.flat[0]:g}; it must be from 0, where rows stick, to 1, where they rebound without loss.",
+            f"{label} is {invalid.flat[0]:g}; it must be from 0 (rows stick) to 1 (they rebound without loss).",
             code="restitution-out-of-range",
         )
     return e if e.ndim else numpy.full(count, e)
@@ -103,8 +105,8 @@ def impact(
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the impact.
         restitution: e from 0 to 1: one number, one per row (…, m), or by the names of constraints (others have 0).
-        mask: (…, m) not zero for rows that take part; by default all.
-        time: (…) [s] what references move with, needed where they do.
+        mask: (…, m) nonzero for rows that take part; by default all.
+        time: (…) [s] time of moving references, required if there are any.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> v, impulse = dl.impact(loop, loop.model.posture("home"), np.ones(3))

@@ -2,18 +2,17 @@
 
     M δ = Jᵀ λ,      J δ + r = 0,      so that      G λ = -r,      G = J M⁻¹ Jᵀ,
 
-for displacements (r an error of position), velocities and impacts (r one of velocity, λ an impulse). The factors are
-those of `tree_factor`, and proximal iterations make it solvable whatever the rank of J:
+This applies to displacements (r a position error), velocities and impacts (r a velocity error, λ an impulse). The
+factors are those of `tree_factor`, and proximal iterations allow any rank of J:
 
     (G + E) λ = -(r - E λ⁻),      J δ + r = -E (λ - λ⁻),
 
-`dual` for these. They begin with λ = 0. So there are none if r is small enough as it is, λ is the smallest that has its
-effect, and whenever they end, δᵀ M δ and the energy of v + δ (r = J v) are no larger than they should be. Each state
-ends by itself: when the residual is below the tolerance, or no longer changes. Then rows contradict each other, δ is
-that of least squares, and λ has drifted: taking r less what is left as the residual of another solve gives the
-smallest λ.
+see `dual`. They begin with λ = 0. So no iteration is made if r is small enough, λ is the smallest with its effect, and
+at any iteration δᵀ M δ and the energy of v + δ (r = J v) are not larger than at the solution. Each state ends when its
+residual is below the tolerance, or no longer changes. In the latter case the rows are infeasible, δ is the
+least-squares solution, and λ has drifted: solving again with r minus that residual gives the smallest λ.
 
-O(n d² + m d² + m² d + m³) operations for depth d, and m² an iteration.
+O(n d² + m d² + m² d + m³) operations for depth d, and m² per iteration.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from delassus.dynamics.mass.factor import forward
 from delassus.linalg.ldl import Ldl, ldl
 
 _SHARE: Final = 1e-7
-"""ε as a share of what rows yield; where rows repeat each other, λ is known to 1e-16 over it."""
+"""ε relative to the mobility of the rows; for redundant rows, λ is accurate to 1e-16 over it."""
 
 _SETTLED: Final = 1e-7
-"""A residual that changes by less than this share of it stays: rounding changes it by 1e-9 an iteration."""
+"""A residual counts as constant if its relative change is below this; rounding changes it by 1e-9 per iteration."""
 
 
 class Response(NamedTuple):
-    """δ (nv,), λ (m,), and the residual that no motion removes (m,): zero unless rows contradict each other."""
+    """δ (nv,), λ (m,), and the residual that no motion removes (m,): zero unless the rows are infeasible."""
 
     change: Any
     multiplier: Any
@@ -49,7 +48,7 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True)
 class LeastMotion:
-    """The factors in a configuration: those of M with J, and of G + E, E = diag(ε)."""
+    """Factors at a configuration: those of M with J, and of G + E, E = diag(ε)."""
 
     tree: TreeFactor
     rows: Ldl
@@ -57,13 +56,13 @@ class LeastMotion:
 
     @classmethod
     def of(cls, mechanism: Mechanism, q: Any, J: Any, locked: tuple[int, ...] = ()) -> LeastMotion:
-        """From a configuration (nq,) and the rows J (m, nv); velocities that are locked do not change at all."""
+        """Factor at a configuration (nq,) with the rows J (m, nv); `locked` velocities do not change."""
         tree = tree_factor(mechanism.model, q, J, locked)
         epsilon = natural_proximal(mechanism, _SHARE)
         return cls(tree, ldl(tree.delassus + np.diag(epsilon)), epsilon)
 
     def solve(self, r: Any, tolerance: Any, iterations: int) -> Response:
-        """The least motion for a residual (m,), to a tolerance (m,) in its units."""
+        """The smallest motion for a residual (m,), to a tolerance (m,) in its units."""
         unit = numpy.sqrt(self.epsilon)
 
         def is_off(residual: Any) -> Any:
@@ -83,8 +82,8 @@ class LeastMotion:
             return new, self.epsilon * (multiplier - new), residual
 
         nothing = np.zeros(len(r))
-        start = np.where(np.isfinite(r), nothing, np.nan)  # iterations would not begin, and leave it at zero
+        start = np.where(np.isfinite(r), nothing, np.nan)  # no iteration would be made, and zero returned
         multiplier, residual, before = while_loop(goes_on, iterate, (start, r, nothing), iterations)
-        left = np.where(is_off(residual) & ~changes(residual, before), residual, 0.0)
+        remainder = np.where(is_off(residual) & ~changes(residual, before), residual, 0.0)
         change = forward(self.tree.above, self.tree.U, self.tree.Y.T @ multiplier)  # M⁻¹ Jᵀ λ
-        return Response(change, multiplier, left)
+        return Response(change, multiplier, remainder)

@@ -10,5 +10,5 @@ from delassus.compiler.tracing.array import Array
 
 
 def as_integer(count: Any) -> Any:
-    """Convert counts to integers; traced values inside a kernel stay as they are."""
+    """Convert counts to integers; traced values inside a kernel are returned unchanged."""
     return count if isinstance(count, Array) else numpy.asarray(count, int)

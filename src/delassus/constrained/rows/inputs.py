@@ -17,11 +17,11 @@ SINGLE: Final = (
     "penalties leave it five digits on a robot that stands on points, and two where a hand is welded or loops are near "
     "singular poses. Take prox_pv or prox_ltl, which have none."
 )
-"""What single precision means to the methods with penalties."""
+"""Remark on single precision for methods with penalties."""
 
 
 def per_row(name: str, least: float = -numpy.inf) -> Input:
-    """An input with a number for each row, which is not below the least."""
+    """An input with one value per row, each at least `least`."""
 
     def read(mechanism: Mechanism, value: Any) -> Any:
         if type(value) is not numpy.ndarray or value.dtype.kind not in "biuf":
@@ -45,23 +45,23 @@ def _numbers(name: str, value: Any, example: str = "1.0") -> Any:
 
 
 def not_negative(name: str, most: float = numpy.inf) -> Input:
-    """An input of one number, which is not below zero and at most the upper bound; NaN is reported by the status."""
+    """A nonnegative scalar input with an upper bound; NaN is reported by the status."""
 
     def read(_: Any, value: Any) -> Any:
-        numbers = _numbers(name, value, example="0.0")
-        if numpy.any(numbers < 0.0) or numpy.any(numbers > most):
-            bad = numpy.min(numbers) if numpy.any(numbers < 0.0) else numpy.max(numbers)
+        values = _numbers(name, value, example="0.0")
+        if numpy.any(values < 0.0) or numpy.any(values > most):
+            bad = numpy.min(values) if numpy.any(values < 0.0) else numpy.max(values)
             raise BadArgument(
                 f"{name} is {bad:g}; it must be not below zero{f', and {most:g} at most' if most < numpy.inf else ''}.",
                 code="out-of-range",
             )
-        return numbers
+        return values
 
     return Input("()", read=read)
 
 
 def tolerance_input(usual: float) -> Input:
-    """A tolerance; `usual` is the one to take where in doubt."""
+    """A tolerance; `usual` is a recommended value."""
 
     def read(_: Mechanism, value: Any) -> Any:
         if type(value) is numpy.ndarray and value.ndim and value.dtype.kind == "f":
@@ -74,12 +74,12 @@ def tolerance_input(usual: float) -> Input:
 
 
 def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
-    """ε, one number or one per row, checked."""
-    # Short ways first: every call comes here.
+    """ε, one value or one per row, checked."""
+    # # Frequent cases first: every call passes here.
     if type(proximal) is float and 0.0 < proximal < numpy.inf:
         return proximal
-    usual = type(proximal) is numpy.ndarray and proximal.shape == (mechanism.m,) and proximal.dtype == float
-    if usual and proximal.min(initial=1.0) > 0.0 and proximal.max(initial=1.0) < numpy.inf:
+    is_valid_array = type(proximal) is numpy.ndarray and proximal.shape == (mechanism.m,) and proximal.dtype == float
+    if is_valid_array and proximal.min(initial=1.0) > 0.0 and proximal.max(initial=1.0) < numpy.inf:
         return proximal
     epsilon = _numbers("proximal", proximal, "1e-6")
     if epsilon.ndim and epsilon.shape[-1] != mechanism.m:
@@ -87,12 +87,12 @@ def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
             f"proximal has shape {epsilon.shape}; it must be one number, or one for each of the {mechanism.m} rows.",
             code="wrong-shape",
         )
-    fine = (epsilon > 0.0) & numpy.isfinite(epsilon)
-    if not numpy.all(fine):
+    valid = (epsilon > 0.0) & numpy.isfinite(epsilon)
+    if not numpy.all(valid):
         raise BadArgument(
-            f"proximal is {epsilon[~fine].flat[0]:g}; it must be positive and finite. It is what makes redundant "
-            "constraints solvable, and iterations remove its effect: leave it out, or take 1e-6 and more iterations, "
-            "rather than 0. A smaller one converges in fewer iterations and loses digits.",
+            f"proximal is {epsilon[~valid].flat[0]:g}; it must be positive and finite. It makes redundant constraints "
+            "solvable, and iterations remove its effect: omit it, or use 1e-6 and more iterations instead of 0. A "
+            "smaller value converges in fewer iterations and loses digits.",
             code="out-of-range",
         )
     return epsilon if epsilon.ndim else float(epsilon)
@@ -115,14 +115,14 @@ class ConstraintInputs(NamedTuple):
     """Run-time inputs of the rows of a mechanism other than the state; None for the defaults.
 
     Attributes:
-        mask: (m,) not zero for rows that act; by default all.
-        force: (m,) forces to start from [N, N·m]; by default zero.
-        acceleration: (m,) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
-        time: () [s] what references move with, needed where they do.
-        proximal: (m,) the proximal parameter ε [1/kg, 1/(kg·m²)]; by default a share of what the rows yield (see
-            `natural_proximal`), compiled in.
-        position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own.
-        velocity_gain: (m,) [1/s], likewise.
+        mask: (m,) nonzero for active rows; by default all.
+        force: (m,) initial forces [N, N·m]; by default zero.
+        acceleration: (m,) target accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
+        time: () [s] time of moving references, required if there are any.
+        proximal: (m,) the proximal parameter ε [1/kg, 1/(kg·m²)]; by default a compile-time constant, a fraction of the
+            mobility of the rows (see `natural_proximal`).
+        position_gain: (m,) Baumgarte's position gains [1/s²], instead of the constraints' own.
+        velocity_gain: (m,) velocity gains [1/s], likewise.
 
     >>> dl.constrained.ConstraintInputs(mask=np.zeros(3)).mask.shape
     (3,)
@@ -138,7 +138,7 @@ class ConstraintInputs(NamedTuple):
 
     @property
     def targets(self) -> RowTargets:
-        """The targets of the rows, from which the right-hand side is made."""
+        """The targets of the rows, which determine the right-hand side."""
         return RowTargets(self.acceleration, self.position_gain, self.velocity_gain)
 
 
@@ -146,5 +146,5 @@ NO_INPUTS: Final = ConstraintInputs()
 
 
 def row_inputs(*left_out: str) -> Bundle:
-    """The inputs of the rows that a kernel takes: all but some."""
+    """The row inputs of a kernel: all except `left_out`."""
     return Bundle(ConstraintInputs, **{name: declared for name, declared in _ROWS.items() if name not in left_out})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @kernel("(nq)->(m,nv)", inputs={"time": "()"})
 def constraint_jacobian(mechanism: Mechanism, q: Traced, *, time: Traced = None) -> Floats:
-    """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it.
+    """J (m, nv), with row velocities J v. `time` [s] is for user-written constraints that depend on it.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> dl.constrained.constraint_jacobian(loop, loop.model.posture("home")).shape
@@ -31,9 +31,9 @@ def constraint_jacobian(mechanism: Mechanism, q: Traced, *, time: Traced = None)
 
 @kernel("(nq),(nv)->(m)", inputs={"time": "()"})
 def constraint_bias(mechanism: Mechanism, q: Traced, v: Traced, *, time: Traced = None) -> Floats:
-    """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included.
+    """γ (m,) of the constraint equation J a + γ = 0, including references, gains and target accelerations.
 
-    `time` [s] is what references move with (input at run time), needed where they do.
+    `time` [s] is that of moving references (input at run time), required if there are any.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> dl.constrained.constraint_bias(loop, loop.model.posture("home"), np.ones(3)).shape
@@ -45,17 +45,19 @@ def constraint_bias(mechanism: Mechanism, q: Traced, v: Traced, *, time: Traced 
 
 
 def jacobian_of(problem: Problem) -> Any:
-    """J of a problem, the rows that are switched off replaced by zeros."""
+    """J of a problem, with zeros for inactive rows."""
     return problem.active(jacobian_in(problem.rows, problem.motions))
 
 
 def bias_of(problem: Problem) -> Any:
-    """γ of a problem, the rows that are switched off replaced by zeros."""
+    """γ of a problem, with zeros for inactive rows."""
     return problem.active(_bias(problem.rows, problem.motions, problem.k))
 
 
 def link_values(rows: Rows, motions: LinkMotions, a: Any) -> Any:
-    """K times the links' accelerations (m,) for a (nv,) of the joints: J a + γ without what is the rows' own, -k."""
+    """K times the links' accelerations (m,) for joint accelerations a (nv,): J a + γ without the term -k of the
+    rows.
+    """
     return row_values(rows, {link: motions.acceleration(link, a) for link in rows.links}, a)
 
 
@@ -64,16 +66,17 @@ def _bias(rows: Rows, motions: LinkMotions, k: Any) -> Any:
 
 
 def jacobian_in(rows: Rows, motions: LinkMotions) -> Any:
-    """J (m, nv) of rows in a state."""
+    """J (m, nv) of rows at a state."""
     J = np.zeros((rows.m, motions.model.nv))
-    for link, own in rows.links.items():
+    for link, link_rows in rows.links.items():
         for i, v, lin, ang in _columns(motions, link):
-            # What carries all bodies of an inner row does not move it: zeros are written down, not computed.
-            moved = [j for j, row in enumerate(own.rows) if not _carries(motions, rows, i, row)]
-            if not moved:
+            # # A link that carries all bodies of a relative row does not move it: these zeros are known at compile
+            # time.
+            moving = [j for j, row in enumerate(link_rows.rows) if not _carries(motions, rows, i, row)]
+            if not moving:
                 continue
-            column = own.K[moved, :3] @ lin + own.K[moved, 3:] @ ang
-            for x, row in zip(column, (own.rows[j] for j in moved), strict=True):
+            column = link_rows.K[moving, :3] @ lin + link_rows.K[moving, 3:] @ ang
+            for x, row in zip(column, (link_rows.rows[j] for j in moving), strict=True):
                 J[row, v] = J[row, v] + x
     for dof in rows.dofs:
         J[dof.row, dof.v] = J[dof.row, dof.v] + dof.factor
@@ -81,16 +84,16 @@ def jacobian_in(rows: Rows, motions: LinkMotions) -> Any:
 
 
 def _carries(motions: LinkMotions, rows: Rows, link: int, row: int) -> bool:
-    """Whether a link carries all bodies of a row that does not feel what they have in common."""
+    """Whether a link carries all bodies of a row that does not depend on their common motion."""
     root = rows.layout.roots[row]
     return row in rows.layout.inner and root != WORLD and link in motions.tree.path(root)
 
 
 def _columns(motions: LinkMotions, link: int) -> list[tuple[int, int, Any, Any]]:
-    """For each velocity that moves a link, its own link and number, and the motion per unit of it in the link's axes.
+    """For each velocity that moves a link: its link, its index, and the unit motion in the link's axes.
 
-    Inward from the link, its axes and its origin in the frame of each link that carries it: four vectors, however
-    many rows there are.
+    Inward from the link, its axes and its origin are expressed in the frame of each carrier: four vectors, independent
+    of the number of rows.
     """
     result = []
     axes, origin = [np.eye(3)[k] for k in range(3)], np.zeros(3)

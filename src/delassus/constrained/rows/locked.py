@@ -10,7 +10,7 @@ from delassus.model.model import Model
 
 
 def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
-    """The numbers of the velocities of joints that are given by names or patterns, each of which must match one."""
+    """The indices of the velocities of joints given by names or patterns, each of which must match a joint."""
     result: set[int] = set()
     expect("locked", patterns, Iterable, '["arm*"]')
     for pattern in (patterns,) if isinstance(patterns, str) else patterns:
@@ -22,7 +22,7 @@ def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
 
 
 def locked_coordinates(model: Model, locked: tuple[int, ...]) -> tuple[int, ...]:
-    """The numbers of the coordinates of joints all of whose velocities, by their numbers, are locked."""
+    """The indices of the coordinates of joints all of whose velocities (by index) are locked."""
     result: set[int] = set()
     for k, joint in enumerate(model.joints):
         if set(range(model.v_starts[k], model.v_starts[k] + joint.kind.nv)) <= set(locked):

@@ -1,11 +1,11 @@
 """The problem that all methods solve: a robot in a state, its forces, and the rows of its constraints.
 
-Of all accelerations that meet the constraints as well as possible, the right one is nearest to the free motion in the
+Of all accelerations that satisfy the constraints as well as possible, the solution is nearest to the free motion in the
 metric of M (Gauss). With multipliers λ this is
 
     M a + c = tau + Jᵀ λ,      J a + γ + C λ = 0,
 
-C the compliance. How it is solved, and with which weights, is the methods' own (see `weights`).
+C is the compliance. Methods differ in how they solve it and in their weights (see `weights`).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from delassus.model.model import Model
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows in a state: λ acts in both directions. Sets that forces are bound to would be one more value by row.
+    """Rows at a state; λ acts in both directions.
 
     Attributes:
-        motions: The robot, where it is and how it moves.
-        tau: The generalized forces on it (nv,).
-        rows: What holds it.
-        k: The right-hand side of the rows (m,): the accelerations that they ask for.
-        on: 1 or 0 for each row (m,); None if all rows act.
-        targets: What k is made from, where that is not the constraints' own.
+        motions: The robot and the motion of its links.
+        tau: Generalized forces (nv,).
+        rows: The rows of the constraints.
+        k: Right-hand side of the rows (m,): their target accelerations.
+        on: 1 or 0 for each row (m,); None if all rows are active.
+        targets: Targets that determine k in place of the constraints' own.
     """
 
     motions: LinkMotions
@@ -52,7 +52,7 @@ class Problem:
         time: Any = None,
         targets: RowTargets = OWN,
     ) -> Problem:
-        """That of a mechanism; `mask` (m,) is not zero for rows that act."""
+        """The problem of a mechanism; `mask` (m,) is nonzero for active rows."""
         check_inertias(mechanism.model)
         refuse_unilateral(mechanism, "constrained dynamics")
         motions = LinkMotions.of(mechanism.model, q, v, time)
@@ -66,16 +66,16 @@ class Problem:
         return self.motions.model
 
     def active(self, values: Any) -> Any:
-        """Values by row (m, …), those of rows that are switched off replaced by zeros."""
+        """Values by row (m, …), with zeros for inactive rows."""
         if self.on is None:
             return values
         return values * self.on if np.ndim(values) == 1 else values * self.on[:, None]
 
     def first_force(self, force: Any) -> Any:
-        """λ⁰ (m,): the force given, or zero."""
+        """λ⁰ (m,): the given force, or zero."""
         return np.zeros(self.rows.m) if force is None else self.active(force)
 
 
 def switch_factors(mask: Any) -> Any:
-    """1 where a mask (m,) is not zero, and 0 where it is; a NaN is neither, and spoils its state."""
+    """1 where a mask (m,) is nonzero, and 0 where it is zero; NaN propagates to its state."""
     return np.where(np.isnan(mask), np.nan, np.where(mask != 0.0, 1.0, 0.0))

@@ -16,11 +16,11 @@ from delassus.dynamics.kinematics.manifold import rates_per_velocity
 
 @kernel("(nq)->(m)", inputs={"time": "()"})
 def constraint_error(mechanism: Mechanism, q: Traced, *, time: Traced = None) -> Floats:
-    """e (m,) [m, rad]: how far every row is from its reference.
+    """e (m,) [m, rad]: the position error of every row relative to its reference.
 
-    Near e = 0 its rate is J v less the velocity of the reference, unless some rows of a `Point` or `Weld` are left out,
-    whose axes turn (see `Constraint.holonomic`). Rows without a reference, such as those of `Point("foot")`, are where
-    they should be: their error is zero. `time` [s] (input at run time) is needed where references move.
+    Near e = 0 its rate is J v minus the velocity of the reference, except for a `Point` or `Weld` with rows left out,
+    whose axes turn (see `Constraint.holonomic`). Rows without a reference, such as those of `Point("foot")`, have zero
+    error. `time` [s] (input at run time) is required if references move.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> bool(np.abs(dl.constrained.constraint_error(loop, loop.model.posture("home"))).max() < 1e-9)
@@ -30,7 +30,7 @@ def constraint_error(mechanism: Mechanism, q: Traced, *, time: Traced = None) ->
 
 
 def errors_of(mechanism: Mechanism, motions: LinkMotions) -> Any:
-    """e (m,) in a state."""
+    """e (m,) at a state."""
     e = np.zeros(mechanism.m)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
         if constraint.has_reference:
@@ -39,9 +39,9 @@ def errors_of(mechanism: Mechanism, motions: LinkMotions) -> Any:
 
 
 def error_derivative(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
-    """∂e/∂δ (m, nv) for q ⊕ δ, exact wherever q is.
+    """∂e/∂δ (m, nv) for q ⊕ δ, exact at any q.
 
-    Rows without a reference have their row of J, which holds them; rows on velocities alone hold no position.
+    Rows without a reference have their row of J, which keeps them constant; rows on velocities only are zero.
     """
     by_coordinates = jacobian(lambda q: constraint_error(mechanism, q, time=time))(q)
     derivative = by_coordinates @ rates_per_velocity(mechanism.model, q)
@@ -53,7 +53,7 @@ def error_derivative(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
 
 
 def velocities_asked(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
-    """w (m,) [m/s, rad/s]: the velocities J v of rows that move with their references; zero where those rest."""
+    """w (m,) [m/s, rad/s]: the velocities J v that follow the references; zero for references at rest."""
     motions = _resting(mechanism, q, time)
     w = np.zeros(mechanism.m)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
@@ -64,5 +64,5 @@ def velocities_asked(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
 
 
 def _resting(mechanism: Mechanism, q: Any, time: Any) -> LinkMotions:
-    """The links in a configuration; neither errors nor references depend on velocities."""
+    """The links at a configuration; neither errors nor references depend on velocities."""
     return LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)

@@ -1,7 +1,7 @@
 """Residuals of the constraints for given accelerations.
 
-Constraints may contradict each other. Then J a + γ + C λ = r cannot vanish, and the best that can be had is the least
-squares, Jᵀ E⁻¹ r = 0: the residual of iterations that run on, and the measure to stop them by.
+Constraints may be infeasible. Then r = J a + γ + C λ cannot vanish, and the solution is that of least squares, Jᵀ E⁻¹ r
+= 0. This condition decides when iterations end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Residual(NamedTuple):
     """
 
     rows: Any
-    """r = J a + γ + C λ (…, m) [m/s², rad/s²], zero in rows that are switched off."""
+    """r = J a + γ + C λ (…, m) [m/s², rad/s²], zero in inactive rows."""
     joints: Any
     """Jᵀ r (…, nv)."""
 
@@ -37,15 +37,15 @@ def constraint_residual(
 ) -> Residual:
     """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations and forces, of one state or a batch.
 
-    With one ε for all rows, Jᵀ r = 0 says that r is as small as it can be; with others, Jᵀ E⁻¹ r = 0.
+    With equal ε for all rows, Jᵀ r = 0 means that |r| is minimal; in general, Jᵀ E⁻¹ r = 0.
 
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
         a: Acceleration (nv,) [rad/s², m/s²].
-        force: λ (m,) [N, N·m], which counts where rows have compliance.
-        rows: What rows are given at run time; its fields are keywords, too: mask, acceleration, time, position_gain,
+        force: λ (m,) [N, N·m], used for rows with compliance.
+        rows: Run-time inputs of the rows; its fields are also keywords: mask, acceleration, time, position_gain,
             velocity_gain.
 
     >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)

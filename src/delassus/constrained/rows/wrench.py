@@ -22,32 +22,32 @@ OWN: Final = "frame"
 def constraint_wrench(
     mechanism: Mechanism, q: Any, force: Any, *, constraint: str, axes: str = "world", time: Any = None
 ) -> Floats:
-    """Force and moment (6,) [N, N·m] of one constraint on the body of its first frame, about that frame's origin.
+    """Force and moment (6,) [N, N·m] of one constraint on the body of its first frame, about the origin of that frame.
 
-    `force` (m,) are those of all rows, `constraint` is a name, `axes` "world", "frame" for the constraint's own first
-    frame, or the name of a frame.
+    `force` (m,) are the forces of all rows, `constraint` is a name, `axes` is "world", "frame" for the constraint's own
+    first frame, or the name of a frame.
     """
     held, rows = _find_constraint(mechanism, constraint)
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
     attached = held.attachment(mechanism.model)
     if attached is None:
         raise ConstraintError(
-            f"the constraint {constraint!r} acts on joints, not at a frame: its forces are forces[{constraint!r}].",
+            f"the constraint {constraint!r} acts on joints, not at a frame; use forces[{constraint!r}].",
             code="not-supported",
         )
     first, placement = attached
     R, p = fixed_pose(placement).compose(*motions.in_world(first))
-    push, moment = np.zeros(3), np.zeros(3)
-    # What acts on the world is the opposite of what acts on the bodies.
+    force_sum, moment = np.zeros(3), np.zeros(3)
+    # # A constraint on the world has the opposite wrench of the one on the bodies.
     bodies = [(body, 1.0 if first != WORLD else -1.0) for body in held.bodies(motions) if first in (body.link, WORLD)]
     for body, sign in bodies:
         R_body, p_body = motions.in_world(body.link)
-        pushed, turned = _rotate_wrench(R_body, sign * (body.K.T @ force[rows]))
-        push, moment = push + pushed, moment + turned + np.cross(p_body - p, pushed)
+        body_force, body_moment = _rotate_wrench(R_body, sign * (body.K.T @ force[rows]))
+        force_sum, moment = force_sum + body_force, moment + body_moment + np.cross(p_body - p, body_force)
     if axes != "world":
         R = R if axes == OWN else frame_in_world(mechanism.model, q, axes)[0]
-        push, moment = R.T @ push, R.T @ moment
-    return np.concatenate([push, moment])
+        force_sum, moment = R.T @ force_sum, R.T @ moment
+    return np.concatenate([force_sum, moment])
 
 
 def _rotate_wrench(R: Any, wrench: Any) -> Pair:

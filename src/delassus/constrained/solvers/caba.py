@@ -1,21 +1,21 @@
 """The constrained articulated-body algorithm: accelerations and constraint forces in O(n + m) per iteration.
 
 Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 by proximal iterations (see `weights`) without forming M, J or a Delassus
-matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's inertia, Kᵀ(ρ k + keep λ⁻) its forces,
-and the articulated-body recursion solves for a (see `elimination`). A further iteration changes forces only, so two
-sweeps over the links that move constraints give the next accelerations; the other links are visited once, at the end.
+matrix. A constraint K a = k on a link is a penalty: ρ KᵀK is added to the link's inertia, Kᵀ(ρ k + keep λ⁻) to its
+forces, and the articulated-body recursion solves for a (see `elimination`). Further iterations change forces only, so
+two sweeps over the links that move constraints give the next accelerations; the other links are visited once, at the
+end.
 
-A row on several links couples them: ρ K_jᵀK_i is the inertia between links j and i (see `couplings`). Links are
-eliminated one after the other, and what a link was coupled with is then coupled with its parent, so a loop costs
-operations along its links only, and on the way to where it is closed. So do rows that tie joints to each other, or to
-bodies: gears, grippers, functions of the user.
+A row on several links couples them: ρ K_jᵀK_i is the inertia between links j and i (see `couplings`). When a link is
+eliminated, its couplings pass to its parent, so a loop costs operations along its own links, and on the path to the
+link where it closes. The same holds for rows that tie joints to each other, or to bodies: gears, grippers, functions of
+the user.
 
-Choose it for robots of many joints, or many rows: nothing in it grows faster than their number. Penalties cost
-digits, about log10(ρ/mass) of them: where these count (float32), or for a few rows on a small robot, take `prox_pv` or
-`prox_ltl`.
+Choose it for robots with many joints or many rows: its cost is linear in both. Penalties lose about log10(ρ/mass)
+digits: in single precision, or for a few rows on a small robot, choose `prox_pv` or `prox_ltl`.
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), algorithm 2, with the
-joint forces u accumulated from iteration to iteration; A. Sathya, J. Carpentier, Constrained articulated body dynamics
+joint forces u accumulated over iterations; A. Sathya, J. Carpentier, Constrained articulated body dynamics
 for closed loops (2025), algorithm 1, with the signs of its equation 30e and lines 19 and 29 corrected.
 """
 
@@ -51,7 +51,7 @@ def caba(
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalized forces (nv,) [N·m, N].
         iterations: Number of proximal iterations, unrolled.
-        rows: What rows are given at run time; its fields are keywords, too: mask, force, acceleration, time, proximal,
+        rows: Run-time inputs of the rows; its fields are also keywords: mask, force, acceleration, time, proximal,
             position_gain, velocity_gain.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
@@ -83,13 +83,13 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]
 
 
 def iterate(factors: Factors, state: PrimalState) -> PrimalState:
-    """One more iteration: the change of the constraints' forces, through the joints that carry them."""
+    """One more iteration: propagate the change of the constraint forces through the joints that carry them."""
     weighted, body = factors.weighted, factors.body
     change = weighted.keep * (state.force - state.before)
     push = np.array(state.work)
-    for i, (_, more) in body.pushes(weighted.problem.rows, change).items():
+    for i, (_, increment) in body.pushes(weighted.problem.rows, change).items():
         at = body.joints[i].at
-        push[at] = push[at] + more
+        push[at] = push[at] + increment
     return _state(factors, state.force, push)
 
 
@@ -99,7 +99,7 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The factors for rows whose target residual is r (m,) instead of zero."""
+    """The factors for rows with the target residual r (m,) instead of zero."""
     return replace(factors, k=factors.k + r)
 
 
@@ -115,6 +115,6 @@ def _state(factors: Factors, before: Any, push: Any) -> PrimalState:
 
 
 def _accelerations(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
-    """Accelerations of some links (with those that carry them), against gravity, of their joints (nv,), and of ties."""
+    """Accelerations of `links` (and their carriers), against gravity, of their joints (nv,), and of ties."""
     motions = factors.weighted.problem.motions
     return factors.body.accelerations(push, links, world_acceleration(motions.tree), motions.product)

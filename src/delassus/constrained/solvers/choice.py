@@ -20,17 +20,17 @@ _MANY_LOOP_ROWS: Final = 24
 
 
 def solver_for(mechanism: Mechanism, name: str) -> Solver:
-    """The solver of a name that does the work on a mechanism; "auto" is the one that is expected to be the fastest."""
+    """The solver used for a mechanism and a name; "auto" selects the solver expected to be fastest."""
     one_of("method", name, ("auto", *SOLVERS), code="unknown-method")
     return SOLVERS[best_method(mechanism) if name == "auto" else name].on(mechanism)
 
 
 def best_method(mechanism: Mechanism) -> str:
-    """The name of the solver that is expected to be the fastest.
+    """The name of the solver expected to be fastest.
 
-    Solvers on the forces iterate in m² operations, so they win while rows are few; beyond, the recursion over the tree
-    does. Where joints share coordinates there is no such recursion. Closed loops of light bodies in motion are where
-    penalties cost most digits: a state that needs singular values takes twenty times as long.
+    Solvers on forces iterate in m² operations, so they are fastest for few rows; otherwise the recursion over the tree
+    is. Mimic joints have no such recursion. Moving closed loops with light bodies lose most accuracy through penalties,
+    and a state that falls back to singular values takes twenty times as long.
     """
     if links_of(mechanism.model).mimics:
         return "prox_ltl"

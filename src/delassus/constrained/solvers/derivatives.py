@@ -4,40 +4,40 @@ The iterates of all proximal methods (see `weights`) satisfy
 
     M a + c - Jᵀ λ = tau,      J a + γ + C λ + E (λ - λ⁻) = 0.
 
-Along a change of x = q, v or tau, with P_x the derivative of M a + c - Jᵀ λ - tau and R_x that of J a + γ, at fixed a
-and λ, so do
+Differentiate along a change of x = q, v or tau. With P_x the derivative of M a + c - Jᵀ λ - tau and R_x that of J a +
+γ, at fixed a and λ,
 
     M da + P_x - Jᵀ dλ = 0,      J da + R_x + (C + E) dλ - E dλ⁻ = 0:
 
-the same iteration. With Λ = (J M⁻¹ Jᵀ + C + E)⁻¹ and Z = J M⁻¹ it is dλ = Λ (E dλ⁻ - ρ), ρ = R_x - Z P_x. As long as
-ρ is the same in all iterations, n of them are dλ = -Q ρ with Q = Σ (Λ E)ᵏ Λ, k < n, and then
+which is the same iteration. With Λ = (J M⁻¹ Jᵀ + C + E)⁻¹ and Z = J M⁻¹ it reads dλ = Λ (E dλ⁻ - ρ), ρ = R_x - Z P_x.
+If ρ is the same in all iterations, n of them give dλ = -Q ρ with Q = Σ (Λ E)ᵏ Λ, k < n, and then
 
     [da; dλ] = -[N, Bᵀ; -B, Q] [P_x; R_x],      B = Q Z,   N = M⁻¹ - Zᵀ B,
 
-N and -B being the derivatives by tau. ρ is the same for x = v and tau, since M, J, ∂c/∂v and ∂γ/∂v depend on neither a
-nor λ. For x = q it changes from iterate to iterate, linearly in a and λ: e = dλ + Q ρ, ρ that of the last iterate,
-follows the same recursion with what ρ was before, less what it is in the end. That is exact for the number of
-iterations, also for the smallest forces of redundant rows, whose null space turns with q.
+where N and -B are the derivatives with respect to tau. ρ is constant for x = v and tau, since M, J, ∂c/∂v and ∂γ/∂v
+depend on neither a nor λ. For x = q it changes with the iterates, linearly in a and λ. Then e = dλ + Q ρ, with ρ of the
+last iterate, follows the same recursion, driven by the differences of earlier ρ from the last one. This is exact for
+the number of iterations, also for the smallest forces of redundant rows, whose null space turns with q.
 
-At the solution, e is left out. There may be none for dλ: a row that others already imply is often implied only where
-the robot is, such as the third row of a loop in a plane, which is at odds with the others once the loop is opened. Its
-ρ has a part that no acceleration feels; dλ drifts by -E⁻¹ times that in each iteration, as λ does where rows contradict
-each other (see `dynamics`). The drift is what one more iteration adds, and is taken off.
+At the solution, e is left out, since dλ may have no limit. A redundant row is often redundant only at the current
+configuration, such as the third row of a planar loop, which becomes infeasible when the loop opens. Its ρ has a
+component that no acceleration responds to, along which dλ drifts by -E⁻¹ times it in each iteration, as λ does for
+infeasible rows (see `dynamics`). The drift is computed by one more iteration, and subtracted.
 
-Where rows contradict each other, the solution leaves a residual r of least squares, Jᵀ w = 0 with w = E⁻¹ r, and its
-directions turn with q. With T = ∂(Jᵀ w)/∂q at fixed w, Jᵀ dw + T dq = 0 and J da + R_q dq = E dw, which adds
+For infeasible rows, the solution has a least-squares residual r, Jᵀ w = 0 with w = E⁻¹ r, whose directions turn with q.
+With T = ∂(Jᵀ w)/∂q at fixed w, Jᵀ dw + T dq = 0 and J da + R_q dq = E dw, which adds
 
     da = -Bᵀ E B T dq,      dλ = -Q E B T dq.
 
-The iterates have the same part, from their drift -w an iteration. It grows as 1/ε and its way e as 1/ε², so that 1e-4
-of ∂a/∂q would be rounding, for contradictions as large as accelerations. All is linear in the forces: the drift is
-taken off them first, and its part computed apart.
+The iterates have the same term, from their drift of -w per iteration. It grows as 1/ε and the path e as 1/ε², so that
+1e-4 of ∂a/∂q would be rounding errors if infeasible residuals are as large as accelerations. Since all is linear in the
+forces, the drift is subtracted from them first, and its term is computed separately.
 
-P_q has the recursion of `torque_derivatives`; what belongs to the rows is left to the compiler: derivatives of Jᵀ λ and
-J a + γ as they are computed, which takes as many operations as recursions written for it (within 5 %, on quadrupeds,
-humanoids and closed loops). O(n² d + n² m + n m²) operations for depth d.
+P_q has the recursion of `torque_derivatives`. The terms of the rows are derivatives of Jᵀ λ and J a + γ by the
+compiler, which need as many operations as hand-written recursions (within 5 %, on quadrupeds, humanoids and closed
+loops). O(n² d + n² m + n m²) operations for depth d.
 References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations
-(2021), and its derivatives in Pinocchio, which take the last ρ for all iterations.
+(2021), and its derivatives in Pinocchio, which use the last ρ for all iterations.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ from delassus.linalg.ldl import ldl
 from delassus.linalg.products import mirror
 
 _AGREE: Final = 1e-14
-"""Residuals of least squares below this share of what rows feel of their forces are rounding."""
+"""Least-squares residuals below this fraction of the rows' responses to their forces are rounding errors."""
 
 _PURE: Final = 2
-"""Iterations that take from a drift what accelerations feel of it."""
+"""Iterations that remove from a drift the component that accelerations respond to."""
 
 _UNFELT: Final = 1e-9
-"""What rows may feel of a drift before that, as a share of what they would feel of its forces one by one."""
+"""Largest response of rows to a drift before these iterations, relative to the sum over its single forces."""
 
 _SAME_RANK: Final = 1e-6
-"""The share of T, in the metric of M⁻¹, that may be beside the range of Jᵀ where the rank stays the same."""
+"""Fraction of T, in the metric of M⁻¹, that may be outside the range of Jᵀ where the rank is constant."""
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv),(m,nv),(m,nv),(m,nv)", inputs={"rows": row_inputs()})
@@ -90,21 +90,21 @@ def constrained_derivatives(
     converged: bool = False,
     rows: ConstraintInputs = NO_INPUTS,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """∂a/∂q, ∂a/∂v, ∂a/∂tau (nv, nv) and ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau (m, nv), those by q along tangent vectors.
+    """∂a/∂q, ∂a/∂v, ∂a/∂tau (nv, nv) and ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau (m, nv); ∂q is along tangent vectors.
 
-    They belong to `caba`, `prox_pv`, `prox_ltl` and `prox_ltls` with the same arguments, and are exact for the number
-    of iterations that is made.
+    They are the derivatives of `caba`, `prox_pv`, `prox_ltl` and `prox_ltls` with the same arguments, exact for the
+    number of iterations.
 
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalized forces (nv,) [N·m, N].
-        iterations: How many are made.
-        converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
-            without drift of λ or ∂λ. Before iterations have converged it is not exact. For redundant rows, ∂λ/∂q is the
-            smallest one instead of that of the smallest forces.
-        rows: What rows are given, as for `caba`; forces to start from are constant.
+        iterations: Number of iterations.
+        converged: Whether the last iterate is a solution, as that of `constrained_dynamics`: faster, and without drift
+            of λ or ∂λ, but inexact if iterations have not converged. For redundant rows, ∂λ/∂q is then the smallest
+            derivative instead of the derivative of the smallest forces.
+        rows: Run-time inputs of the rows, as for `caba`; initial forces are constants.
 
     >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
     >>> len(dl.derivatives.constrained_derivatives(loop, loop.model.posture("home"), zero, zero))
@@ -127,7 +127,7 @@ def constrained_derivatives(
     w, contradict = _drift(weighted, mirror(tree.delassus), Lambda, forces, iterations, converged)
     if converged:
         final = _without_drift(forces[-2], forces[-1], iterations)
-    else:  # the rest is `_turning`
+    else:  # `_turning` adds the rest
         forces = [force + (k + 1.0) * w for k, force in enumerate(forces)]
         final = forces[-1]
     a, _ = prox_ltl.finish(factors, states[-1]._replace(force=final))
@@ -160,11 +160,11 @@ def constrained_derivatives(
 
 
 def _equations(
-    mechanism: Mechanism, problem: Problem, v: Any, a: Any, force: Any, *, rest: bool = False
+    mechanism: Mechanism, problem: Problem, v: Any, a: Any, force: Any, *, at_rest: bool = False
 ) -> tuple[Any, ...]:
-    """P_q, P_v (nv, nv), R_q and R_v (m, nv); at rest, for v = 0, those of M a - Jᵀ λ and J a alone."""
-    model, targets = mechanism.model, problem.targets._replace(acceleration=None)  # which is the same everywhere
-    q, time, still = problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
+    """P_q, P_v (nv, nv), R_q and R_v (m, nv); at rest, for v = 0, only the terms of M a - Jᵀ λ and J a."""
+    model, targets = mechanism.model, problem.targets._replace(acceleration=None)  # constant
+    q, time, zero = problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
 
     def integrate_first_order(step: Any) -> Any:
         """`integrate`, to first order."""
@@ -174,24 +174,25 @@ def _equations(
         motions = LinkMotions.of(model, integrate_first_order(step), v, time)
         rows = rows_in(mechanism, motions)
         moving = link_values(rows, motions, a)
-        return moving if rest else moving - right_hand_side(mechanism, rows, motions, targets)
+        return moving if at_rest else moving - right_hand_side(mechanism, rows, motions, targets)
 
     def torques(step: Any) -> Any:
         return constraint_jacobian(mechanism, integrate_first_order(step), time=time).T @ force
 
-    R_q, R_v = jacobian(accelerations, (0, 1))(still, v)
-    by_q, P_v, _ = torque_derivatives(model, q, v, a, falling=not rest)
-    return by_q - jacobian(torques)(still), P_v, problem.active(R_q), problem.active(R_v)
+    R_q, R_v = jacobian(accelerations, (0, 1))(zero, v)
+    by_q, P_v, _ = torque_derivatives(model, q, v, a, falling=not at_rest)
+    return by_q - jacobian(torques)(zero), P_v, problem.active(R_q), problem.active(R_v)
 
 
 def _drift(
     weighted: Weighted, G: Any, Lambda: Any, forces: list[Any], iterations: int, converged: bool
 ) -> tuple[Any, Any]:
-    """The drift -w of forces (m,) in an iteration, w = E⁻¹ r, and whether rows contradict each other: otherwise zero.
+    """The drift -w of forces (m,) per iteration, w = E⁻¹ r, and whether the rows are infeasible; zero for feasible
+    rows.
 
-    Of iterates, it is the part of the last change that no acceleration feels, G w = 0, which further iterations keep
-    while they contract all others. Where these are too large, iterations are far from their end, and w is zero.
-    After one iteration there is no change to see, and None instead of a boolean.
+    For iterates it is the component of the last change with G w = 0, to which accelerations do not respond. Further
+    iterations keep it and contract all other components. If these are too large, iterations are far from convergence,
+    and w is zero. After one iteration there is no change to compare, and None replaces the boolean.
     """
     m = weighted.problem.rows.m
     if len(forces) < 2:
@@ -210,20 +211,20 @@ def _drift(
 def _turning(
     mechanism: Mechanism, weighted: Weighted, responses: tuple[Any, ...], w: Any, contradict: Any, drifts: int
 ) -> tuple[Any, Any]:
-    """What derivatives (nv, nv) and (m, nv) by q lose to a contradiction w = E⁻¹ r (m,), from Z, B, Q, N and Λ.
+    """Terms to subtract from derivatives (nv, nv) and (m, nv) by q for infeasible rows, from Z, B, Q, N, Λ and w (m,).
 
-    At the solution (no drifts), Bᵀ E B T and Q E B T. Where the rank of the rows is the same nearby, T is in the range
-    of Jᵀ, so that N T = 0. Where it changes, there is no derivative of what rows leave, and what is implied only here
-    is taken to be implied.
+    At the solution (no drifts), Bᵀ E B T and Q E B T. If the rank of the rows is constant nearby, T is in the range of
+    Jᵀ, so N T = 0. If it changes, the residual of the rows is not differentiable, and rows redundant only at this
+    configuration are treated as redundant everywhere.
 
-    Of the last of n iterates, n = `drifts`, whose forces have drifted by -n w: n N T - Zᵀ e and -n B T - e, e the way
-    of forces (n - k) w before it. For T = Jᵀ S the first is Bᵀ E S, in which no digits cancel, and B T = S as nearly as
-    iterations have converged.
+    For the last of n iterates, n = `drifts`, whose forces have drifted by -n w: n N T - Zᵀ e and -n B T - e, with e
+    from the path of forces (n - k) w before it. For T = Jᵀ S the first is Bᵀ E S, which has no cancellation, and B T =
+    S up to the convergence of the iterations.
 
-    A loop of at most one iteration, which states whose rows agree skip.
+    A loop of at most one iteration, which states with feasible rows skip.
     """
     (Z, B, Q, N, Lambda), problem = responses, weighted.problem
-    model, q, time, still = problem.model, problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
+    model, q, time, zero = problem.model, problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
     E = np.array(weighted.epsilon)
 
     def turn(carry: Any) -> Any:
@@ -232,19 +233,19 @@ def _turning(
         def torques(step: Any) -> Any:
             return constraint_jacobian(mechanism, q + coordinate_rates(model, q, step), time=time).T @ w
 
-        T = jacobian(torques)(still)
+        T = jacobian(torques)(zero)
         BT, ZT, NT = (map(lambda row: row @ T, X) for X in (B, Z, N))
         same_rank = np.sum(T * NT, 0) <= _SAME_RANK * np.sum(ZT * BT, 0)
-        pulled = map(lambda row, e: np.where(same_rank, e * row, 0.0), BT, E)
-        by_a = map(lambda b: b @ pulled, B.T)
+        range_part = map(lambda row, e: np.where(same_rank, e * row, 0.0), BT, E)
+        by_a = map(lambda b: b @ range_part, B.T)
         if not drifts:
-            return np.array(False), w, by_a, map(lambda row: row @ pulled, Q)
+            return np.array(False), w, by_a, map(lambda row: row @ range_part, Q)
         e = np.zeros((mechanism.m, mechanism.nv))
         for k in range(1, drifts):
             e = Lambda @ (E[:, None] * e - (drifts - k) * ZT)
         e = Lambda @ (E[:, None] * e)
-        moved = map(lambda n, z: drifts * n - z @ e, NT, Z.T)
-        return np.array(False), w, np.where(same_rank, by_a, moved), -drifts * BT - e
+        acceleration_terms = map(lambda n, z: drifts * n - z @ e, NT, Z.T)
+        return np.array(False), w, np.where(same_rank, by_a, acceleration_terms), -drifts * BT - e
 
     nothing = np.zeros((mechanism.nv, mechanism.nv)), np.zeros((mechanism.m, mechanism.nv))
     start = (contradict, problem.active(w), *nothing)
@@ -253,7 +254,9 @@ def _turning(
 
 
 def _responses(weighted: Weighted, G: Any, iterations: int, converged: bool) -> tuple[Any, Any]:
-    """Λ and Q (m, m), both symmetric: what one and what all iterations make of -ρ, without drift if they converge."""
+    """Λ and Q (m, m), both symmetric: the responses of one and of all iterations to -ρ, without drift if they
+    converge.
+    """
     factors = ldl(G + np.diag(weighted.damping))
 
     def column(unit: Any) -> tuple[Any, Any]:
@@ -268,18 +271,18 @@ def _responses(weighted: Weighted, G: Any, iterations: int, converged: bool) -> 
     return Lambda, Q
 
 
-def _without_drift(last: Any, ahead: Any, iterations: int) -> Any:
-    """What a number of iterations from zero has led to, from that and from one iteration more."""
-    return last - float(iterations) * (ahead - last)
+def _without_drift(last: Any, further: Any, iterations: int) -> Any:
+    """The result of a number of iterations from zero, from the result and that of one more iteration."""
+    return last - float(iterations) * (further - last)
 
 
 def _way(mechanism: Mechanism, weighted: Weighted, Lambda: Any, Z: Any, forces: Any) -> Any:
-    """e (m, nv) after the last iteration, from the forces (n - 1, m) of those before, less the last ones."""
-    still = np.zeros(mechanism.nv)
+    """e (m, nv) after the last iteration, from the earlier forces (n - 1, m) minus the last ones."""
+    zero = np.zeros(mechanism.nv)
     E = np.array(weighted.epsilon)[:, None]
 
     def iteration(e: Any, force: Any) -> tuple[Any, None]:
-        P, _, R, _ = _equations(mechanism, weighted.problem, still, force @ Z, force, rest=True)
+        P, _, R, _ = _equations(mechanism, weighted.problem, zero, force @ Z, force, at_rest=True)
         return Lambda @ (E * e - R + map(lambda z: z @ P, Z)), None
 
     e, _ = scan(iteration, np.zeros((mechanism.m, mechanism.nv)), forces)

@@ -1,10 +1,10 @@
 """Proximal iterations on the forces, for the methods that form or factor the Delassus matrix G = J M⁻¹ Jᵀ.
 
-With the accelerations b = J a_free + γ that the rows have without forces, the iteration of `weights` reads
+With b = J a_free + γ, the residual of the rows without forces, the iteration of `weights` reads
 
     (G + C + E) λ = -(b - E λ⁻),      J a + γ + C λ = -E (λ - λ⁻):
 
-one factorization, and no digits lost to penalties.
+It needs one factorization, and loses no digits to penalties.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from delassus.linalg.ldl import ldl
 class Dual:
     """The system of the forces.
 
-    `respond` gives the forces -(G + C + E)⁻¹ (b + δ) (m,) for some δ (m,), or for none; `shift` (m,) is a part of δ
-    that stays the same in all iterations, if there is one.
+    `respond` computes the forces -(G + C + E)⁻¹ (b + δ) (m,) for δ (m,), or for zero; `shift` (m,) is a part of δ that
+    is the same in all iterations, or None.
     """
 
     weighted: Weighted
@@ -33,12 +33,12 @@ class Dual:
 
     def change(self, before: Any) -> Any:
         """δ (m,) of an iteration from the forces λ⁻."""
-        kept = -self.weighted.epsilon * before
-        return kept if self.shift is None else kept + self.shift
+        proximal_part = -self.weighted.epsilon * before
+        return proximal_part if self.shift is None else proximal_part + self.shift
 
 
 def factor(weighted: Weighted, G: Any, b: Any) -> Dual:
-    """From the Delassus matrix (m, m), of which the lower triangle is read, and b (m,)."""
+    """Factor the Delassus matrix (m, m), given by its lower triangle, for b (m,)."""
     factors = ldl(G + np.diag(weighted.damping))
     return Dual(weighted, lambda change: -factors.solve(b if change is None else b + change))
 
@@ -57,7 +57,7 @@ def iterate(dual: Dual, state: State) -> State:
 
 
 def shift_target(dual: Dual, r: Any) -> Dual:
-    """The system of rows that ask for J a + γ + C λ = r instead of zero."""
+    """The system of rows with the target J a + γ + C λ = r instead of zero."""
     return replace(dual, shift=-r if dual.shift is None else dual.shift - r)
 
 

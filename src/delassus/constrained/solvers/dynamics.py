@@ -1,10 +1,10 @@
-"""Constrained dynamics to a tolerance: each state iterates as often as it needs, and returns a status.
+"""Constrained dynamics to a tolerance: each state iterates until it converges, and returns a status.
 
-The iterations are a loop of compiled code (`tolerance_loop`): every state of a batch makes as many as it needs.
+The iterations are a compiled loop (`tolerance_loop`), whose length may differ between the states of a batch.
 
-Along directions in which rows hardly move, errors shrink slowly, or not at all: near singular poses. Such a state is
-solved by singular values instead (`gauss`), and so is one whose result does not stand the check. The check is the same
-for all: the equation of motion and the rows are computed anew from a and λ (`equations`), and tell the status.
+Near singular poses, errors decrease slowly, or not at all, along directions in which rows hardly move. Such a state is
+solved by singular values instead (`gauss`), and so is one whose result fails the check. The check is the same for all:
+the equation of motion and the rows are recomputed from a and λ (`equations`), and determine the status.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ _TOLERANCES: Final = {"float64": 1e-10, "float32": 1e-4}
 
 
 class Accuracy(NamedTuple):
-    """How exactly constrained dynamics is solved.
+    """Accuracy of constrained dynamics.
 
     Attributes:
-        tolerance: () relative error of rows and of generalized constraint forces at which iterations end; 1e-10 by
-            default, in single precision 1e-4.
-        rank: () eigenvalues of J M⁻¹ Jᵀ below this share of the largest count as zero: rows that depend on each other
-            but for errors of position. All states are then solved by singular values. By default 1e-12, where it
-            matters.
+        tolerance: () relative error of rows and of generalized constraint forces at which iterations end; by default
+            1e-10,
+            in single precision 1e-4.
+        rank: () eigenvalues of J M⁻¹ Jᵀ below this fraction of the largest count as zero. Use it for rows that are
+            redundant up to position errors; all states are then solved by singular values. By default 1e-12, used only
+            in states that fall back to singular values.
 
     >>> dl.constrained.Accuracy(tolerance=1e-8).tolerance
     1e-08
@@ -85,11 +86,11 @@ def constrained_dynamics(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalized forces (…, nv) [N·m, N].
         method: "caba", "prox_pv", "prox_ltl", "prox_ltls", or "auto" for the fastest of them (see `best_method`).
-        iterations: How many are made at most.
-        rows: What rows are given at run time, with batch axes; its fields are keywords, too: mask, force,
-            acceleration, time, proximal (by default one that suits the mechanism and the method, in any units),
-            position_gain, velocity_gain.
-        accuracy: When iterations end and which rows count as dependent; its fields are keywords, too: tolerance, rank.
+        iterations: Maximum number of iterations.
+        rows: Run-time inputs of the rows, with batch axes; its fields are also keywords: mask, force, acceleration,
+            time,
+            proximal (by default scaled to mechanism and method, in any units), position_gain, velocity_gain.
+        accuracy: Tolerance of iterations and of redundant rows; its fields are also keywords: tolerance, rank.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> solution = dl.constrained_dynamics(loop, loop.model.posture("home"), np.zeros(3), np.zeros(3))
@@ -106,12 +107,12 @@ def constrained_dynamics(
     epsilon = proximal_rows(mechanism, rows.proximal, SHARES[computing_in().name, solver.penalties])
     weighted = Weighted.of(Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.targets), epsilon)
     equations = Equations.of(mechanism, weighted)
-    known = [x for x in (q, v, tau, rows.mask, rows.force, *rows.targets, rows.time) if x is not None]
-    finite = np.isfinite(sum(np.sum(x) for x in (*known, equations.J, equations.gamma, equations.h)))
+    values = [x for x in (q, v, tau, rows.mask, rows.force, *rows.targets, rows.time) if x is not None]
+    finite = np.isfinite(sum(np.sum(x) for x in (*values, equations.J, equations.gamma, equations.h)))
 
-    *first, count, ended = iterate_to_tolerance(solver, equations, rows.force, tolerance, iterations)
-    exhausted = ~ended & (count >= float(iterations))
-    trusted = ended if rank is None else np.array(False)
+    *first, count, converged = iterate_to_tolerance(solver, equations, rows.force, tolerance, iterations)
+    exhausted = ~converged & (count >= float(iterations))
+    trusted = converged if rank is None else np.array(False)
     result = _check_or_fall_back(equations, tuple(first), trusted, finite & ~exhausted, tolerance, rank)
 
     status = np.where(exhausted, float(Status.ITERATIONS), result.status)
@@ -121,14 +122,14 @@ def constrained_dynamics(
 
 
 def _solve_unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:
-    """The solution without any rows."""
+    """The solution without rows."""
     a, none = aba(mechanism.model, q, v, tau), np.zeros(0)
     status = np.where(np.isfinite(np.sum(a)), float(Status.CONVERGED), float(Status.NOT_FINITE))
     return Solution(a, none, none, np.array(0.0), status, np.zeros(mechanism.nv))
 
 
 class _Result(NamedTuple):
-    """Accelerations (nv,) and forces (m,), what is left of the equations, and the number of a `Status`."""
+    """Accelerations (nv,) and forces (m,), residuals of both equations, and a value of `Status`."""
 
     a: Any
     force: Any
@@ -138,7 +139,7 @@ class _Result(NamedTuple):
 
     @classmethod
     def of(cls, a: Any, force: Any, check: Check) -> _Result:
-        """As a check says."""
+        """Create from a check."""
         result = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
         status = np.where(check.sound, result, float(Status.PRECISION))
         return cls(a, force, check.residual, check.imbalance, status)
@@ -147,33 +148,32 @@ class _Result(NamedTuple):
 def _check_or_fall_back(
     equations: Equations, first: tuple[Any, Any, Any], trusted: Any, replaceable: Any, tolerance: Any, rank: Any
 ) -> _Result:
-    """The first result (a, λ, what it leaves of the rows) with its status, or that of singular values.
+    """The first result (a, λ, the infeasible residual of the rows) with its status, or that of singular values.
 
-    Singular values replace a first result that is not `trusted` or does not stand the check, where it is
-    `replaceable`. A loop of at most two rounds, each of which ends in the check, so that it is compiled once: the first
-    round checks what it gets, the second solves by singular values. All that these compute with is carried, since what
-    is not would be computed beforehand, for all.
+    Singular values replace a first result that is not `trusted` or fails the check, where it is `replaceable`. A loop
+    of at most two rounds ends in the check, so that it is compiled once: the first round checks its input, the second
+    solves by singular values. All inputs are carried by the loop; others would be computed beforehand for all states.
     """
     problem, epsilon = equations.problem, equations.weighted.epsilon
-    numbers, root = build_root(problem, equations.J, moving_dofs(problem))
+    root_values, root = build_root(problem, equations.J, moving_dofs(problem))
     softness = numpy.sqrt(problem.rows.compliance)
     compliance = problem.active(softness) if numpy.any(softness) else None
 
     def solve(carry: Any) -> Any:
-        _, numbers, h, gamma, _ = carry
-        found = by_singular_values(root(*numbers), h, gamma, epsilon, compliance, rank)
-        return np.array(False), numbers, h, gamma, tuple(found)
+        _, root_values, h, gamma, _ = carry
+        solution = by_singular_values(root(*root_values), h, gamma, epsilon, compliance, rank)
+        return np.array(False), root_values, h, gamma, tuple(solution)
 
     def check(carry: Any) -> Any:
-        _, again, numbers, h, gamma, found, _ = carry
-        *_, found = while_loop(lambda carry: carry[0], solve, (again, numbers, h, gamma, found), 1)
-        a, force, left = found
-        check = Check(equations, a, force, tolerance, left)
+        _, again, root_values, h, gamma, solution, _ = carry
+        *_, solution = while_loop(lambda carry: carry[0], solve, (again, root_values, h, gamma, solution), 1)
+        a, force, infeasible = solution
+        check = Check(equations, a, force, tolerance, infeasible)
         settled = trusted & check.sound & (check.met | check.is_least)
         further = ~again & replaceable & ~settled
-        return further, np.array(True), numbers, h, gamma, found, tuple(_Result.of(a, force, check))
+        return further, np.array(True), root_values, h, gamma, solution, tuple(_Result.of(a, force, check))
 
     none = _Result(*first[:2], np.zeros(problem.rows.m), np.zeros(equations.mechanism.nv), np.array(0.0))
-    start = (np.array(True), np.array(False), numbers, equations.h, equations.gamma, first, tuple(none))
+    start = (np.array(True), np.array(False), root_values, equations.h, equations.gamma, first, tuple(none))
     *_, result = while_loop(lambda carry: carry[0], check, start, 2)
     return _Result(*result)

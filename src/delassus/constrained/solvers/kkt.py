@@ -3,11 +3,11 @@
     [M  Jᵀ] [ a]   [tau - c]
     [J  -C] [-λ] = [  -γ   ]
 
-is solved for what it means: of all accelerations that meet the constraints in the least-squares sense, the one nearest
-to the free motion in the metric of M, and of all forces that give it the smallest. Rows are weighted as in all methods
-(see `proximal`): nothing depends on units. With M = L Lᵀ and A = L⁻¹ Jᵀ E^-½, the weighted Delassus matrix is G = Aᵀ A,
-and the singular values of A are the square roots of G's: λ = -G⁺ (J a_free + γ) keeps twice the digits that it would
-have from G. O((n + m)³) operations in plain NumPy; not compiled.
+is solved in the least-squares sense: of all accelerations that satisfy the constraints as well as possible, the one
+nearest to the free motion in the metric of M, and the smallest forces that produce it. Rows are weighted as in all
+methods (see `proximal`), so the result is independent of units. With M = L Lᵀ and A = L⁻¹ Jᵀ E^-½, the weighted
+Delassus matrix is G = Aᵀ A, and its eigenvalues are the squared singular values of A: λ = -G⁺ (J a_free + γ) has twice
+as many digits as if computed from G. O((n + m)³) operations in plain NumPy; not compiled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DenseSystem(NamedTuple):
     gamma: Floats
     compliance: Floats
     weight: Floats | float = 1.0
-    """E^-½ (m,): residuals are compared by their squares times that of it."""
+    """E^-½ (m,): weights of residuals in least squares."""
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv),(m,nv),(m)", inputs={"time": "()"})
@@ -68,17 +68,18 @@ def kkt(
     time: ArrayLike | None = None,
     parameters: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
-    """Accelerations (…, nv) [rad/s², m/s²] and the smallest forces (…, m) [N, N·m], for one state or a batch.
+    """Accelerations (…, nv) [rad/s², m/s²] and the smallest forces (…, m) [N, N·m], of one state or a batch.
 
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (…, nq) [rad, m].
         v: Velocity (…, nv) [rad/s, m/s].
         tau: Generalized forces (…, nv) [N·m, N].
-        proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
-            unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
-        time: (…) [s] what references move with, needed where they do.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        proximal: ε [1/kg, 1/(kg·m²)], one value or one per row: weights of the norm of forces and residuals that are
+            not unique. By default the mobility of the rows, as for the other methods; one value gives the Euclidean
+            norm.
+        time: (…) [s] time of moving references, required if there are any.
+        parameters: (…, nparameters) values for a model with parameters.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
     >>> q, v, tau = loop.model.posture("home"), np.zeros(3), np.zeros(3)
@@ -88,8 +89,8 @@ def kkt(
     """
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
     refuse_unilateral(mechanism, "constrained dynamics")
-    given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
-    M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
+    inputs: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
+    M, h, J, gamma = dense_system(mechanism, q, v, tau, **inputs)
     epsilon = proximal_rows(mechanism, proximal if proximal is None else read_proximal(mechanism, proximal))
     weight = 1.0 / np.sqrt(epsilon)
     return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism), weight))
@@ -99,7 +100,7 @@ def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:
     """a (…, nv) and λ (…, m) of a dense system, or of a batch of them."""
     M, h, J, gamma, C, weight = system
     J, gamma, C = J * np.reshape(weight, (-1, 1)), gamma * weight, C * weight**2
-    # One state that is not finite must not end the whole batch: LAPACK refuses to look at any of it.
+    # # LAPACK raises an error for the whole batch if one state contains NaN, so such states are replaced.
     finite = np.asarray(np.isfinite(M).all((-2, -1)) & np.isfinite(J).all((-2, -1)))[..., None]
     M, J = np.where(finite[..., None], M, np.eye(M.shape[-1])), np.where(finite[..., None], J, 0.0)
     h = np.where(finite, h, np.nan)

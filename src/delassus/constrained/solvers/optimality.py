@@ -15,30 +15,32 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 
 
 class Check:
-    """A result, held against the equations.
+    """A result and its residuals.
 
-    `left` (m,) is what no acceleration takes off the rows, as far as it is known: rows that leave nothing else are met
-    in the sense of least squares. By default it is the residual, if that `is_least`.
+    `left` (m,) is the infeasible residual of the rows, if known: rows with no other residual are solved in the
+    least-squares sense. By default it is the residual, if that `is_least`.
     """
 
-    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: Any, left: Any = None) -> None:
+    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: Any, infeasible: Any = None) -> None:
         self.residual = equations.residual(a, force)
         self.imbalance = equations.imbalance(a, force)
         allowed = tolerance * equations.row_scale(a) + equations.rounding(force)
-        unmet = np.abs(self.residual) > allowed
-        self.met = ~np.any(unmet)
-        self.is_least = equations.is_least(np.where(unmet, self.residual if left is None else left, 0.0), tolerance)
-        self.least = self.is_least if left is None else np.all(np.abs(self.residual - left) <= allowed)
+        violated = np.abs(self.residual) > allowed
+        self.met = ~np.any(violated)
+        self.is_least = equations.is_least(
+            np.where(violated, self.residual if infeasible is None else infeasible, 0.0), tolerance
+        )
+        self.least = self.is_least if infeasible is None else np.all(np.abs(self.residual - infeasible) <= allowed)
         self.balanced = equations.is_balanced(a, force, self.imbalance)
 
     @property
     def sound(self) -> Any:
-        """Whether it is what it claims to be: met, or of least squares."""
+        """Whether the result is a solution: rows met, or in the least-squares sense."""
         return self.balanced & (self.met | self.least)
 
 
 ROWS: Final = row_inputs("force")
-"""What a solution depends on besides the state."""
+"""Arguments of a solution besides the state."""
 
 
 @kernel("(nq),(nv),(nv),(nv),(m)->()", inputs={"rows": ROWS, "tolerance": tolerance_input(1e-10)})
@@ -55,8 +57,7 @@ def optimality(
 ) -> Floats:
     """1 if a (nv,) and λ (m,) are a solution to the tolerance, otherwise 0.
 
-    The equation of motion holds at every joint, and the rows are met, or as nearly as they can be: in the sense of
-    least squares, each weighted by its ε.
+    The equation of motion holds at every joint, and the rows are met, or in the least-squares sense with weights 1/ε.
     """
     problem = Problem.of(mechanism, q, v, tau, rows.mask, rows.time, rows.targets)
     weighted = Weighted.of(problem, proximal_rows(mechanism, rows.proximal))

@@ -1,12 +1,12 @@
 """Proximal iterations by one sparse factorization of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
 
-Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`). With the rows first, the velocities from the root to the
-leaves, elimination from the last to the first fills in nothing that M, J and the Delassus matrix do not have:
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`). With the rows first and velocities from the root to the
+leaves, elimination from the last to the first has no fill-in beyond the nonzeros of M, J and the Delassus matrix:
 
     U = [U_Λ  Y; 0  U_M],   M = U_M D_M U_Mᵀ,   Y = J U_Mᵀ⁻¹ D_M⁻¹,   J M⁻¹ Jᵀ + E + C = U_Λ D_Λ U_Λᵀ,
 
-the diagonal being (-D_Λ, D_M). O(n d² + m d² + m² d + m³) operations for depth d, m² an iteration. Choose it for its
-by-products (see `kkt_factor`), or as the reference next to the recursions over the tree.
+with the diagonal (-D_Λ, D_M). O(n d² + m d² + m² d + m³) operations for depth d, m² per iteration. Choose it for its
+by-products (see `kkt_factor`), or as a reference for the recursions over the tree.
 
 References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations
 (2021); R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5.
@@ -75,7 +75,7 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The factors for rows whose target residual is r (m,) instead of zero."""
+    """The factors for rows with the target residual r (m,) instead of zero."""
     return replace(factors, dual=dual.shift_target(factors.dual, r))
 
 

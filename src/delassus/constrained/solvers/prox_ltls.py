@@ -4,10 +4,10 @@ Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`) by
 
     (M + Jᵀ ρ J) a = tau - c + Jᵀ (keep λ⁻ - ρ γ),      λ = keep λ⁻ - ρ (J a + γ).
 
-Constraints against the world couple velocities that M couples already, so the augmented matrix has M's sparsity and
-M's factors U D Uᵀ. O(n d² + m d²) operations, and O(m d + n d) per iteration. Closed loops couple all velocities along
-them, which fills the factors. Choose it for small robots of little depth with many rows, or where joints share
-coordinates (mimicry); `caba` for many loops. Penalties cost digits, as in `caba`.
+Constraints with the world couple only velocities that M couples already, so the augmented matrix has M's sparsity and
+M's factors U D Uᵀ. O(n d² + m d²) operations, and O(m d + n d) per iteration. Closed loops couple all their velocities,
+which causes fill-in. Choose it for small, shallow robots with many rows, or for mimic joints; choose `caba` for many
+loops. Penalties lose digits, as in `caba`.
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), section IV.
 """
@@ -47,7 +47,7 @@ def prox_ltls(
 
 @dataclass(frozen=True)
 class Factors:
-    """What does not change between iterations: J (m, nv), γ (m,), and U D Uᵀ = M + Jᵀ ρ J."""
+    """Quantities that do not change between iterations: J (m, nv), γ (m,), and U D Uᵀ = M + Jᵀ ρ J."""
 
     weighted: Weighted
     J: Any
@@ -59,7 +59,7 @@ class Factors:
 
 
 def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]:
-    """J, γ and the factors of the augmented mass matrix; the right-hand side of the first iteration, half solved."""
+    """J, γ and the factors of the augmented mass matrix; the half-solved right-hand side of the first iteration."""
     problem = weighted.problem
     model, motions = problem.model, problem.motions
     J, gamma = jacobian_of(problem), bias_of(problem)
@@ -68,10 +68,10 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]
     M = np.array(mass_matrix(model, motions.q))
     for r, dofs in enumerate(moving):
         for i in dofs:
-            pull = weighted.rho[r] * J[r, i]
+            weighted_entry = weighted.rho[r] * J[r, i]
             for j in dofs:
                 if j <= i:
-                    M[j, i] = M[j, i] + pull * J[r, j]
+                    M[j, i] = M[j, i] + weighted_entry * J[r, j]
     U, D = factor_tree(above, M)
     support = sorted({i for dofs in moving for i in dofs})
     factors = Factors(weighted, J, gamma, above, U, D, _closed(above, support))
@@ -84,8 +84,8 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]
 def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     """One more iteration: the change of the right-hand side."""
     right = factors.J.T @ (factors.weighted.keep * (state.force - state.before))
-    more = backward(factors.above, factors.U, right, factors.support) / factors.D
-    return _state(factors, state.force, state.work + more)
+    increment = backward(factors.above, factors.U, right, factors.support) / factors.D
+    return _state(factors, state.force, state.work + increment)
 
 
 def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
@@ -94,7 +94,7 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The factors for rows whose target residual is r (m,) instead of zero."""
+    """The factors for rows with the target residual r (m,) instead of zero."""
     return replace(factors, gamma=factors.gamma - r)
 
 
@@ -113,15 +113,15 @@ def moving_dofs(problem: Problem) -> list[list[int]]:
     """For each row, the velocities that move it."""
     tree, rows = problem.motions.tree, problem.rows
     moving: list[set[int]] = [set() for _ in range(rows.m)]
-    for link, own in rows.links.items():
-        for r in own.rows:
-            still = tree.path(rows.layout.roots[r]) if r in rows.layout.inner else []
-            moving[r] |= {v for i in tree.path(link) if i not in still for v in tree.links[i].dofs}
+    for link, link_rows in rows.links.items():
+        for r in link_rows.rows:
+            unmoved = tree.path(rows.layout.roots[r]) if r in rows.layout.inner else []
+            moving[r] |= {v for i in tree.path(link) if i not in unmoved for v in tree.links[i].dofs}
     for dof in rows.dofs:
         moving[dof.row].add(dof.v)
     return [sorted(dofs) for dofs in moving]
 
 
 def _closed(above: list[list[int]], dofs: list[int]) -> list[int]:
-    """Velocities and all that they are coupled with above them."""
+    """Velocities and all that they are coupled with above them in the tree."""
     return sorted({*dofs, *(i for k in dofs for i in above[k])})

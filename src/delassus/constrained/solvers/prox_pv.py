@@ -1,18 +1,18 @@
 """The proximal Popov–Vereshchagin algorithm: the Delassus matrix by one sweep over the tree, then its iterations.
 
-Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`) without forming M or J. Inward, next to the
-articulated-body recursion, the rows travel from their links to the base: K (r, 6) what they feel of a link's
-acceleration, L their Delassus matrix and l their acceleration, as far as joints below it decide,
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`) without forming M or J. Inward, along with the
+articulated-body recursion, the rows are propagated from their links to the base: K (r, 6) are their coefficients of a
+link's acceleration, L their Delassus matrix and l their acceleration due to the joints below it,
 
     K_π = (K - K S Wᵀ) X,   L += K S D⁻¹ (K S)ᵀ,   l += K (b + S D⁻¹ (u - Uᵀ b)).
 
-At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations and m² an iteration.
+At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations, and m² per iteration.
 
-A row on several links travels from each of them. Where these ways have met, at the root of its loop, nothing further
-out depends on its multiplier, which is eliminated there (see `multipliers`), as a spring on the link that stands for
-it: O(n + m_b² n + m_b³), m_b the most rows that pass a link. An iteration is then a sweep over the links of loops.
+A row on several links is propagated from each of them. Where these paths meet, at the root of its loop, nothing further
+out depends on its multiplier, which is eliminated there (see `multipliers`) and replaced by a spring on the link: O(n +
+m_b² n + m_b³), m_b the largest number of rows that pass a link. An iteration is then a sweep over the links of loops.
 
-Choose it for few rows, or where digits count: there are no penalties in it.
+Choose it for few rows, or where accuracy matters: it has no penalties.
 
 References: A. Vereshchagin, Modeling and control of motion of manipulational robots (1989); A. Sathya, J. Carpentier,
 Constrained articulated body dynamics algorithms (2024), section V; for loops, their closed-loop paper (2025),
@@ -57,15 +57,15 @@ def prox_pv(
 
 @dataclass(frozen=True)
 class Factors:
-    """The system of the forces, and what the sweeps need.
+    """The system of the forces, and data of the sweeps.
 
     Attributes:
         dual: The system of the forces.
         joints: The joints' factors.
         push: D⁻¹ u (nv,).
         moved: For each joint, K S of the rows that move with it, by row.
-        roots: For each link (or the world) where loops are closed, the multipliers that were eliminated there.
-        l: (m,) what each row had, apart from forces, when it was eliminated.
+        roots: For each link (or the world) where loops close, the multipliers eliminated there.
+        l: (m,) the part of each row that does not depend on forces, at its elimination.
     """
 
     dual: dual.Dual
@@ -77,7 +77,7 @@ class Factors:
 
     @property
     def spine(self) -> list[int]:
-        """The links where loops are closed, and those that carry them."""
+        """The links where loops close, and their carriers."""
         tree = self.dual.weighted.problem.motions.tree
         return sorted({i for root in self.roots if root != WORLD for i in tree.path(root)})
 
@@ -91,8 +91,8 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
     A, p = inward.A, inward.p
     K: dict[int, dict[int, Any]] = {i: {} for i in range(WORLD, len(links))}
     on = np.ones(rows.m) if problem.on is None else problem.on
-    for i, own in rows.links.items():
-        K[i] = {row: on[row] * own.K[j] for j, row in enumerate(own.rows)}
+    for i, link_rows in rows.links.items():
+        K[i] = {row: on[row] * link_rows.K[j] for j, row in enumerate(link_rows.rows)}
     L = np.array(np.diag(weighted.damping))
     l = -problem.active(against_gravity(rows, motions, problem.k))
     joints: list[Any] = [None] * len(links)
@@ -100,9 +100,9 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
     roots: dict[int, MultiplierElimination] = {}
     push = np.zeros(problem.model.nv)
     for i, link in reversed(list(enumerate(links))):
-        closed = [r for r in sorted(K[i]) if rows.layout.roots[r] == i]
-        if closed:
-            roots[i], K[i] = eliminate(closed, K[i], L)
+        closing = [r for r in sorted(K[i]) if rows.layout.roots[r] == i]
+        if closing:
+            roots[i], K[i] = eliminate(closing, K[i], L)
             A[i] = roots[i].spring(A[i])
             p[i], l = roots[i].press(p[i], l)
         joint = joints[i] = free_joint(link, A[i])
@@ -111,12 +111,12 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
         driven = _joint_rows(problem, i, on)
         KS: dict[int, Any] = {}
         for r in sorted({*K[i], *driven}):
-            own = K[i].get(r, np.zeros(6))
-            KS[r], *rest = joint.carry(own[:3], own[3:], driven.get(r))
-            # (K - K S Wᵀ) X: what the row feels of the parent's acceleration; it travels as a force does.
-            left = np.concatenate(motions.poses[i].force_to_parent(*rest))
+            link_rows = K[i].get(r, np.zeros(6))
+            KS[r], *parent_part = joint.carry(link_rows[:3], link_rows[3:], driven.get(r))
+            # # (K - K S Wᵀ) X: the coefficients of the parent's acceleration; rows transform like forces.
+            parent_row = np.concatenate(motions.poses[i].force_to_parent(*parent_part))
             above = K[link.parent]
-            above[r] = above[r] + left if r in above else left
+            above[r] = above[r] + parent_row if r in above else parent_row
         moved[i] = KS
         b = motions.product[i]
         free = joint.answer(push[joint.at], b)  # D⁻¹ (u - Uᵀ b)
@@ -134,8 +134,8 @@ def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
         roots[WORLD], _ = eliminate(sorted(K[WORLD]), None, L)
 
     def respond(change: Any) -> Any:
-        more = _eliminate_loads(factors, change)
-        return _outward(factors, factors.spine, *more)[1]
+        correction = _eliminate_loads(factors, change)
+        return _outward(factors, factors.spine, *correction)[1]
 
     factors = Factors(dual.Dual(weighted, respond), joints, push, moved, roots, l)
     return factors, dual.start(factors.dual, force)
@@ -154,7 +154,7 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
 
 
 def shift_target(factors: Factors, r: Any) -> Factors:
-    """The factors for rows whose target residual is r (m,) instead of zero."""
+    """The factors for rows with the target residual r (m,) instead of zero."""
     return replace(factors, dual=dual.shift_target(factors.dual, r))
 
 
@@ -162,9 +162,9 @@ SOLVER = Solver("prox_pv", factor, iterate, shift_target, finish, penalties=Fals
 
 
 def _eliminate_loads(factors: Factors, change: Any) -> tuple[Any, Any]:
-    """D⁻¹ u (nv,) of all joints, and l (m,) of all rows as they are eliminated, when l changes by so much (or by none).
+    """D⁻¹ u (nv,) of all joints, and l (m,) of all rows at their elimination, after a change of l (or without one).
 
-    What a row has passes its root, where its multiplier is eliminated, as a force; it changes the other rows that the
+    A row continues past its root, where its multiplier is eliminated, as a force; it changes the other rows that the
     joints between the root and the base move.
     """
     if change is None:
@@ -178,45 +178,45 @@ def _eliminate_loads(factors: Factors, change: Any) -> tuple[Any, Any]:
         if i in factors.roots:
             p[i], change = factors.roots[i].press(p[i], change)
         u, f, n = joint.carry(-p[i][0], -p[i][1])
-        more = joint.push(u)
-        push[joint.at] = push[joint.at] + more
+        increment = joint.push(u)
+        push[joint.at] = push[joint.at] + increment
         for r, KS in factors.moved[i].items():
-            change[r] = change[r] + KS @ more
+            change[r] = change[r] + KS @ increment
         if link.parent >= 0:
             f, n = motions.poses[i].force_to_parent(f, n)
             p[link.parent] = (p[link.parent][0] - f, p[link.parent][1] - n)
     return push, factors.l + change
 
 
-def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any = None) -> tuple[Any, Any]:
-    """Accelerations (nv,) of the joints of some links, and the forces (m,) of all rows, unless they are known."""
+def _outward(factors: Factors, links: list[int], push: Any, l: Any, forces: Any = None) -> tuple[Any, Any]:
+    """Accelerations (nv,) of the joints of `links`, and the forces (m,) of all rows, unless they are `known`."""
     problem = factors.dual.weighted.problem
     tree, motions = problem.motions.tree, problem.motions
     acceleration: dict[int, Pair] = {WORLD: world_acceleration(tree)}
-    a, force = np.zeros(problem.model.nv), np.zeros(problem.rows.m) if known is None else known
-    if known is None and WORLD in factors.roots:
+    a, force = np.zeros(problem.model.nv), np.zeros(problem.rows.m) if forces is None else forces
+    if forces is None and WORLD in factors.roots:
         force[factors.roots[WORLD].rows] = factors.roots[WORLD].force(l, None, force)
     for i in links:
         link, joint = tree.links[i], factors.joints[i]
-        here = propagate_acceleration(motions.poses[i], acceleration[link.parent], motions.product[i])
-        own = joint.answer(push[joint.at], here)
+        link_acceleration = propagate_acceleration(motions.poses[i], acceleration[link.parent], motions.product[i])
+        joint_acceleration = joint.answer(push[joint.at], link_acceleration)
         if factors.moved[i]:
             u = np.zeros(link.motion.nv)
             for row, KS in factors.moved[i].items():
                 u = u + KS * force[row]
-            own = own + joint.push(u)
-        acceleration[i] = joint.accelerate(here, own)
-        a[joint.at] = own
-        if known is None and i in factors.roots:
+            joint_acceleration = joint_acceleration + joint.push(u)
+        acceleration[i] = joint.accelerate(link_acceleration, joint_acceleration)
+        a[joint.at] = joint_acceleration
+        if forces is None and i in factors.roots:
             force[factors.roots[i].rows] = factors.roots[i].force(l, acceleration[i], force)
     return a, force
 
 
 def _joint_rows(problem: Problem, link: int, on: Any) -> dict[int, Any]:
-    """What rows take of the velocities of a link's joint (n,), by row."""
+    """Coefficients of rows for the velocities of a link's joint (n,), by row."""
     driven: dict[int, Any] = {}
     n = problem.motions.tree.links[link].motion.nv
     for dof in problem.rows.of_joint(link):
-        own = driven.setdefault(dof.row, np.zeros(n))
-        own[dof.k] = own[dof.k] + dof.factor * on[dof.row]
+        coefficients = driven.setdefault(dof.row, np.zeros(n))
+        coefficients[dof.k] = coefficients[dof.k] + dof.factor * on[dof.row]
     return driven

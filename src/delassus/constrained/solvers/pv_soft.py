@@ -1,7 +1,7 @@
 """Soft constraints in O(n + m): the articulated-body algorithm with penalties added to the inertias.
 
-The first iteration of `caba` and its like, from zero forces. Rows give way by ε λ, ε the `proximal` parameter: nothing
-removes it, as nothing removes compliance. Choose it where constraints are soft on purpose, or as a fast first guess.
+The first iteration of `caba`, from zero forces. Rows have the compliance ε, the `proximal` parameter, in addition to
+their own. Choose it for intentionally soft constraints, or as a fast initial guess.
 
 Reference: A. Sathya, H. Bruyninckx, W. Decré, G. Pipeleers, Efficient constrained dynamics algorithms based on an
 equivalent LQR formulation using Gauss' principle of least constraint (2023).

@@ -1,10 +1,10 @@
 """The interface of a proximal solver, and the loop that composes a solve from its parts.
 
-A solver prepares a problem once (`factor`, which makes the first iteration too), iterates from one state to the next,
+A solver prepares a problem once (`factor`, which includes the first iteration), iterates from one state to the next,
 and finishes with the accelerations of all joints. A state is a tuple of traced arrays that begins with `force`,
-`before` and `residual`: what a loop has to carry, and to look at, whether it is unrolled or not.
+`before` and `residual`, which is what loops carry and test.
 
-A new solver is a file that ends in a `Solver`, and a line in `choice`.
+A new solver is a file that defines a `Solver`, and a line in `choice`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 
 class PrimalState(NamedTuple):
-    """As `State`, and what the accelerations of the iteration follow from (nv,)."""
+    """As `State`, with intermediate values (nv,) that determine the accelerations."""
 
     force: Any
     before: Any
@@ -44,19 +44,18 @@ class PrimalState(NamedTuple):
 
 @dataclass(frozen=True)
 class Solver:
-    """The parts of a solver, and what it can do.
+    """The parts of a solver, and its capabilities.
 
     Attributes:
-        name: What users call it.
-        factor: Takes a problem with weights and the forces to start from; gives factors and the first state.
-        iterate: Takes factors and a state; gives the next one.
-        shifted: Takes factors and r (m,); gives those of rows that ask for J a + γ + C λ = r instead of zero. Where
-            rows contradict each other and r is their residual of least squares, they agree then. The residuals of
-            states that follow have r taken off.
-        finish: Takes factors and a state; gives the accelerations of all joints, and the forces.
-        penalties: Whether there is a division by ε, which costs digits where it is small.
-        in_joint_space: The solver with the same iterates that takes over where joints share coordinates (mimicry), so
-            that there is no recursion over the tree; None if it takes them itself.
+        name: Name for users.
+        factor: Maps a problem with weights and initial forces to factors and the first state.
+        iterate: Maps factors and a state to the next state.
+        shifted: Maps factors and r (m,) to those of rows with the target J a + γ + C λ = r instead of zero. If r is the
+            least-squares residual of infeasible rows, these become feasible. Later residuals are relative to r.
+        finish: Maps factors and a state to the accelerations of all joints, and the forces.
+        penalties: Whether it divides by ε, which loses digits for small ε.
+        in_joint_space: The solver with the same iterates for mimic joints, where there is no recursion over the tree;
+            None if this solver supports them.
     """
 
     name: str
@@ -68,24 +67,24 @@ class Solver:
     in_joint_space: Solver | None = None
 
     def on(self, mechanism: Mechanism) -> Solver:
-        """The solver that does the work on a mechanism: itself, or the one in joint space."""
+        """The solver used for a mechanism: itself, or the one in joint space."""
         return self.in_joint_space if self.in_joint_space and links_of(mechanism.model).mimics else self
 
 
 _SHARES: Final = {("float64", False): 1e-6, ("float64", True): 1e-6, ("float32", False): 1e-6, ("float32", True): 3e-4}
-"""ε as a share of the rows' mobility, by precision, without and with penalties."""
+"""ε relative to the rows' mobility, by precision, without and with penalties."""
 _MOST_UNROLLED: Final = 10_000
 
 
 def share_of(solver: Solver) -> float:
-    """The share of the rows' mobility that ε is, where it is not given."""
+    """Default ε relative to the rows' mobility."""
     return _SHARES[computing_in().name, solver.penalties]
 
 
 def solve(
     solver: Solver, mechanism: Mechanism, state: tuple[Any, Any, Any], iterations: int, rows: ConstraintInputs
 ) -> tuple[Any, Any]:
-    """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled, in a state (q, v, tau)."""
+    """Accelerations (nv,) and forces (m,) after a fixed number of unrolled iterations, at a state (q, v, tau)."""
     _check_unrolled(iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
@@ -100,7 +99,7 @@ def solve(
 
 
 def _check_unrolled(iterations: Any) -> None:
-    """Raise unless it is a number of iterations that can be compiled one after the other."""
+    """Raise an error unless this number of iterations can be unrolled."""
     iteration_count("iterations", iterations)
     remedy = " They are compiled one after the other; constrained_dynamics iterates to a tolerance."
     check_integer("iterations", iterations, 1, _MOST_UNROLLED, code="iterations-out-of-range", remedy=remedy)

@@ -20,7 +20,7 @@ from delassus.errors import Sentences, warn
 
 
 class Status(Sentences):
-    """How a solve ended; `sentence` says it in words.
+    """Why a solve ended; `sentence` describes it.
 
     >>> print(dl.Status.CONVERGED)
     All rows are met to the tolerance.
@@ -46,7 +46,7 @@ class Status(Sentences):
 
 
 class SolverArguments(NamedTuple):
-    """The arguments of a solve: state, forces, and optional inputs, None where they were not given."""
+    """The arguments of a solve: state, forces, and optional inputs, None if omitted."""
 
     q: Any
     v: Any
@@ -57,9 +57,9 @@ class SolverArguments(NamedTuple):
     parameters: Any = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> SolverArguments:
-        """From what was given, arrays as they are now: those of a simulation change in place."""
-        copies = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()}
+    def of(cls, arguments: Mapping[str, Any]) -> SolverArguments:
+        """Copy the arguments of a call, since arrays of a simulation change in place."""
+        copies = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in arguments.items()}
         rows = {name: copies.pop(name) for name in ConstraintInputs._fields if name in copies}
         return cls(**copies, rows=ConstraintInputs(**rows))
 
@@ -80,17 +80,17 @@ class _Arrays(NamedTuple):
 
 
 class Solution(Provenance, Outcome, _Arrays):
-    """Accelerations and forces of a mechanism, one state or a batch, and how good they are.
+    """Accelerations and forces of a mechanism, one state or a batch, with residuals and status.
 
     Attributes:
         acceleration: (…, nv) [rad/s², m/s²].
         force: (…, m) [N, N·m], on the robot, in the axes of each constraint.
         residual: (…, m) J a + γ + C λ [m/s², rad/s²].
-        iterations: (…) how many were made.
-        status: (…) numbers of `Status`.
-        imbalance: (…, nv) M a + c - tau - Jᵀ λ [N·m, N]: how well the equation of motion holds.
-        mechanism: What was solved.
-        asked: The state, forces and further arguments that it is the answer to.
+        iterations: (…) number of iterations.
+        status: (…) values of `Status`.
+        imbalance: (…, nv) M a + c - tau - Jᵀ λ [N·m, N]: residual of the equation of motion.
+        mechanism: The mechanism.
+        asked: The state, forces and further arguments of the call.
 
     >>> loop, zero = dl.Mechanism(dl.load("four_bar")), np.zeros(3)
     >>> dl.constrained_dynamics(loop, loop.model.posture("home"), zero, zero).forces["closure"].shape
@@ -102,11 +102,11 @@ class Solution(Provenance, Outcome, _Arrays):
     asked: SolverArguments
 
     @classmethod
-    def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, given: Mapping[str, Any]) -> Solution:
-        """That of a call of `constrained_dynamics`."""
+    def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, arguments: Mapping[str, Any]) -> Solution:
+        """Create from the results of a call of `constrained_dynamics`."""
         a, force, residual, iterations, status, imbalance = values
         solution = cls(a, force, residual, as_integer(iterations), as_integer(status), imbalance)
-        return solution.with_inputs(mechanism=mechanism, asked=SolverArguments.of(given))
+        return solution.with_inputs(mechanism=mechanism, asked=SolverArguments.of(arguments))
 
     @property
     def forces(self) -> Mapping[str, NDArray[np.float64]]:
@@ -114,44 +114,47 @@ class Solution(Provenance, Outcome, _Arrays):
         return {name: self.force[..., rows] for name, rows in self.mechanism.slices.items()}
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        """Describe the result in a sentence or two; for a batch, that of the worst state."""
         return describe_outcome(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
 
     def is_optimal(self, tolerance: float = 1e-10) -> bool | Bools:
-        """Whether it is a solution to a tolerance, a boolean or (…) of them, computed anew from its fields.
+        """Whether it is a solution to a tolerance, a boolean or (…) of them, recomputed from its fields.
 
-        The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).
+        The equation of motion holds at every joint, and the rows are met, or solved in the least-squares sense.
         """
-        asked = self.asked
+        arguments = self.asked
         if not self.mechanism.m:
             return self.status == Status.CONVERGED
-        arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
-        rows = asked.rows._replace(force=None)  # what was started from does not count
-        result = optimality(self.mechanism, *arrays, rows=rows, tolerance=tolerance, parameters=asked.parameters) > 0.5
+        arrays = (arguments.q, arguments.v, arguments.tau, self.acceleration, self.force)
+        rows = arguments.rows._replace(force=None)  # initial forces do not matter
+        result = (
+            optimality(self.mechanism, *arrays, rows=rows, tolerance=tolerance, parameters=arguments.parameters) > 0.5
+        )
         return bool(result) if np.ndim(result) == 0 else result
 
     def force_in(self, constraint: str, axes: str = "world") -> NDArray[np.float64]:
-        """Force and moment (…, 6) [N, N·m] of a constraint on the body of its first frame, about that frame's origin.
+        """Force and moment (…, 6) [N, N·m] of a constraint on the body of its first frame, about the origin of that
+        frame.
 
-        `axes` are "world", "frame" for those of the constraint's own first frame, or those of a frame by its name. A
-        constraint on joints has no frame; its forces are `forces[name]`.
+        `axes` is "world", "frame" for the constraint's own first frame, or the name of a frame. A constraint on joints
+        has no frame; its forces are `forces[name]`.
         """
-        asked = self.asked
-        inputs = {"time": asked.rows.time, "parameters": asked.parameters}
+        arguments = self.asked
+        inputs = {"time": arguments.rows.time, "parameters": arguments.parameters}
         result: NDArray[np.float64] = constraint_wrench(
-            self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **inputs
+            self.mechanism, arguments.q, self.force, constraint=constraint, axes=axes, **inputs
         )
         return result
 
 
 def describe_outcome(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:
-    """How a solve of some items ended, in a sentence or two: of those with the worst status, the largest value."""
+    """Describe the solves of `item`s in a sentence or two: those with the worst status, and the largest value."""
     if not status.size:
         return f"There is no {item}."
     worst = worst_of(Status, status)
-    several = status.size > 1
+    is_batch = status.size > 1
     if not values.size or worst is Status.NOT_FINITE:
-        where = f" in {item} {_index(np.argmax(status == worst), status.shape)}" if several and values.size else ""
+        where = f" in {item} {_index(np.argmax(status == worst), status.shape)}" if is_batch and values.size else ""
         return f"{worst.sentence[:-1]}{where}."
     size = np.where((status == worst)[..., None], np.abs(values), -1.0)
     at = int(np.argmax(size))

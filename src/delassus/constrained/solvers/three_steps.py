@@ -2,9 +2,8 @@
 
     a_free = M⁻¹ (tau - c),   (J M⁻¹ Jᵀ + C) λ = -(J a_free + γ),   a = a_free + M⁻¹ Jᵀ λ.
 
-Exact in one go where the rows are independent. Where they are not, a pivot of the factorization vanishes: the row is
-left out (it has no force), and the status says so. Choose it to compare with; `prox_ltl` costs as much and needs no
-rank.
+Exact without iterations if the rows are independent. Otherwise a pivot of the factorization vanishes: its row is left
+out (zero force), and the status reports it. Choose it for comparisons; `prox_ltl` costs as much and works at any rank.
 
 Reference: F. Udwadia, R. Kalaba, A new perspective on constrained motion (1992), in the form of the textbooks.
 """
@@ -30,9 +29,9 @@ from delassus.linalg.ldl import ldl_semidefinite
 def three_steps(
     mechanism: Mechanism, q: Traced, v: Traced, tau: Traced, *, time: Traced = None
 ) -> tuple[Floats, Floats, Floats]:
-    """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
+    """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and a value of `Status`.
 
-    `time` [s] is what references move with (input at run time), needed where they do.
+    `time` [s] is that of moving references (input at run time), required if there are any.
 
     >>> arm = dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip", rows="x"))
     >>> a, force, status = dl.constrained.three_steps(arm, [0.1, 0.2], np.zeros(2), np.zeros(2))

@@ -12,17 +12,17 @@ from delassus.model.placement import Placement
 
 @dataclass(frozen=True)
 class DerivedConstraint(Constraint):
-    """What follows from the constraint that it is made of; its rows are for subclasses to say.
+    """Base class of constraints derived from another one; subclasses define the rows.
 
     Attributes:
-        of: That constraint.
+        of: The original constraint.
     """
 
     of: Constraint
 
     @property
     def label(self) -> str:
-        """Its name, or else that of the constraint."""
+        """Its name, or that of the original."""
         return self.name or self.of.label
 
     def with_parameters(self, parameters: Any) -> Self:
@@ -30,21 +30,21 @@ class DerivedConstraint(Constraint):
         return replace(self, of=self.of.with_parameters(parameters))
 
     def links(self, model: Model) -> tuple[int, ...]:
-        """As the constraint."""
+        """The links of the original."""
         return self.of.links(model)
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """As the constraint."""
+        """The velocities of the original."""
         return self.of.velocities(model)
 
     def inner(self, model: Model) -> bool:
-        """As the constraint."""
+        """Whether the original is relative in axes of its bodies."""
         return self.of.inner(model)
 
     def relative(self, model: Model) -> bool:
-        """As the constraint."""
+        """Whether the original is relative."""
         return self.of.relative(model)
 
     def attachment(self, model: Model) -> tuple[int, Placement] | None:
-        """As the constraint."""
+        """The attachment of the original."""
         return self.of.attachment(model)

@@ -20,7 +20,7 @@ from delassus.model.placement import HERE, Placement
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 WORLD_FRAME: Final = "world"
-"""The name that stands for the world in constraints, unless a frame of the model has it."""
+"""The name of the world in constraints, unless a frame of the model has it."""
 
 
 class End(NamedTuple):
@@ -32,15 +32,15 @@ class End(NamedTuple):
 
 @dataclass(frozen=True)
 class FrameConstraint(Constraint):
-    """A constraint in the axes of a frame, against the world or a second frame.
+    """A constraint in the axes of a frame, relative to the world or to a second frame.
 
     Attributes:
-        frame: Where it is attached: a frame's name, a `Frame`, or its number in the model.
-        frame2: What it is attached to: another frame, or "world". Without it, it is held where its position or target
-            says, or where it is.
-        rows: Which of its rows act, by number or name ("x", "y", "z"; "rx", "ry", "rz" about them).
-        placement: The constraint's frame in the named one.
-        placement2: The constraint's second frame in `frame2`, or in the world.
+        frame: The frame: a name, a `Frame`, or an index in the model.
+        frame2: The second frame, or "world". By default the frame is constrained relative to the world, at its position
+            or target if there is one.
+        rows: The rows, by number or name ("x", "y", "z"; "rx", "ry", "rz" about them).
+        placement: The constraint's frame relative to `frame`.
+        placement2: The constraint's second frame relative to `frame2`, or to the world.
     """
 
     frame: Any
@@ -56,17 +56,18 @@ class FrameConstraint(Constraint):
             if isinstance(frame, Frame):
                 object.__setattr__(self, field, frame.name)
                 continue
-            named = isinstance(frame, (str, int, numpy.integer)) and not isinstance(frame, bool)
-            if not named and not (field == "frame2" and frame is None):
+            is_valid_name = isinstance(frame, (str, int, numpy.integer)) and not isinstance(frame, bool)
+            if not is_valid_name and not (field == "frame2" and frame is None):
                 raise ConstraintError(
-                    f"a constraint is on a frame, given by its name or number, not on {frame!r}.", code="wrong-type"
+                    f"the frame of a constraint is {frame!r}; it must be the name or number of a frame.",
+                    code="wrong-type",
                 )
         self.check_placement(self.placement)
         self.check_placement(self.placement2)
         if self.frame2 is None and self.placement2 != HERE and not self.has_reference:
             raise ConstraintError(
-                f"the constraint {self.label!r} has a second placement and no second frame: give frame2, or the place "
-                "in the world as its position or target.",
+                f"the constraint {self.label!r} has a second placement but no second frame; pass frame2, or the "
+                "placement in the world as its position or target.",
                 code="conflicting-arguments",
             )
         names = ROW_NAMES[: self.most]
@@ -76,7 +77,7 @@ class FrameConstraint(Constraint):
             self.per_row(field, len(self.rows))
 
     def check_placement(self, placement: Any) -> None:
-        """Raise unless a placement is one, of finite numbers."""
+        """Raise an error unless this is a `Placement` of finite values."""
         if not isinstance(placement, Placement):
             raise ConstraintError(
                 f"the constraint {self.label!r} needs a Placement, not {placement!r}.", code="wrong-type"
@@ -85,28 +86,28 @@ class FrameConstraint(Constraint):
 
     @property
     def most(self) -> int:
-        """The number of rows it has if all act."""
+        """The number of rows without selection."""
         raise TypeError(f"{type(self).__name__} does not say how many rows it has.")
 
     @property
     def label(self) -> str:
-        """The name, or the frames'."""
-        named = [frame if isinstance(frame, str) else f"frame {frame}" for frame in (self.frame, self.frame2)]
+        """The name, or those of the frames."""
+        frame_labels = [frame if isinstance(frame, str) else f"frame {frame}" for frame in (self.frame, self.frame2)]
         return (isinstance(self.name, str) and self.name) or (
-            named[0] if self.frame2 is None else f"{named[0]}-{named[1]}"
+            frame_labels[0] if self.frame2 is None else f"{frame_labels[0]}-{frame_labels[1]}"
         )
 
     @property
     def has_reference(self) -> bool:
-        """Two frames are each other's reference."""
+        """True for two frames: the second is the reference."""
         return self.frame2 is not None
 
     def count(self, model: Model) -> int:
-        """The rows that act."""
+        """The number of selected rows."""
         return len(self.rows)
 
     def ends(self, model: Model) -> tuple[End, End]:
-        """Both frames; the second is the world's where there is none."""
+        """Both frames; the second is that of the world if there is none."""
         first = self._end(model, self.frame, self.placement)
         second = End(WORLD, self.placement2) if self.frame2 is None else self._end(model, self.frame2, self.placement2)
         if first.link == second.link:
@@ -124,29 +125,28 @@ class FrameConstraint(Constraint):
         return End(*links_of(model).place(frame.joint, frame.placement * placement))
 
     def _refuse(self, model: Model, link: int) -> None:
-        """Say why two frames on one link cannot be constrained."""
+        """Raise an error that explains why two frames on one link cannot be constrained."""
         if self.frame2 is not None and self.frame == self.frame2:
             raise ConstraintError(
-                f"the constraint {self.label!r} is between the frame {self.frame!r} and itself, which cannot move "
-                "against each other: name the frame to which it is constrained.",
+                f"the constraint {self.label!r} is between the frame {self.frame!r} and itself; "
+                "pass another frame as frame2.",
                 code="immovable",
             )
         if link == WORLD:
             raise ConstraintError(
-                f"the constraint {self.label!r} is on the frame {self.frame!r}, which is fixed to the world and "
-                "cannot move: there is nothing to constrain. Load the model with root='free', or choose a frame that "
-                "a joint carries.",
+                f"the constraint {self.label!r} is on the frame {self.frame!r}, which is fixed to the world and cannot "
+                "move. Load the model with root='free', or choose a frame that a joint carries.",
                 code="immovable",
             )
         raise ConstraintError(
             f"the constraint {self.label!r} is between {self.frame!r} and {self.frame2!r}, which are on the same body "
-            "and cannot move against each other: there is nothing to constrain. Leave it out; if it comes with the "
-            "model, take model_constraints=False and add those that are wanted.",
+            "and cannot move relative to each other. Omit it; if it comes with the model, pass "
+            "model_constraints=False and add the others.",
             code="immovable",
         )
 
     def links(self, model: Model) -> tuple[int, ...]:
-        """The links of both frames, the world left out."""
+        """The links of both frames, without the world."""
         return tuple(end.link for end in self.ends(model) if end.link != WORLD)
 
     def attachment(self, model: Model) -> End:
@@ -154,11 +154,11 @@ class FrameConstraint(Constraint):
         return self.ends(model)[0]
 
     def relative(self, model: Model) -> bool:
-        """Where both frames are on bodies."""
+        """Whether both frames are on bodies."""
         return len(self.links(model)) > 1
 
     def select_rows(self, values: Any) -> Any:
-        """The rows that act, of all."""
+        """The selected rows, of all."""
         return np.stack([values[row] for row in self.rows])
 
     def local_velocity(self, motions: LinkMotions) -> Pair:
@@ -178,26 +178,26 @@ class FrameConstraint(Constraint):
         return fixed_pose(first.placement).compose(*motions.in_world(first.link))
 
     def second_link(self, motions: LinkMotions) -> Pair:
-        """Rotation and origin of the second frame's link (or the world), seen from the first frame."""
+        """Rotation and origin of the second frame's link (or the world), in the first frame."""
         first, second = self.ends(motions.model)
         R, p = motions.between(first.link, second.link)
         inward = first.placement.inverse()
         return inward.R @ R, inward.R @ p + inward.p
 
     def second_frame(self, motions: LinkMotions) -> Pair:
-        """Rotation and origin of the second frame, seen from the first."""
+        """Rotation and origin of the second frame, in the first."""
         _, second = self.ends(motions.model)
         R, p = self.second_link(motions)
         return R @ second.placement.R, p + R @ second.placement.p
 
     def first_motion(self, model: Model) -> Any:
-        """K (6, 6) that takes the first link's motions to those of the first frame, in its axes."""
+        """K (6, 6) from motions of the first link to those of the first frame, in its axes."""
         first, _ = self.ends(model)
         inward = first.placement.inverse()
-        across = numpy.cross(inward.p, inward.R, axisb=0, axisc=0)  # p × R, column by column
-        return numpy.block([[inward.R, across], [numpy.zeros((3, 3)), inward.R]]) + 0.0
+        lever_rows = numpy.cross(inward.p, inward.R, axisb=0, axisc=0)  # p × R, column by column
+        return numpy.block([[inward.R, lever_rows], [numpy.zeros((3, 3)), inward.R]]) + 0.0
 
 
 def is_the_world(model: Model, name: str | int | None) -> bool:
-    """Whether a name stands for the world."""
+    """Whether a name means the world."""
     return name == WORLD_FRAME and all(frame.name != WORLD_FRAME for frame in model.frame_list)

@@ -20,7 +20,7 @@ from delassus.model.model import Model, ParametricModel, TracedModel
 
 @dataclass(frozen=True)
 class Kinematics:
-    """Where the frames of a model are, for functions that users write.
+    """Placements of a model's frames, as arguments of user functions.
 
     >>> height = lambda kinematics, q: kinematics.position("tip")[2:] + 0.8      # a `Kinematics` is its first argument
     >>> dl.Mechanism(dl.load("double_pendulum"), dl.Implicit(height, rows=1)).m
@@ -35,20 +35,20 @@ class Kinematics:
         return frame_in_world(self.model, self.q, frame)[1]
 
     def rotation(self, frame: str) -> Traced:
-        """The rotation (3, 3) that takes vectors of a frame to the world."""
+        """The rotation (3, 3) from a frame to the world."""
         return frame_in_world(self.model, self.q, frame)[0]
 
 
 @dataclass(frozen=True)
 class ParametricFunction:
-    """A function as what it computes, with its model's parameters (nparameters,): numbers in a tuple, or traced."""
+    """A traced function that also depends on the parameters (nparameters,) of its model: constants, or traced."""
 
     function: RecordedFunction
     parameters: Any
 
     @property
     def program(self) -> Program:
-        """What it computes; parameters are its last input."""
+        """The traced function; parameters are its last input."""
         return self.function.program
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
@@ -58,13 +58,13 @@ class ParametricFunction:
 
 @dataclass(frozen=True)
 class FunctionConstraint(Constraint):
-    """A function g of the user's that must be zero, of `rows` rows; its rows on joints are derivatives of it.
+    """A user function g that must be zero, of `rows` rows; its rows on joints are derivatives of g.
 
     Attributes:
-        g: The function; what it computes, once the constraint has met a model.
-        rows: How many there are.
-        pattern: For each row the velocities that it depends on; found when the constraint meets a model.
-        turning: Whether the rows change in time; found likewise.
+        g: The function; its program after binding to a model.
+        rows: The number of rows.
+        pattern: For each row the velocities that it depends on; determined by `bind`.
+        turning: Whether the rows change in time; determined by `bind`.
     """
 
     g: Any
@@ -86,15 +86,15 @@ class FunctionConstraint(Constraint):
 
     @property
     def form(self) -> str:
-        """What the function takes, for messages."""
+        """The signature of the function, for messages."""
         raise TypeError(f"{type(self).__name__} does not say what its function takes.")
 
     def inputs(self, model: Model) -> dict[str, tuple[int, ...]]:
-        """The shapes of the arrays that g depends on, by name; the time t is the last."""
+        """The shapes of the arguments of g by name; the time t is the last."""
         raise TypeError(f"{type(self).__name__} does not say what its function depends on.")
 
     def call_function(self, model: Model, *arrays: Any) -> Any:
-        """The user's function (rows,) for a model and these arrays."""
+        """Call the user function (rows,) for a model and these arrays."""
         raise TypeError(f"{type(self).__name__} does not call its function.")
 
     def jacobian(self, model: Model, q: Any, t: Any) -> Any:
@@ -102,27 +102,29 @@ class FunctionConstraint(Constraint):
         raise TypeError(f"{type(self).__name__} has no rows.")
 
     def check(self, model: Model, extra: dict[str, tuple[int, ...]]) -> None:
-        """Raise unless what it computes is what it should be; `extra` are the inputs of a model with parameters."""
+        """Raise an error unless the program has the required properties; `extra` are the inputs of a model with
+        parameters.
+        """
 
     @property
     def label(self) -> str:
-        """The name, or the function's."""
-        named = getattr(self.g, "__name__", self.fallback)
-        return self.name or (named if named.isidentifier() else self.fallback)
+        """The name, or that of the function."""
+        name = getattr(self.g, "__name__", self.fallback)
+        return self.name or (name if name.isidentifier() else self.fallback)
 
     @property
     def fallback(self) -> str:
-        """What it is called where neither it nor its function has a name."""
+        """The name if neither the constraint nor its function has one."""
         return type(self).__name__.lower()
 
     def bind(self, model: Model) -> Self:
-        """The constraint with its function traced for a model, and the velocities that each row depends on."""
+        """Trace the function for a model, and find the velocities that each row depends on."""
         if isinstance(model, TracedModel):
             return self.bind_parametric(model.origin).with_parameters(model.parameters)
         return self._record_function(model, lambda: model, {})
 
     def bind_parametric(self, parametric: ParametricModel) -> Self:
-        """The constraint for a model with parameters, which are one more input of its function."""
+        """Bind to a model with parameters, which are further inputs of its function."""
         return self._record_function(
             parametric.model, parametric.with_parameters, {"parameters": (parametric.nparameters,)}
         )
@@ -137,7 +139,7 @@ class FunctionConstraint(Constraint):
         )
 
     def _record_function(self, model: Model, model_of: Callable[..., Model], extra: dict[str, tuple[int, ...]]) -> Self:
-        """The constraint with its function traced for the model that `model_of` makes of extra inputs."""
+        """Trace the function for the model that `model_of` creates from extra inputs."""
         if isinstance(self.g, (RecordedFunction, ParametricFunction)):
             return self
         inputs = self.inputs(model)
@@ -145,33 +147,33 @@ class FunctionConstraint(Constraint):
         def function(*arrays: Any) -> Any:
             return self.call_function(model_of(*arrays[len(inputs) :]), *arrays[: len(inputs)])
 
-        made = replace(self, g=self.trace_function(function, inputs | extra, (self.rows,)), name=self.label)
-        made.check(model, extra)
+        traced = replace(self, g=self.trace_function(function, inputs | extra, (self.rows,)), name=self.label)
+        traced.check(model, extra)
 
         def rows(q: Any, t: Any, *parameters: Any) -> Any:
-            return made.with_parameters(*parameters).jacobian(model, q, t)
+            return traced.with_parameters(*parameters).jacobian(model, q, t)
 
-        program = made.trace_function(rows, {"q": (model.nq,), "t": ()} | extra, (self.rows, model.nv)).program
+        program = traced.trace_function(rows, {"q": (model.nq,), "t": ()} | extra, (self.rows, model.nv)).program
         moving = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
         nv = model.nv
         pattern = tuple(tuple(v for v in range(nv) if moving[r * nv + v]) for r in range(self.rows))
         if not all(pattern):
             raise ConstraintError(
                 f"row {next(r for r, p in enumerate(pattern) if not p)} of the constraint {self.label!r} does not "
-                f"depend on the {self.dependency}: no force can meet it.",
+                f"depend on the {self.dependency}, so no force can satisfy it.",
                 code="immovable",
             )
-        return replace(made, pattern=pattern, turning=program.depends_on(1, output=0))
+        return replace(traced, pattern=pattern, turning=program.depends_on(1, output=0))
 
     @property
     def dependency(self) -> str:
-        """What every row has to depend on."""
+        """What every row must depend on."""
         return "configuration"
 
     def trace_function(
         self, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], *shapes: Any
     ) -> RecordedFunction:
-        """The program of a function of some arrays; whatever goes wrong is an error of this constraint."""
+        """Trace a function of arrays; failures raise an error of this constraint."""
         should = (
             f"It is a function {self.form} that gives an array of shape ({self.rows},), in NumPy, and can be "
             "differentiated."
@@ -179,11 +181,11 @@ class FunctionConstraint(Constraint):
         return trace_function(f"the constraint {self.label!r}", function, inputs, shapes, should)
 
     def count(self, model: Model) -> int:
-        """The number of rows that the user declared."""
+        """The number of rows declared by the user."""
         return self.rows
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """All that a row depends on."""
+        """All velocities that a row depends on."""
         return tuple(sorted({v for row in self._pattern for v in row}))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
@@ -192,7 +194,7 @@ class FunctionConstraint(Constraint):
         return tuple(JointRow(r, v, J[r, v]) for r, row in enumerate(self._pattern) for v in row)
 
     def time_of(self, motions: LinkMotions) -> Any:
-        """The time [s], which somebody must have said if g depends on it."""
+        """The time [s], required if g depends on it."""
         program = self.g.program
         at = [operand.name for operand in program.inputs].index("t")
         return np.asarray(self.time_in(motions, program.depends_on(at, output=0)))
@@ -201,7 +203,7 @@ class FunctionConstraint(Constraint):
     def _pattern(self) -> tuple[tuple[int, ...], ...]:
         if self.pattern is None:
             raise ConstraintError(
-                f"the constraint {self.label!r} is not bound to a model: put it into a Mechanism.",
+                f"the constraint {self.label!r} is not bound to a model; pass it to a Mechanism.",
                 code="missing-argument",
             )
         return self.pattern

@@ -1,4 +1,4 @@
-"""Traces functions that users write for constraints, and stores them as graphs."""
+"""Traces user functions of constraints, and stores them as graphs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from delassus.constraints.basis.constraint import ConstraintError
 def trace_function(
     label: str, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], shapes: tuple[Any, ...], should: str
 ) -> RecordedFunction:
-    """The program of a function of arrays with the shapes of `inputs`, whose results have the shapes that follow.
+    """Trace a function of arrays with the shapes of `inputs`, whose results must have the shapes that follow.
 
-    Whatever goes wrong in it is an error of the constraint, with what the function `should` be; what it raised itself
-    is the cause, so that its own line is in the traceback.
+    Failures raise an error of the constraint, which describes what the function `should` be; the original exception is
+    its cause, so that the user's line is in the traceback.
     """
     try:
         return RecordedFunction.of("the function", function, inputs, *shapes)

@@ -1,4 +1,4 @@
-"""Poses and velocities of the links of a model, as constraints need them."""
+"""Poses and velocities of the links of a model, as inputs of constraints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delassus.model.parts import WORLD
 class LinkMotions:
     """Poses, velocities and velocity-product accelerations v × v_J of all links, each in its own axes.
 
-    `time` [s] is None where nobody has said it; constraints that move ask for it by `Constraint.time_in`.
+    `time` [s] is None if it was not given; moving constraints read it by `Constraint.time_in`.
     """
 
     model: Model
@@ -31,7 +31,7 @@ class LinkMotions:
 
     @classmethod
     def of(cls, model: Model, q: Any, v: Any, time: Any = None) -> LinkMotions:
-        """From configuration (nq,), velocity (nv,) and the time [s] that references move with."""
+        """Compute from configuration (nq,), velocity (nv,) and the time [s] of moving references."""
         tree = links_of(model)
         poses = poses_of(tree, q)
         velocity, product = link_velocities(tree, poses, joint_motions(tree, v))
@@ -42,7 +42,9 @@ class LinkMotions:
         return self._below(self.tree.path(link))
 
     def between(self, first: int, second: int) -> Pair:
-        """Rotation and origin of the second link (or the world) in the first, by way of what carries both."""
+        """Rotation and origin of the second link (or the world) in the first, along the path through their common
+        carrier.
+        """
         path, other = self.tree.path(first), self.tree.path(second)
         shared = sum(1 for i, j in zip(path, other, strict=False) if i == j)
         R_1, p_1 = self._below(path[shared:])
@@ -50,7 +52,7 @@ class LinkMotions:
         return R_1.T @ R_2, R_1.T @ (p_2 - p_1)
 
     def _below(self, path: list[int]) -> Pair:
-        """Rotation and origin of the last of some links, one on the other, in the frame that carries the first."""
+        """Rotation and origin of the last link of a path, relative to the carrier of the first."""
         R, p = np.array(np.eye(3)), np.zeros(3)
         for i in path:
             R, p = self.poses[i].compose(R, p)
@@ -62,9 +64,9 @@ class LinkMotions:
 
     def gravity(self, link: int) -> Any:
         """The acceleration of gravity (3,) [m/s²] in a link's axes."""
-        g, still = np.array(self.tree.gravity), np.zeros(3)
+        g, zero = np.array(self.tree.gravity), np.zeros(3)
         for i in self.tree.path(link):
-            g, _ = self.poses[i].motion_to_child(g, still)
+            g, _ = self.poses[i].motion_to_child(g, zero)
         return g
 
     def acceleration(self, link: int, a: Any) -> Pair:
@@ -73,7 +75,7 @@ class LinkMotions:
         for i in self.tree.path(link):
             carrier = self.tree.links[i]
             S_lin, S_ang = carrier.subspace
-            own = velocities(carrier, a)
+            joint_part = velocities(carrier, a)
             lin, ang = self.poses[i].motion_to_child(lin, ang)
-            lin, ang = lin + self.product[i][0] + S_lin @ own, ang + self.product[i][1] + S_ang @ own
+            lin, ang = lin + self.product[i][0] + S_lin @ joint_part, ang + self.product[i][1] + S_ang @ joint_part
         return lin, ang

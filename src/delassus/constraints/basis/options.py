@@ -1,4 +1,4 @@
-"""Options that constraints share; None leaves the default of a constraint."""
+"""Options shared by constraints; None keeps the default of a constraint."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from delassus.common.options import Options
 
 @dataclass(frozen=True, eq=False)
 class RowResponse(Options):
-    """What rows ask for and how they give way, each one number for all rows or one per row.
+    """Targets, gains and compliance of rows, each one value for all rows or one per row.
 
     Attributes:
-        acceleration: Desired acceleration [m/s², rad/s²].
-        position_gain: Pull towards the reference [1/s²].
-        velocity_gain: Pull towards rest [1/s]; 2 √position_gain is critically damped.
-        compliance: Acceleration that the row gives way with, per unit of its force [1/kg, 1/(kg·m²)].
+        acceleration: Target acceleration [m/s², rad/s²].
+        position_gain: Feedback of the position error [1/s²].
+        velocity_gain: Feedback of the velocity error [1/s]; 2 √position_gain is critically damped.
+        compliance: Acceleration of the row per unit of its force [1/kg, 1/(kg·m²)].
 
     >>> dl.constraints.RowResponse(velocity_gain=20.0).velocity_gain
     20.0
@@ -30,11 +30,11 @@ class RowResponse(Options):
 
 @dataclass(frozen=True, eq=False)
 class FramePlacements(Options):
-    """Where the frames of a constraint are in those that it names.
+    """Placements of a constraint's frames relative to the frames that it names.
 
     Attributes:
-        placement: The constraint's frame in the named one, a `Placement`.
-        placement2: The constraint's second frame in `frame2`, or in the world.
+        placement: The constraint's frame relative to `frame`, a `Placement`.
+        placement2: The constraint's second frame relative to `frame2`, or to the world.
 
     >>> dl.constraints.FramePlacements(placement=dl.Placement.of(p=(0.0, 0.0, 0.1))).placement.p
     array([0. , 0. , 0.1])

@@ -14,36 +14,39 @@ from delassus.model.model import Model
 
 @dataclass(frozen=True, kw_only=True)
 class PolynomialRow(Constraint):
-    """One row, between a coordinate y that follows and one that leads, x, each that of something with a name."""
+    """One row between a dependent coordinate y and a leading coordinate x, each of a named object."""
 
     coefficients: Any = (0.0, 1.0)
     reference: float = 0.0
     reference2: float = 0.0
 
     def check_polynomial(self, label: str) -> None:
-        """Freeze the numbers, and refuse names that are none, or equal; `label` names the things, "joint" or such."""
-        numbers = frozen_numbers(f"coefficients of {self.label!r}", self.coefficients, "a list of numbers, (c₀, c₁, …)")
-        object.__setattr__(self, "coefficients", numbers if isinstance(numbers, tuple) else (numbers,))
+        """Check and freeze the coefficients and the names; `label` describes the named objects, such as "joint"."""
+        coefficients = frozen_numbers(
+            f"coefficients of {self.label!r}", self.coefficients, "a list of numbers, (c₀, c₁, …)"
+        )
+        object.__setattr__(self, "coefficients", coefficients if isinstance(coefficients, tuple) else (coefficients,))
         for field in ("reference", "reference2"):
             number = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field), "one number")
             if isinstance(number, tuple):
                 raise ConstraintError(
-                    f"{field} of {self.label!r} is {number!r}; it must be one number.", code="wrong-shape"
+                    f"{field} of {self.label!r} is {number!r}; it must be a single number.", code="wrong-shape"
                 )
             object.__setattr__(self, field, number)
         for name in self.ends:
             if not isinstance(name, str):
                 raise ConstraintError(
-                    f"a coupling ties {label}s by their names, not by {short(repr(name))}.", code="wrong-type"
+                    f"a coupling needs names of {label}s; got {short(repr(name))}.", code="wrong-type"
                 )
         if len(set(self.ends)) < len(self.ends):
             raise ConstraintError(
-                f"the {label} {self.ends[0]!r} cannot follow itself: name the {label} that leads.", code="immovable"
+                f"the {label} {self.ends[0]!r} cannot follow itself; name another {label} as the leading one.",
+                code="immovable",
             )
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The name of what follows, and of what leads if there is such a thing."""
+        """The names of the dependent and, if there is one, the leading object."""
         raise NotImplementedError
 
     @property
@@ -61,7 +64,7 @@ class PolynomialRow(Constraint):
         return 1
 
     def polynomial(self, x: Any, order: int) -> Any:
-        """φ(x - x₀) or a derivative of it, by Horner's rule; x is None where nothing leads."""
+        """φ(x - x₀) or a derivative of it, by Horner's rule; x is None without a leading coordinate."""
         coefficients = [float(c) for c in polyder(self.coefficients, order)]
         if x is None:
             return coefficients[0] if order == 0 else 0.0

@@ -34,26 +34,26 @@ class MovingFrame(NamedTuple):
 
 @dataclass(frozen=True)
 class MovingReference:
-    """A function of time, kept by what it computes: its value, and its first and second derivatives."""
+    """A traced function of time: its value, and its first and second derivatives."""
 
     function: RecordedFunction
 
     @classmethod
-    def of(cls, label: str, what: str, function: Any, *shapes: tuple[int, ...]) -> MovingReference:
-        """From a function of the time t [s] written in NumPy, whose results have these shapes."""
-        gives = " and ".join(f"an array of shape {shape}" for shape in shapes)
-        should = f"It takes t [s] and gives {gives}, in NumPy."
+    def of(cls, label: str, description: str, function: Any, *shapes: tuple[int, ...]) -> MovingReference:
+        """Trace a function of the time t [s] written in NumPy, whose results have these shapes."""
+        shapes_text = " and ".join(f"an array of shape {shape}" for shape in shapes)
+        should = f"It takes t [s] and gives {shapes_text}, in NumPy."
         return cls(
-            trace_function(f"the {what} of {label!r} as a function of time", function, {"t": ()}, shapes, should)
+            trace_function(f"the {description} of {label!r} as a function of time", function, {"t": ()}, shapes, should)
         )
 
     @property
     def moves(self) -> bool:
-        """Whether the results change in time."""
+        """Whether the results depend on time."""
         return any(value > 0 for result in self.function.program.results for value in result)
 
     def sample(self, time: float) -> tuple[NDArray[numpy.float64], ...]:
-        """The results at a time, as plain numbers."""
+        """The results at a time, as plain arrays."""
         return evaluate(self.function.program, numpy.asarray(time, float))
 
     def at(self, time: Any) -> tuple[Any, Any, Any]:
@@ -72,7 +72,7 @@ class MovingReference:
         return MovingPoint(p, v, a)
 
     def frame(self, time: Any) -> MovingFrame:
-        """As the motion of a frame: a function that gives R (3, 3) and p (3,)."""
+        """As the motion of a frame, for a function that returns R (3, 3) and p (3,)."""
         (R, p), (R_1, p_1), (R_2, p_2) = self.at(time)
         # Rᵀ R' = w×, and its derivative RᵀR'' + R'ᵀR' = w'×: the second part is symmetric and drops out.
         w, w_1 = _turning(R.T @ R_1), _turning(R.T @ R_2)
@@ -86,5 +86,5 @@ def _turning(A: Any) -> Any:
 
 
 def is_moving(reference: Any) -> bool:
-    """Whether a reference is a function of time, or already a `MovingReference`."""
+    """Whether a reference is a function of time, or a `MovingReference`."""
     return isinstance(reference, MovingReference) or (callable(reference) and not isinstance(reference, numpy.ndarray))

@@ -17,8 +17,8 @@ AXES: Final = ("frame", "world")
 class AxisConstraint(FrameConstraint):
     """A constraint whose rows are along the axes of its first frame, or along the world's with `axes="world"`.
 
-    In the world's axes, `rows="z"` is the vertical however the frame turns. Its place is the frame's origin in both:
-    the Jacobian is the frame's in LOCAL, or in LOCAL_WORLD_ALIGNED.
+    In the world's axes, `rows="z"` is the vertical in any orientation of the frame. In both cases the rows refer to the
+    frame's origin: the Jacobian is the frame's in LOCAL, or in LOCAL_WORLD_ALIGNED.
     """
 
     axes: str = "frame"
@@ -29,17 +29,17 @@ class AxisConstraint(FrameConstraint):
 
     @property
     def upright(self) -> bool:
-        """Whether rows are along the world's axes, which do not turn."""
+        """Whether rows are along the axes of the world."""
         return self.axes == "world"
 
     def along_rows(self, motions: LinkMotions, values: Any) -> Any:
-        """The rows that act, of a vector (3, …) or a pair of them (6, …) in the first frame's axes."""
+        """The selected rows of a vector (3, …) or a pair of them (6, …) in the first frame's axes."""
         if not self.upright:
             return self.select_rows(values)
         R, _ = self.in_world(motions)
         return self.select_rows(np.concatenate([R @ values[k : k + 3] for k in range(0, len(values), 3)]))
 
     def first_rows(self, motions: LinkMotions) -> Any:
-        """K (rows, 6) of the first link's motions; plain numbers in the axes of a frame that is fixed to it."""
+        """K (rows, 6) of the first link's motions; constant in the axes of a frame fixed to the link."""
         K = self.first_motion(motions.model)
         return self.along_rows(motions, K) if self.upright else K[list(self.rows)]

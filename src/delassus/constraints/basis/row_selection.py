@@ -13,58 +13,58 @@ from delassus.model.model import Model
 
 @dataclass(frozen=True)
 class RowSelection(DerivedConstraint):
-    """The rows of a constraint, which is bound to its model already, whose numbers are `chosen`."""
+    """The rows with the indices `chosen` of a constraint that is bound to its model."""
 
     chosen: tuple[int, ...]
 
     @classmethod
     def within(cls, constraint: Constraint, chosen: tuple[int, ...], count: int) -> Constraint:
-        """Some of `count` rows: the constraint itself, if that is all of them."""
+        """Select rows of a constraint with `count` rows; returns the constraint itself if all are selected."""
         if len(chosen) == count:
             return constraint
-        own: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             name: constraint.per_row(name, count)[list(chosen)] for name in ("acceleration", *NOT_NEGATIVE)
         }
-        return cls(constraint, chosen, name=constraint.name, **own)
+        return cls(constraint, chosen, name=constraint.name, **parameters)
 
     def count(self, model: Model) -> int:
         """The number of selected rows."""
         return len(self.chosen)
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """Its rows of each K."""
+        """The selected rows of each K."""
         return tuple(BodyRows(body.link, body.K[list(self.chosen)]) for body in self.of.bodies(motions))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """Its rows, counted anew."""
+        """The selected rows, renumbered."""
         number = {row: k for k, row in enumerate(self.chosen)}
-        every = self.of.joints(motions)
-        return tuple(JointRow(number[one.row], one.v, one.factor) for one in every if one.row in number)
+        joint_rows = self.of.joints(motions)
+        return tuple(JointRow(number[one.row], one.v, one.factor) for one in joint_rows if one.row in number)
 
     @property
     def has_reference(self) -> bool:
-        """As the whole."""
+        """Whether the original has a reference."""
         return self.of.has_reference
 
     @property
     def holonomic(self) -> bool:
-        """Not in general: errors of rows that are left out become errors of the others."""
+        """False in general: errors of rows that are left out become errors of the others."""
         return False
 
     @property
     def holds_positions(self) -> bool:
-        """As the whole."""
+        """Whether the original constrains positions."""
         return self.of.holds_positions
 
     def reference_velocity(self, motions: LinkMotions) -> Any:
-        """Of its rows."""
+        """That of the selected rows."""
         moving = self.of.reference_velocity(motions)
         return None if moving is None else moving[list(self.chosen)]
 
     def velocity_product(self, motions: LinkMotions) -> Any:
-        """Of its rows."""
+        """Those of the selected rows."""
         return self.of.velocity_product(motions)[list(self.chosen)]
 
     def position_error(self, motions: LinkMotions) -> Any:
-        """Of its rows."""
+        """Those of the selected rows."""
         return self.of.position_error(motions)[list(self.chosen)]

@@ -18,15 +18,15 @@ from delassus.model.model import Model
 @accept_groups("joint joint2 * coefficients reference reference2 name", response=RowResponse())
 @dataclass(frozen=True)
 class Coupling(PolynomialRow):
-    """A joint's coordinate is a polynomial of another's: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ. One row.
+    """A joint coordinate is a polynomial of another: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ. One row.
 
-    Its velocity is ẏ - φ'(x) ẋ, its force the torque [N·m] or force [N] on `joint`; `joint2` gets -φ'(x) times it.
-    Without `joint2`, the joint is held at y₀ + c₀. Unlike mimicry in a model file, the force is known, and the row can
-    be switched off.
+    Its velocity is ẏ - φ'(x) ẋ, its force the torque [N·m] or force [N] on `joint`; that on `joint2` is -φ'(x) times
+    it. Without `joint2`, the joint is fixed at y₀ + c₀. Unlike for mimic joints of a model file, the force is computed,
+    and the row can be masked.
 
     Attributes:
-        joint: The joint y that follows, of one coordinate.
-        joint2: The joint x that leads, of one coordinate.
+        joint: The dependent joint y, with one coordinate.
+        joint2: The leading joint x, with one coordinate.
         coefficients: c₀, c₁, … [rad or m per power of rad or m].
         reference: y₀ [rad, m].
         reference2: x₀ [rad, m].
@@ -53,15 +53,14 @@ class Coupling(PolynomialRow):
         starts = [model.v_starts[self._index(model, name)] for name in self.ends]
         if len(set(starts)) < len(starts):
             raise ConstraintError(
-                f"the joints {self.joint!r} and {self.joint2!r} share a coordinate already (mimic joints), so "
-                "the coupling "
-                f"{self.label!r} has no effect: leave it out, or load the model with mimic='ignore'.",
+                f"the joints {self.joint!r} and {self.joint2!r} share a coordinate already (mimic joints), so the "
+                f"coupling {self.label!r} has no effect; omit it, or load the model with mimic='ignore'.",
                 code="not-supported",
             )
         return tuple(starts)
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """1 and -φ'(x)."""
+        """The coefficients 1 and -φ'(x)."""
         starts, ratios = self.velocities(motions.model), [self._ratio(motions.model, name) for name in self.ends]
         rows = [JointRow(0, starts[0], ratios[0])]
         if self.joint2 is not None:
@@ -96,8 +95,8 @@ class Coupling(PolynomialRow):
 
     def _coordinate(self, motions: LinkMotions, name: str) -> Any:
         model = motions.model
-        mimic, own = model.joint(name).mimic, motions.q[model.q_starts[model.joint_index(name)]]
-        return mimic.ratio * own + mimic.offset if mimic else own
+        mimic, coordinate = model.joint(name).mimic, motions.q[model.q_starts[model.joint_index(name)]]
+        return mimic.ratio * coordinate + mimic.offset if mimic else coordinate
 
     def _polynomial(self, motions: LinkMotions, order: int) -> Any:
         """φ or a derivative of it."""

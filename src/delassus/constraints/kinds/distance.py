@@ -19,7 +19,7 @@ from delassus.model.parts import WORLD
 from delassus.spatial.rotations import skew
 
 _SHORTEST: Final = math.sqrt(LEAST)
-"""A length [m] whose square has all its digits."""
+"""A length [m] whose square is still accurate."""
 
 _LENGTHS: Final = Range(
     _SHORTEST,
@@ -43,8 +43,8 @@ class _Rod(NamedTuple):
 class Distance(FrameConstraint):
     """The origins of two frames stay `length` [m] apart: one row.
 
-    Its velocity is n · (ṗ - ṗ₂), n the unit vector from the second point to the first, and its force is the one along
-    n [N] that pushes the points apart. The points must not meet. Without `frame2`, the second point is that of
+    Its velocity is n · (ṗ - ṗ₂), n the unit vector from the second point to the first; its force [N] acts along n and
+    pushes the points apart. The points must not coincide. Without `frame2`, the second point is the origin of
     `placement2` in the world.
 
     >>> dl.Mechanism(dl.load("double_pendulum"), dl.Distance("tip", "world", length=1.0)).m
@@ -66,7 +66,7 @@ class Distance(FrameConstraint):
 
     @property
     def has_reference(self) -> bool:
-        """Always: the length."""
+        """True: the length is the reference."""
         return True
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
@@ -75,8 +75,8 @@ class Distance(FrameConstraint):
         n = self._rod(motions).n
         rows = []
         if first.link != WORLD:
-            along = n @ np.array(first.placement.R.T)
-            rows.append(BodyRows(first.link, _on_point(along, first.placement.p)))
+            direction = n @ np.array(first.placement.R.T)
+            rows.append(BodyRows(first.link, _on_point(direction, first.placement.p)))
         if second.link != WORLD:
             R, _ = self.second_link(motions)
             rows.append(BodyRows(second.link, _on_point(-n @ R, second.placement.p)))
@@ -92,11 +92,11 @@ class Distance(FrameConstraint):
             R, _ = self.second_link(motions)
             v_2, w_2 = self.second_velocity(motions)
             product = product - R @ np.cross(w_2, v_2)
-        across = rod.velocity - (rod.n @ rod.velocity) * rod.n
-        return np.stack([rod.n @ product + across @ across / rod.length])
+        transverse = rod.velocity - (rod.n @ rod.velocity) * rod.n
+        return np.stack([rod.n @ product + transverse @ transverse / rod.length])
 
     def position_error(self, motions: LinkMotions) -> Traced:
-        """The distance, less the length."""
+        """The distance minus the length."""
         return np.stack([self._rod(motions).length - self.length])
 
     def _rod(self, motions: LinkMotions) -> _Rod:
@@ -111,5 +111,5 @@ class Distance(FrameConstraint):
 
 
 def _on_point(n: Any, p: Any) -> Any:
-    """The row (1, 6) that takes a link's motion to the velocity of its point p along n."""
+    """The row (1, 6) from a link's motion to the velocity of its point p along n."""
     return np.concatenate([n, -n @ np.array(skew(p))])[None, :]

@@ -21,16 +21,16 @@ from delassus.model.model import Model
 @accept_groups("g * rows pattern turning name", response=RowResponse())
 @dataclass(frozen=True)
 class Implicit(FunctionConstraint):
-    """g(kinematics, q) = 0, of `rows` rows, for a function that the user writes in NumPy.
+    """g(kinematics, q) = 0, of `rows` rows, for a user function in NumPy.
 
-    `g` takes the frames' places (see `Kinematics`: `position(frame)`, `rotation(frame)`), the configuration q (nq,)
-    and, if it has a third argument, the time t [s]; it gives an array (rows,). A third argument that has a default is
-    left to it, unless it is called t or time. Its Jacobian J and J̇ v are derivatives of what it computes, found by the
-    compiler, and two constraints are equal when their functions compute the same.
-    The force of a row is what multiplies its row of J; it has the unit of energy per unit of g.
+    `g` takes the placements of frames (see `Kinematics`: `position(frame)`, `rotation(frame)`), the configuration q
+    (nq,) and, if it has a third argument, the time t [s]; it returns an array (rows,). A third argument with a default
+    is ignored, unless it is called t or time. Its Jacobian J and J̇ v are derived by the compiler, and two constraints
+    are equal when their traced functions are equal. The force of a row multiplies its row of J; its unit is energy per
+    unit of g.
 
-    Where g has a kink (abs, maximum) the derivative is the one of `delassus.compiler`; where it has none (the norm of a
-    vector that vanishes), the results of that state are not finite and its status says so.
+    At a kink of g (abs, maximum) the derivative is that of `delassus.compiler`. Where g is not differentiable (the norm
+    of a zero vector), the results of the state are not finite and its status reports it.
 
     >>> wire = dl.Implicit(lambda kinematics, q: kinematics.position("tip")[2:] + 0.8, rows=1)
     >>> dl.Mechanism(dl.load("double_pendulum"), wire).m
@@ -39,16 +39,16 @@ class Implicit(FunctionConstraint):
 
     @property
     def form(self) -> str:
-        """Of places, coordinates and the time."""
+        """The signature: kinematics, configuration and time."""
         return "g(kinematics, q) or g(kinematics, q, t)"
 
     @property
     def has_reference(self) -> bool:
-        """True: g is zero where the constraint holds."""
+        """True: g is zero where the constraint is satisfied."""
         return True
 
     def inputs(self, model: Model) -> dict[str, tuple[int, ...]]:
-        """q and t."""
+        """The arguments q and t."""
         return {"q": (model.nq,), "t": ()}
 
     def call_function(self, model: Model, *arrays: Traced) -> Traced:
@@ -62,19 +62,19 @@ class Implicit(FunctionConstraint):
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
         """The velocity of the reference, -∂g/∂t (rows,)."""
-        still = np.zeros(motions.model.nv)
-        return -self._drift(motions.model, motions.q, still, self.time_of(motions))[0]
+        zero = np.zeros(motions.model.nv)
+        return -self._drift(motions.model, motions.q, zero, self.time_of(motions))[0]
 
     def position_error(self, motions: LinkMotions) -> Traced:
         """The error g (rows,)."""
         return self.g(motions.q, self.time_of(motions))[0]
 
     def jacobian(self, model: Model, q: Traced, t: Traced) -> Traced:
-        """∂g/∂q times the rates of the coordinates per velocity: (rows, nv)."""
+        """∂g/∂q times the coordinate rates per velocity: (rows, nv)."""
         return jacobian(lambda q: self.g(q, t)[0])(q) @ rates_per_velocity(model, q)
 
     def check(self, model: Model, extra: dict[str, tuple[int, ...]]) -> None:
-        """Raise unless its second derivatives can be found."""
+        """Raise an error unless second derivatives exist."""
 
         def product(q: Any, v: Any, t: Any, *parameters: Any) -> Any:
             return self.with_parameters(*parameters)._drift(model, q, v, t)[1]
@@ -82,7 +82,7 @@ class Implicit(FunctionConstraint):
         self.trace_function(product, {"q": (model.nq,), "v": (model.nv,), "t": ()} | extra, (self.rows,))
 
     def _drift(self, model: Model, q: Any, v: Any, t: Any) -> tuple[Any, Any]:
-        """The first and second derivatives (rows,) of g along the motion with constant v, time running on."""
+        """The first and second derivatives (rows,) of g along the motion with constant v, including time."""
         one = np.ones(())
 
         def rate(q: Any, t: Any) -> Any:
@@ -92,12 +92,12 @@ class Implicit(FunctionConstraint):
 
 
 def takes_time(g: Callable[..., Any], after: int) -> bool:
-    """Whether a function has an argument for the time after so many others.
+    """Whether a function has an argument for the time after `after` others.
 
-    One with a default is often there for a value of a loop, unless it is called t or time.
+    An argument with a default often binds a loop variable, unless it is called t or time.
     """
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    taken = [p for p in inspect.signature(g).parameters.values() if p.kind in positional]
-    if len(taken) <= after:
+    parameters = [p for p in inspect.signature(g).parameters.values() if p.kind in positional]
+    if len(parameters) <= after:
         return False
-    return taken[after].default is inspect.Parameter.empty or taken[after].name in ("t", "time")
+    return parameters[after].default is inspect.Parameter.empty or parameters[after].name in ("t", "time")

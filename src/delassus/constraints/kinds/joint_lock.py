@@ -25,10 +25,10 @@ from delassus.model.parts import Joint
 class JointLock(Constraint):
     """The velocities of a joint have the derivative a*: one row each, whose force is a torque [N·m] or a force [N].
 
-    Unlike `Model.lock`, it can be switched off at run time and its force is known. `rows=(0,)` holds some of the
-    velocities of a joint that has several. `position` [rad, m] is the reference of the joint's coordinates, for a
-    `position_gain`: one number per row, or a function of time that gives an array of them. A joint follows such a
-    function, its acceleration included.
+    Unlike `Model.lock`, it can be masked at run time and its force is computed. `rows=(0,)` selects velocities of a
+    joint that has several. `position` [rad, m] is the reference of the joint's coordinates, for a `position_gain`: one
+    value per row, or a function of time that returns an array. A joint follows such a function, including its
+    acceleration.
 
     >>> dl.Mechanism(dl.load("double_pendulum"), dl.JointLock("upper_joint")).m
     1
@@ -51,18 +51,18 @@ class JointLock(Constraint):
             object.__setattr__(self, "position", frozen_numbers(f"position of {self.label!r}", self.position))
         elif np.any(self.position_gain):
             raise ConstraintError(
-                f"the constraint {self.label!r} has a position_gain, and no position to pull to: give position=…, "
+                f"the constraint {self.label!r} has a position_gain but no position; pass position=…, "
                 "the joint's coordinate.",
                 code="missing-argument",
             )
 
     @property
     def label(self) -> str:
-        """The name, or the joint's."""
+        """The name, or that of the joint."""
         return self.name or self.joint
 
     def count(self, model: Model) -> int:
-        """The velocities that are held."""
+        """The number of constrained velocities."""
         return len(self._selected_rows(model))
 
     def bind(self, model: Model) -> Constraint:
@@ -73,27 +73,27 @@ class JointLock(Constraint):
 
     @property
     def has_reference(self) -> bool:
-        """Whether there is a position."""
+        """Whether a position is given."""
         return self.position is not None
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """The velocities that are held."""
+        """The indices of the constrained velocities."""
         if isinstance(self.position, MovingReference) and self.rows is None and self.count(model) > 1:
             raise ConstraintError(
                 f"the constraint {self.label!r} follows a function of time and its joint has {self.count(model)} "
-                "velocities: say with rows=… which of them the function gives.",
+                "velocities; pass rows=… to select those that the function describes.",
                 code="missing-argument",
             )
         start = model.v_starts[model.joint_index(self.joint)]
         if self._ratio(model) == 0.0:
             raise ConstraintError(
-                f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move: there is nothing to lock.",
+                f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move; omit its lock.",
                 code="immovable",
             )
         return tuple(start + row for row in self._selected_rows(model))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """One velocity a row."""
+        """One velocity for each row."""
         ratio = self._ratio(motions.model)
         return tuple(JointRow(row, v, ratio) for row, v in enumerate(self.velocities(motions.model)))
 
@@ -102,29 +102,29 @@ class JointLock(Constraint):
         return mimic.ratio if mimic else 1.0
 
     def position_error(self, motions: LinkMotions) -> Traced:
-        """The coordinate, less the reference."""
+        """The coordinate minus the reference."""
         model = motions.model
         joint, start = self._joint(model), model.q_starts[model.joint_index(self.joint)]
         if any(not motion.is_euclidean for motion, _, _ in joint.kind.elements):
             raise ConstraintError(
                 f"the joint {self.joint!r} is {joint.kind.label}: its velocities are not the rates of its coordinates, "
-                "so a position_gain means nothing there. Weld the frame it carries.",
+                "so a position_gain has no meaning there. Use a Weld on the frame that it carries.",
                 code="not-supported",
             )
         ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-        own = np.stack([ratio * motions.q[start + row] + offset for row in self._selected_rows(model)])
+        coordinates = np.stack([ratio * motions.q[start + row] + offset for row in self._selected_rows(model)])
         if isinstance(self.position, MovingReference):
-            return own - self._moving(motions).position
-        return own - np.array(self.per_row("position", self.count(model)))
+            return coordinates - self._moving(motions).position
+        return coordinates - np.array(self.per_row("position", self.count(model)))
 
     def velocity_product(self, motions: LinkMotions) -> Traced:
-        """The acceleration of a reference that moves, taken off."""
+        """Minus the acceleration of a moving reference."""
         if not isinstance(self.position, MovingReference):
             return np.zeros(self.count(motions.model))
         return -self._moving(motions).acceleration
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
-        """The velocity of a reference that moves."""
+        """The velocity of a moving reference."""
         return self._moving(motions).velocity if isinstance(self.position, MovingReference) else None
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:

@@ -1,7 +1,7 @@
 """User-defined constraints on velocities, g(kinematics, q, v) = 0, linear in v: wheels, skates, rolling bodies.
 
-A row A(q) v = 0 need not be the rate of anything: a skate that cannot slip sideways still gets everywhere. So it has no
-error of position; corrections of position leave it alone (`project`, `assemble`), and what it holds is the velocity.
+A row A(q) v = 0 need not be the rate of any function: a skate that cannot slip sideways can reach any position. So it
+has no position error, and corrections of position (`project`, `assemble`) ignore it; it constrains only the velocity.
 Its acceleration is A a + (∂g/∂q) q̇ + ∂g/∂t.
 
 Reference: J. I. Neimark, N. A. Fufaev, Dynamics of nonholonomic systems (1972).
@@ -28,7 +28,7 @@ from delassus.model.model import Model
 
 @dataclass(frozen=True)
 class Velocities(Kinematics):
-    """Where the frames of a model are and how they move, for functions that users write.
+    """Placements and velocities of a model's frames, as arguments of user functions.
 
     >>> blade = dl.Nonholonomic(lambda kinematics, q, v: kinematics.velocity("tip")[:1], rows=1)     # of a `Velocities`
     >>> dl.Mechanism(dl.load("double_pendulum"), blade).m
@@ -52,15 +52,15 @@ class Velocities(Kinematics):
 @accept_groups("g * rows pattern turning name", response=RowResponse())
 @dataclass(frozen=True)
 class Nonholonomic(FunctionConstraint):
-    """g(kinematics, q, v) = 0, of `rows` rows, for a function of the user's that is linear in the velocity v (nv,).
+    """g(kinematics, q, v) = 0, of `rows` rows, for a user function that is linear in the velocity v (nv,).
 
-    `g` takes what `Implicit`'s takes, and v after q: g(kinematics, q, v) or g(kinematics, q, v, t). Besides `position`
-    and `rotation`, `kinematics` has `velocity(frame)` and `angular_velocity(frame)` (3,), in the world's axes. A part
-    that does not depend on v, such as the speed of a belt, may be added. A = ∂g/∂v, and how it changes, are found by
-    the compiler. The force of a row is what multiplies its row of A: power per unit of g.
+    `g` has the arguments of `Implicit`'s, and v after q: g(kinematics, q, v) or g(kinematics, q, v, t). Besides
+    `position` and `rotation`, `kinematics` has `velocity(frame)` and `angular_velocity(frame)` (3,), in the world's
+    axes. Terms that do not depend on v, such as the speed of a belt, are allowed. A = ∂g/∂v and its derivatives are
+    derived by the compiler. The force of a row multiplies its row of A; its unit is power per unit of g.
 
-    There is no error of position: a `velocity_gain` takes off what integration does wrong, or `project`, which corrects
-    the velocities alone for such rows. A `position_gain` has nothing to pull to.
+    There is no position error: use a `velocity_gain` against integration errors, or `project`, which corrects only the
+    velocities for such rows. A `position_gain` is refused.
 
     >>> blade = dl.Nonholonomic(lambda kinematics, q, v: kinematics.velocity("tip")[:1], rows=1)
     >>> dl.Mechanism(dl.load("double_pendulum"), blade).m
@@ -71,33 +71,33 @@ class Nonholonomic(FunctionConstraint):
         super().__post_init__()
         if np.any(self.position_gain):
             raise ConstraintError(
-                f"the constraint {self.label!r} has a position_gain; it is on velocities alone and has no position to "
-                "pull to: take a velocity_gain, or Implicit for a function of the configuration.",
+                f"the constraint {self.label!r} has a position_gain, but constrains velocities only; "
+                "use a velocity_gain, or Implicit for a function of the configuration.",
                 code="conflicting-arguments",
             )
 
     @property
     def form(self) -> str:
-        """Of places, coordinates, velocities and the time."""
+        """The signature: kinematics, configuration, velocity and time."""
         return "g(kinematics, q, v) or g(kinematics, q, v, t)"
 
     @property
     def dependency(self) -> str:
-        """The name of what every row has to depend on."""
+        """Every row must depend on the velocity."""
         return "velocity"
 
     @property
     def holds_positions(self) -> bool:
-        """No: what keeps from slipping does not keep a place."""
+        """False: it constrains velocities only."""
         return False
 
     @property
     def holonomic(self) -> bool:
-        """There is no error that its velocity could be the rate of."""
+        """False: there is no position error."""
         return False
 
     def inputs(self, model: Model) -> dict[str, tuple[int, ...]]:
-        """q, v and t."""
+        """The arguments q, v and t."""
         return {"q": (model.nq,), "v": (model.nv,), "t": ()}
 
     def call_function(self, model: Model, *arrays: Traced) -> Traced:
@@ -106,7 +106,7 @@ class Nonholonomic(FunctionConstraint):
         return self.g(Velocities(model, q, v), q, v, *((t,) if takes_time(self.g, after=3) else ()))
 
     def check(self, model: Model, extra: dict[str, tuple[int, ...]]) -> None:
-        """Raise unless g is linear in v."""
+        """Raise an error unless g is linear in v."""
 
         def by_velocity(q: Any, v: Any, t: Any, *parameters: Any) -> Any:
             return self.with_parameters(*parameters)._by_velocity(q, v, t)
@@ -126,8 +126,8 @@ class Nonholonomic(FunctionConstraint):
     def velocity_product(self, motions: LinkMotions) -> Traced:
         """(∂g/∂q) q̇ + ∂g/∂t: the derivative of g along the motion, at v̇ = 0."""
         q, v, t = motions.q, motions.v, self.time_of(motions)
-        along = (coordinate_rates(motions.model, q, v), np.ones(()))
-        return jvp(lambda q, t: self.g(q, v, t)[0], (q, t), along)[1]
+        rates = (coordinate_rates(motions.model, q, v), np.ones(()))
+        return jvp(lambda q, t: self.g(q, v, t)[0], (q, t), rates)[1]
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
         """-g at v = 0."""

@@ -23,11 +23,11 @@ class Point(AxisConstraint):
     """The origins of two frames, or of a frame and a point of the world, have the relative acceleration a*: 3 rows.
 
     The rows x, y, z are along the first frame's axes. Its velocity is Rᵀ (ṗ - ṗ₂), its acceleration Rᵀ (p̈ - p̈₂) with
-    the classical accelerations of the points; the force is the one [N] that acts at the point on the body of the first
-    frame, and backwards on that of the second. `rows="xz"` or `rows=(0, 2)` leaves rows out. With `axes="world"` all of
-    this is along the world's axes, without Rᵀ: `rows="z"` is a point at a height, free to slide.
+    the classical accelerations of the points. The force [N] acts at the point on the body of the first frame, and with
+    the opposite sign on that of the second. `rows="xz"` or `rows=(0, 2)` selects rows. With `axes="world"` all of this
+    is along the world's axes, without Rᵀ: `rows="z"` is a point at a fixed height, free to slide.
 
-    Against the world, `position` is the point's reference there: (3,) [m], or a function of time that gives it. A
+    Relative to the world, `position` is the reference of the point: (3,) [m], or a function of time that returns it. A
     `position_gain` needs one. The error is Rᵀ (p - p₂).
 
     >>> dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip", rows="xz")).m
@@ -42,27 +42,27 @@ class Point(AxisConstraint):
         if self.position is None:
             if np.any(self.position_gain) and self.frame2 is None:
                 raise ConstraintError(
-                    f"the constraint {self.label!r} has a position_gain, and no position to pull to: give "
-                    "position=(x, y, z), the point's place in the world.",
+                    f"the constraint {self.label!r} has a position_gain but no position; pass "
+                    "position=(x, y, z), the reference in the world.",
                     code="missing-argument",
                 )
             return
         if self.frame2 is not None:
             raise ConstraintError(
-                f"the constraint {self.label!r} is between two frames and has a position in the world as well: leave "
-                "position out, or frame2.",
+                f"the constraint {self.label!r} is between two frames and also has a position in the world; omit "
+                "position or frame2.",
                 code="conflicting-arguments",
             )
         if is_moving(self.position):
             if not isinstance(self.position, MovingReference):
                 object.__setattr__(self, "position", MovingReference.of(self.label, "position", self.position, (3,)))
             return
-        numbers = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
-        if np.shape(numbers) != (3,):
+        coordinates = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
+        if np.shape(coordinates) != (3,):
             raise ConstraintError(
                 f"position of {self.label!r} is {self.position!r}; it must be a point (x, y, z).", code="wrong-shape"
             )
-        object.__setattr__(self, "position", numbers)
+        object.__setattr__(self, "position", coordinates)
 
     @property
     def most(self) -> int:
@@ -76,11 +76,11 @@ class Point(AxisConstraint):
 
     @property
     def holonomic(self) -> bool:
-        """With all rows, or in axes that rest: as axes turn, errors of rows left out become errors of the others."""
+        """True with all rows or fixed axes; if axes turn, errors of rows left out become errors of the others."""
         return self.upright or len(self.rows) == self.most
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """K: each point's velocity from its link's, in the axes of the rows."""
+        """K: each point's velocity from that of its link, in the axes of the rows."""
         first, second = self.ends(motions.model)
         rows = [] if first.link == WORLD else [BodyRows(first.link, self.first_rows(motions))]
         if second.link != WORLD:
@@ -90,9 +90,9 @@ class Point(AxisConstraint):
         return tuple(rows)
 
     def velocity_product(self, motions: LinkMotions) -> Traced:
-        """What accelerations have beyond spatial ones: ω × v of each point, ω₁ × ω₂ where angular rows turn with ω₁.
+        """Differences to spatial accelerations: ω × v of each point, ω₁ × ω₂ for angular rows that turn with ω₁.
 
-        The acceleration of a reference that moves is taken off as well.
+        Minus the acceleration of a moving reference.
         """
         v_1, w_1 = self.local_velocity(motions)
         linear, angular = np.cross(w_1, v_1), np.zeros(3)
@@ -108,7 +108,7 @@ class Point(AxisConstraint):
         return self.along_rows(motions, np.concatenate([linear, angular]))
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
-        """Rᵀ ṗ of a reference that moves, in the axes of the rows."""
+        """Rᵀ ṗ of a moving reference, in the axes of the rows."""
         if not isinstance(self.position, MovingReference):
             return None
         R, _ = self.in_world(motions)

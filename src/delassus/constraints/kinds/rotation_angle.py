@@ -1,4 +1,4 @@
-"""The rotation angle of a spherical joint from its reference; as a one-sided constraint, the joint's limit."""
+"""The rotation angle of a spherical joint from its reference; as a unilateral constraint, the joint limit."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from delassus.model.model import Model
 from delassus.spatial.quaternions import quaternion_log
 
 _SMALLEST: Final = 1e-12
-"""Angles [rad] below have no axis."""
+"""Below this angle [rad] the axis is undefined."""
 
 
 @dataclass(frozen=True)
 class RotationAngle(Constraint):
-    """The angle θ of the shortest rotation that a spherical joint makes is `reference` [rad]. One row, θ̇ = a·ω.
+    """The angle θ of a spherical joint's shortest rotation is `reference` [rad]. One row, θ̇ = a·ω.
 
-    a is the axis of the rotation, the same in the axes of both bodies. `at_most(RotationAngle("neck", 0.5))` is a
+    a is the axis of the rotation, the same in the axes of both bodies. `at_most(RotationAngle("neck", 0.5))` is a joint
     limit.
     """
 
@@ -31,7 +31,7 @@ class RotationAngle(Constraint):
 
     @property
     def label(self) -> str:
-        """The name, or the joint's."""
+        """The name, or that of the joint."""
         return self.name or self.joint
 
     @property
@@ -44,9 +44,9 @@ class RotationAngle(Constraint):
         return 1
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """Those of the joint."""
-        own = model.v_slice(self.joint)
-        return tuple(range(own.start, own.stop))
+        """The velocities of the joint."""
+        joint_slice = model.v_slice(self.joint)
+        return tuple(range(joint_slice.start, joint_slice.stop))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
         """The axis of the rotation."""
@@ -56,10 +56,10 @@ class RotationAngle(Constraint):
     def velocity_product(self, motions: LinkMotions) -> Traced:
         """ȧ·ω, the derivative of the rate along the motion with constant ω."""
         model, v = motions.model, motions.v
-        own = v[model.v_slice(self.joint)]
+        omega = v[model.v_slice(self.joint)]
 
         def rate(q: Any) -> Any:
-            return self._rotation(model, q)[1] @ own
+            return self._rotation(model, q)[1] @ omega
 
         return np.stack([jvp(rate, (motions.q,), (coordinate_rates(model, motions.q, v),))[1]])
 

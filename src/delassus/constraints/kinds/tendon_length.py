@@ -1,4 +1,4 @@
-"""The length of a tendon: fixed, coupled to another tendon, or one-sided as a limit."""
+"""The length of a tendon: fixed, coupled to another tendon, or unilateral as a limit."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from delassus.model.transmission import Tendon
 @accept_groups("tendon tendon2 * coefficients reference reference2 name", response=RowResponse())
 @dataclass(frozen=True)
 class TendonLength(PolynomialRow):
-    """A tendon's length is a polynomial of another's: l - l₀ = φ(l' - l₀'), φ(x) = Σ cₖ xᵏ. One row.
+    """A tendon length is a polynomial of another: l - l₀ = φ(l' - l₀'), φ(x) = Σ cₖ xᵏ. One row.
 
-    Its force is the tension [N] along the tendon, that pushes it longer. Without `tendon2`, the length is held at
-    l₀ + c₀: `at_most(TendonLength("cord", reference=0.4))` is a cord that is at most 0.4 m long.
+    Its force [N] acts along the tendon; positive values lengthen it. Without `tendon2`, the length is fixed at l₀ + c₀:
+    `at_most(TendonLength("cord", reference=0.4))` is a cord of at most 0.4 m.
 
     Attributes:
         tendon: The tendon l of the model, over joints or through sites.
-        tendon2: The tendon l' that it follows.
+        tendon2: The leading tendon l'.
         coefficients: c₀, c₁, … [m per power of m].
         reference: l₀ [m].
         reference2: l₀' [m].
@@ -50,11 +50,11 @@ class TendonLength(PolynomialRow):
         return (self.tendon,) if self.tendon2 is None else (self.tendon, self.tendon2)
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """Those that move one of the tendons."""
+        """The velocities that move one of the tendons."""
         return tuple(sorted(set().union(*(_dofs(model, self._tendon(model, name)) for name in self.ends))))
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
-        """r - φ'(x) r'."""
+        """The gradient r - φ'(x) r'."""
         arms = self._gradient(motions.model, motions.q)
         return tuple(JointRow(0, k, arms[k]) for k in self.velocities(motions.model))
 
@@ -80,7 +80,7 @@ class TendonLength(PolynomialRow):
         return tendon
 
     def _gradient(self, model: Model, q: Any) -> Any:
-        """(nv,) the rate of the row per velocity."""
+        """The gradient (nv,) of the row."""
         arms = np.array(tendon_line(model, self._tendon(model, self.tendon), q).moment_arms)
         if self.tendon2 is None:
             return arms

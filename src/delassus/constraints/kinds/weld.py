@@ -23,25 +23,26 @@ from delassus.spatial.placements import placement_log
 from delassus.spatial.rotations import rotation_log
 
 _SAMPLES: Final = (0.0, 1.0)
-"""Times [s] at which a target is looked at: a matrix that is no rotation would give wrong forces without a word."""
+"""Times [s] at which a target is checked: matrices that are no rotations would silently cause wrong forces."""
 
 
 @accept_groups("frame frame2 * rows axes target name", response=RowResponse(), placements=FramePlacements())
 @dataclass(frozen=True, kw_only=True)
 class Weld(AxisConstraint):
-    """Two frames, or a frame and one of the world, have the relative spatial acceleration a*: 6 rows.
+    """Two frames, or a frame and the world, have the relative spatial acceleration a*: 6 rows.
 
     The rows x, y, z are along and rx, ry, rz about the first frame's axes. Its velocity is that of the first frame's
-    body against the second's, both taken at the first frame; the force is the wrench [N, N·m] that acts there on the
-    body of the first frame, linear part first, and backwards on that of the second. `rows=("x", "y", "z", "rz")` or
-    `rows=(0, 1, 2, 5)` leaves rows out.
+    body relative to the second's, both at the origin of the first frame. The force is the wrench [N, N·m] at that
+    origin on the body of the first frame, linear part first, and with the opposite sign on that of the second.
+    `rows=("x", "y", "z", "rz")` or `rows=(0, 1, 2, 5)` selects rows.
 
-    Against the world, `target` is the frame's reference: a `Placement`, or a function of time that gives R (3, 3) and
-    p (3,). A `position_gain` needs one. The error is the twist from the second frame to the first, log(second⁻¹ first).
+    Relative to the world, `target` is the reference of the frame: a `Placement`, or a function of time that returns R
+    (3, 3) and p (3,). A `position_gain` needs one. The error is the twist from the second frame to the first,
+    log(second⁻¹ first).
 
     With `axes="world"`, rows are along and about the world's axes: the velocity of the frame's origin, its classical
-    acceleration, and as error p - p₂ and the rotation vector log(R R₂ᵀ). `rows=("z", "rx", "ry")` is then a flat foot
-    that slides on the floor and turns on it.
+    acceleration, and the errors p - p₂ and log(R R₂ᵀ). `rows=("z", "rx", "ry")` is then a flat foot that may slide on
+    the floor and turn about the vertical.
 
     >>> dl.Mechanism(dl.load("double_pendulum"), dl.Weld("tip")).m
     6
@@ -55,14 +56,14 @@ class Weld(AxisConstraint):
         if self.target is None:
             if np.any(self.position_gain) and self.frame2 is None:
                 raise ConstraintError(
-                    f"the constraint {self.label!r} has a position_gain, and no placement to pull to: give "
-                    "target=Placement.of(R, p), the frame's place in the world.",
+                    f"the constraint {self.label!r} has a position_gain but no target; pass target=Placement.of(R, p), "
+                    "the reference in the world.",
                     code="missing-argument",
                 )
         elif self.frame2 is not None:
             raise ConstraintError(
-                f"the constraint {self.label!r} is between two frames and has a target in the world as well: leave "
-                "target out, or frame2.",
+                f"the constraint {self.label!r} is between two frames and also has a target in the world; omit "
+                "target or frame2.",
                 code="conflicting-arguments",
             )
         elif not is_moving(self.target):
@@ -87,20 +88,20 @@ class Weld(AxisConstraint):
 
     @property
     def holonomic(self) -> bool:
-        """With all rows, or all turns alone: errors that are left out become errors of the others.
+        """True with all rows, or with only the rotations; errors of rows left out become errors of the others.
 
-        In the world's axes lengths against the world are apart from each other, and from turns.
+        In the world's axes, translations relative to the world are independent of each other, and of rotations.
         """
         turns = set(self.rows) & {3, 4, 5}
-        apart = self.upright and self.frame2 in (None, WORLD_FRAME)
-        return len(self.rows) == self.most or set(self.rows) == {3, 4, 5} or (apart and len(turns) in (0, 3))
+        is_decoupled = self.upright and self.frame2 in (None, WORLD_FRAME)
+        return len(self.rows) == self.most or set(self.rows) == {3, 4, 5} or (is_decoupled and len(turns) in (0, 3))
 
     def inner(self, model: Model) -> bool:
-        """Joints that carry both bodies move them alike."""
+        """True: joints that carry both bodies do not change their relative motion."""
         return True
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """K: each link's motion, taken to the first frame."""
+        """K: the motion of each link, transformed to the first frame."""
         first, second = self.ends(motions.model)
         rows = [] if first.link == WORLD else [BodyRows(first.link, self.first_rows(motions))]
         if second.link != WORLD:
@@ -108,9 +109,9 @@ class Weld(AxisConstraint):
         return tuple(rows)
 
     def velocity_product(self, motions: LinkMotions) -> Traced:
-        """(v₁ - v₂) × v₂ at the first frame, since the rows move with it; a moving target's acceleration besides.
+        """(v₁ - v₂) × v₂ at the first frame, since the rows move with it; minus the acceleration of a moving target.
 
-        Where rows do not turn with the frame, ω₁ × of both halves of v₁ - v₂ as well.
+        For rows that do not turn with the frame, also ω₁ × both halves of v₁ - v₂.
         """
         _, second = self.ends(motions.model)
         v_1 = np.concatenate(self.local_velocity(motions))
@@ -128,7 +129,7 @@ class Weld(AxisConstraint):
         return self.along_rows(motions, product)
 
     def reference_velocity(self, motions: LinkMotions) -> Traced:
-        """The velocity of a target that moves, taken to the first frame."""
+        """The velocity of a moving target, transformed to the first frame."""
         if not isinstance(self.target, MovingReference):
             return None
         X, target = self._target_transform(motions)
@@ -147,7 +148,7 @@ class Weld(AxisConstraint):
         return self.select_rows(np.concatenate([p_1 - self._place(motions), R_1 @ turn]))
 
     def _second(self, motions: LinkMotions) -> Pair:
-        """Rotation and origin of the second frame, or of the target, seen from the first."""
+        """Rotation and origin of the second frame, or of the target, in the first frame."""
         if self.frame2 is not None:
             return self.second_frame(motions)
         R, p = self.in_world(motions)
@@ -159,13 +160,13 @@ class Weld(AxisConstraint):
         return R.T @ np.array(self.target.R), R.T @ (np.array(self.target.p) - p)
 
     def _place(self, motions: LinkMotions) -> Any:
-        """The origin (3,) of a second frame that is fixed to the world, or of the target, in the world."""
+        """The world origin (3,) of a second frame fixed to the world, or of the target."""
         if self.frame2 is not None:
             return np.array(self.ends(motions.model)[1].placement.p)
         return self._moving(motions).p if isinstance(self.target, MovingReference) else np.array(self.target.p)
 
     def _target_transform(self, motions: LinkMotions) -> tuple[Any, MovingFrame]:
-        """The matrix (6, 6) that takes a moving target's motions to the first frame, and the target."""
+        """The target, and the matrix (6, 6) that transforms its motions to the first frame."""
         return adjoint(*self._second(motions)), self._moving(motions)
 
     def _moving(self, motions: LinkMotions) -> MovingFrame:

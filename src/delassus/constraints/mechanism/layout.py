@@ -12,16 +12,16 @@ from delassus.model.parts import WORLD
 
 @dataclass(frozen=True)
 class Layout:
-    """What rows touch, which no state changes.
+    """Structure of the rows, the same in all states.
 
     Attributes:
         m: Number of rows.
-        support: Links that move a constraint: those on the way from the base to one, in order.
-        roots: For each row the link (or the world) that carries all that it touches: where its loop is closed. That of
-            a row on one body or one joint is the world, which holds it.
+        support: Links that move a constraint: those on the paths from the base, in order.
+        roots: For each row the link (or the world) that carries all bodies of the row, where its loop closes. For a row
+            on one body or one joint this is the world.
         pairs: Links whose bodies share a row, each pair in order.
-        inner: Rows that joints which carry all of their bodies never move.
-        grounded: Rows that bodies which fall alike do move.
+        inner: Rows that never move with joints that carry all of their bodies.
+        grounded: Rows that move when all bodies fall together.
     """
 
     m: int
@@ -33,7 +33,7 @@ class Layout:
 
 
 def layout_of(mechanism: Mechanism, tree: Links, touched: list[list[int]], driven: list[set[int]]) -> Layout:
-    """From the links whose bodies each constraint touches, and those whose joints it drives."""
+    """Create from the links of each constraint's bodies, and the links whose joints it acts on."""
     pairs: set[tuple[int, int]] = set()
     roots = [WORLD] * mechanism.m
     inner: set[int] = set()
@@ -54,7 +54,7 @@ def layout_of(mechanism: Mechanism, tree: Links, touched: list[list[int]], drive
 
 
 def _common(tree: Links, links: list[int]) -> int:
-    """The link, or the world, nearest to some links that carries, or is, all of them."""
+    """The link (or the world) nearest to `links` that carries all of them, or is one of them."""
     if WORLD in links:
         return WORLD
     paths = [tree.path(link) for link in links]

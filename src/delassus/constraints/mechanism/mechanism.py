@@ -28,17 +28,17 @@ from delassus.model.parts import Frame
 
 @dataclass(frozen=True)
 class Mechanism(HasModel):
-    """A model and its constraints, frozen and compared by content; what the algorithms of `constrained` take.
+    """A model and its constraints, frozen and compared by content; the argument of the algorithms in `constrained`.
 
-    That of a model with parameters is a `ParametricMechanism`, which has the same ones.
+    For a model with parameters it is a `ParametricMechanism`, with the same parameters.
 
     Attributes:
         model: The robot.
-        constraints: What holds it and closes its loops; those that come with the model are first.
-        step: The time step [s] that the mechanism will be simulated with, if it is known: gains are then checked.
-        model_constraints: Whether to include the model's own constraints; False once they are.
-        unilateral: One-sided constraints, which are given among the others. Steps of time take them; what knows no
-            steps refuses them.
+        constraints: The constraints; those that come with the model are first.
+        step: The time step [s] of its simulation, if known: gains are then checked for stability.
+        model_constraints: Whether to include the model's own constraints; False once they are included.
+        unilateral: Unilateral constraints, which are passed among the others. Time steps support them; other algorithms
+            raise an error.
 
     >>> print(dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip")))
     <Mechanism 'double_pendulum': nq 2, nv 2, 3 rows: tip>
@@ -50,7 +50,7 @@ class Mechanism(HasModel):
     model_constraints: bool = True
     unilateral: tuple[Unilateral, ...] = field(default=(), init=False)
 
-    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+    if TYPE_CHECKING:  # constructor arguments, which are more general than the fields
 
         def __init__(
             self,
@@ -61,20 +61,20 @@ class Mechanism(HasModel):
         ) -> None: ...
 
     def __new__(cls, model: Any = None, *_: Any, **__: Any) -> Mechanism:
-        """A mechanism, with parameters if its model has some."""
+        """Create a mechanism, with parameters if its model has some."""
         return object.__new__(ParametricMechanism if isinstance(model, ParametricModel) else cls)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
-            raise BadArgument(f"a mechanism is made of a Model, not of {type(self.model).__name__}.", code="wrong-type")
-        given = _several(self.constraints)
-        for constraint in given:
+            raise BadArgument(f"a mechanism needs a Model; got {type(self.model).__name__}.", code="wrong-type")
+        user_constraints = _several(self.constraints)
+        for constraint in user_constraints:
             if not isinstance(constraint, Constraint):
                 raise _no_constraint(self.model, constraint)
-        own = map(constraint_of, self.model.constraints if self.model_constraints else ())
-        bound = [self.bind(c) for c in (*own, *given)]
-        object.__setattr__(self, "unilateral", tuple(c for c in bound if isinstance(c, Unilateral)))
-        object.__setattr__(self, "constraints", tuple(c for c in bound if not isinstance(c, Unilateral)))
+        model_constraints = map(constraint_of, self.model.constraints if self.model_constraints else ())
+        constraints = [self.bind(c) for c in (*model_constraints, *user_constraints)]
+        object.__setattr__(self, "unilateral", tuple(c for c in constraints if isinstance(c, Unilateral)))
+        object.__setattr__(self, "constraints", tuple(c for c in constraints if not isinstance(c, Unilateral)))
         object.__setattr__(self, "model_constraints", False)
         if self.step is not None:
             number_in_range("step", self.step, TIME_STEPS)
@@ -89,16 +89,16 @@ class Mechanism(HasModel):
 
     @property
     def __kernel_model__(self) -> Any:
-        """What kernels of a `Model` get."""
+        """The model for kernels of a `Model`."""
         return self.model
 
     def bind(self, constraint: Constraint) -> Constraint:
-        """A constraint as it is on the model."""
+        """Bind a constraint to the model."""
         return constraint.bind(self.model)
 
     @property
     def plain(self) -> Mechanism:
-        """A mechanism of plain numbers: this one, or that of the model's own numbers where some come at run time."""
+        """A mechanism without run-time parameters: this one, or that with the model's default parameters."""
         if not isinstance(self.model, TracedModel):
             return self
         return _nominal(self.model.origin, (*self.constraints, *self.unilateral))
@@ -110,7 +110,7 @@ class Mechanism(HasModel):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """A name for each constraint; the second of a name gets the suffix _2, the third _3."""
+        """A name for each constraint; further constraints with the same name get the suffixes _2, _3, …."""
         names: list[str] = []
         for constraint in self.constraints:
             name, k = constraint.label, 2
@@ -122,12 +122,12 @@ class Mechanism(HasModel):
     @property
     def slices(self) -> Mapping[str, slice]:
         """The rows of each constraint by its name, in the order of the rows."""
-        # Not kept: a view that cannot be changed cannot be pickled either.
+        # # Not cached: a read-only view cannot be pickled.
         return MappingProxyType(dict(zip(self.names, self.row_ranges(), strict=True)))
 
     @cached_property
     def one_sided(self) -> tuple[UnilateralRow, ...]:
-        """The rows of the one-sided constraints, a constraint each."""
+        """The rows of the unilateral constraints, one constraint each."""
         return tuple(row for constraint in self.unilateral for row in constraint.split(self.model))
 
     def row_ranges(self) -> Iterator[slice]:
@@ -141,11 +141,11 @@ class Mechanism(HasModel):
 
 @dataclass(frozen=True, repr=False)
 class ParametricMechanism(Mechanism, ParametricComposite):
-    """The mechanism of a model with parameters: its kernels take them, one set per item of a batch.
+    """The mechanism of a model with parameters, one set for each state of a batch.
 
     Attributes:
-        model: The robot with the numbers that it has unless others are given.
-        parametric: The model with its parameters, from which it was made.
+        model: The robot with its default parameters.
+        parametric: The model with its parameters.
     """
 
     parametric: ParametricModel | None = None
@@ -161,40 +161,40 @@ class ParametricMechanism(Mechanism, ParametricComposite):
         """The part with parameters: the model."""
         if self.parametric is None:
             raise BadArgument(
-                "a mechanism with parameters is made of a model with parameters: model.parametric(…).",
+                "a mechanism with parameters needs a model with parameters; create one with model.parametric(…).",
                 code="not-parametric",
             )
         return self.parametric
 
     @property
     def __kernel_model__(self) -> ParametricModel:
-        """What kernels of a `Model` get: it takes the same parameters."""
+        """The model for kernels of a `Model`, with the same parameters."""
         return self.parametric_part
 
     def bind(self, constraint: Constraint) -> Constraint:
-        """A constraint as it is on the model, whatever its parameters."""
+        """Bind a constraint to the model, for any parameters."""
         return constraint.bind_parametric(self.parametric_part)
 
     @property
     def plain(self) -> Mechanism:
-        """That of the model's own numbers."""
+        """The mechanism with the model's default parameters."""
         return _nominal(self.parametric_part, (*self.constraints, *self.unilateral))
 
     def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
-        """Parameters (…, nparameters) from arrays by name; those of the model where none are given."""
+        """Parameters (…, nparameters) from arrays by name; those not given keep their defaults."""
         return self.parametric_part.pack(values)
 
     def with_parameters(self, parameters: Any) -> Mechanism:
-        """The mechanism with these parameters (nparameters,): of plain numbers, if these are plain."""
+        """The mechanism with these parameters (nparameters,); plain if these are constants."""
         plain = trace_of(parameters) is None
-        numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
+        values = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
         return _with_parameters(
-            self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers
+            self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), values
         )
 
 
 def refuse_unilateral(mechanism: Mechanism, what: str) -> None:
-    """Raise if a mechanism has one-sided constraints, for an algorithm that cannot decide which of them act."""
+    """Raise an error if a mechanism has unilateral constraints, for algorithms without an active set."""
     if mechanism.unilateral:
         names = ", ".join(repr(constraint.label) for constraint in mechanism.unilateral[:5])
         raise ConstraintError(
@@ -205,26 +205,28 @@ def refuse_unilateral(mechanism: Mechanism, what: str) -> None:
 
 
 def _nominal(parametric: ParametricModel, constraints: tuple[Constraint, ...]) -> Mechanism:
-    """The mechanism of a model's own numbers, or those of its sample, if joints get all inertia at run time."""
-    numbers = tuple(parametric.parameters().tolist())
+    """The mechanism with a model's default parameters, or those of its sample, if joints get all inertia at run
+    time.
+    """
+    values = tuple(parametric.parameters().tolist())
     try:
         check_inertias(parametric.model)
     except SingularMassMatrix:
-        return _with_parameters(parametric.sample, constraints, numbers)
-    return _with_parameters(parametric.model, constraints, numbers)
+        return _with_parameters(parametric.sample, constraints, values)
+    return _with_parameters(parametric.model, constraints, values)
 
 
 def _with_parameters(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
-    """A mechanism whose constraints know the parameters (nparameters,) of their model."""
+    """A mechanism whose constraints depend on the parameters (nparameters,) of their model."""
     return Mechanism(model, tuple(c.with_parameters(parameters) for c in constraints), model_constraints=False)
 
 
 def _several(constraints: Any) -> tuple[Any, ...]:
-    """One constraint alone, or those of a list."""
+    """A single constraint, or those of a list, as a tuple."""
     if isinstance(constraints, Constraint | Frame | str):
         return (constraints,)
-    alone = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
-    if alone or not isinstance(constraints, Iterable):
+    is_single = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
+    if is_single or not isinstance(constraints, Iterable):
         raise ConstraintError(
             f"the constraints are {short(repr(constraints))}; they must be one constraint or a list of them.",
             code="wrong-type",
@@ -232,12 +234,12 @@ def _several(constraints: Any) -> tuple[Any, ...]:
     return tuple(constraints)
 
 
-def _no_constraint(model: Model, given: Any) -> ConstraintError:
-    """The error for something that is no constraint, with what may have been meant."""
-    name = given.name if isinstance(given, Frame) else given
+def _no_constraint(model: Model, value: Any) -> ConstraintError:
+    """The error for an object that is not a constraint, with a suggestion."""
+    name = value.name if isinstance(value, Frame) else value
     if not isinstance(name, str):
         kinds = "Point, Weld, Hinge, Distance, Coupling, JointLock, Implicit and Nonholonomic"
-        return ConstraintError(f"{short(repr(given))} is no constraint; {kinds} are.", code="wrong-type")
+        return ConstraintError(f"{short(repr(value))} is no constraint; {kinds} are.", code="wrong-type")
     of_joint = any(joint.name == name for joint in model.joints)
     examples = f"JointLock({name!r})" if of_joint else f"Point({name!r}) or Weld({name!r})"
     return ConstraintError(
@@ -246,4 +248,4 @@ def _no_constraint(model: Model, given: Any) -> ConstraintError:
 
 
 Robot: TypeAlias = Model | ParametricModel | Mechanism
-"""What algorithms with constraints take: a mechanism, or a model, which has those of its own file."""
+"""Argument of algorithms with constraints: a mechanism, or a model with the constraints of its file."""

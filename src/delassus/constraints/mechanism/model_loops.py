@@ -9,7 +9,7 @@ from delassus.model import equality
 
 
 def constraint_of(tie: equality.Equality | Constraint) -> Constraint:
-    """What a model's own tie means: a ball joint, a weld, a coupling of joints or of tendons."""
+    """The constraint of a model's own tie: a ball joint, a weld, a coupling of joints or of tendons."""
     if isinstance(tie, Constraint):
         return tie
     if isinstance(tie, equality.PolynomialCoupling):

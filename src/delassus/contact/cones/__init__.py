@@ -1,14 +1,19 @@
 """Cones of admissible impulses, limits of friction, and projections onto them.
 
-`Friction`, `Free`, `NonNegative` and `Interval` are the parts of a `ContactProblem`. The functions work on batches of
-numbers and inside kernels:
+`Friction`, `Free`, `NonNegative` and `Interval` describe the rows of a `ContactProblem`. The functions accept batches
+of arrays, and work inside kernels:
 
 the cone, ‖t‖ ≤ friction · n          project, distance, contains
 its dual, friction · ‖t‖ ≤ n          project_dual, distance_dual, contains_dual
 pyramids of K faces                   pyramid_rows, pyramid_edges, project_pyramid
-a flat foot's wrenches                foot_rows, foot_contains, center_of_pressure
-rows of either, A x ≤ 0               violation
+wrenches of a flat foot                foot_rows, foot_contains, center_of_pressure
+rows A x ≤ 0 of both               violation
 tangents of a normal                  contact_axes
+
+>>> dl.cones.project([1.0, 0.0, 0.0], 1.0)
+array([0.5, 0. , 0.5])
+>>> dl.cones.contains([0.2, 0.0, 1.0], 0.5)
+np.True_
 """
 
 from delassus.contact.cones.foot import center_of_pressure, foot_contains, foot_rows

@@ -1,17 +1,17 @@
-"""The wrenches that a flat rectangular foot can transmit: force and moment at its center, by rows of inequalities.
+"""The wrenches (force and moment at its center) that a flat rectangular foot can transmit, as linear inequalities.
 
-The ground pushes at the corners (±X, ±Y), each force in a square pyramid |f_x|, |f_y| ≤ μ f_z. All sums of such forces,
-and no others, have
+The ground pushes at the corners (±X, ±Y), each force in a square pyramid |f_x|, |f_y| ≤ μ f_z. The set of all sums of
+such forces is
 
     f_z ≥ 0,  |f_x| ≤ μ f_z,  |f_y| ≤ μ f_z                           no pulling, no sliding
     |m_x| ≤ Y f_z,  |m_y| ≤ X f_z                                     no tipping: the center of pressure is on the sole
      m_z ≤ μ (X + Y) f_z - |Y f_x + μ m_x| - |X f_y + μ m_y|          no turning on the spot
     -m_z ≤ μ (X + Y) f_z - |Y f_x - μ m_x| - |X f_y - μ m_y|
 
-The last ones: m_x says how f_z is shared by the sides y = ±Y, (f_z ± m_x/Y)/2 each. Forces a and b along x on them,
-a + b = f_x, turn the foot by Y (b - a) = Y (f_x - 2 a) = Y (2 b - f_x). As friction bounds a from below and b from
-above, that is at most the smaller of Y (f_x + μ (f_z + m_x/Y)) and Y (μ (f_z - m_x/Y) - f_x), or
-μ Y f_z - |Y f_x + μ m_x|. Forces along y on the sides x = ±X do the same on their own account.
+Derivation of the last two: m_x determines the fractions of f_z on the sides y = ±Y, (f_z ± m_x/Y)/2 each. Forces a and
+b along x on these sides, a + b = f_x, exert a moment Y (b - a) = Y (f_x - 2 a) = Y (2 b - f_x). Friction bounds a from
+below and b from above, so this moment is at most the smaller of Y (f_x + μ (f_z + m_x/Y)) and Y (μ (f_z - m_x/Y) -
+f_x), which is μ Y f_z - |Y f_x + μ m_x|. Forces along y on the sides x = ±X contribute in the same way.
 
 Reference: S. Caron, Q.-C. Pham, Y. Nakamura, Stability of surface contacts for humanoid robots (2015).
 """
@@ -36,13 +36,13 @@ def foot_rows(friction: Any, half_length: Any, half_width: Any, pyramid: str = "
 
     Args:
         friction: (…) coefficient of Coulomb friction.
-        half_length: (…) X [m], how far the sole reaches from its center along ±x.
-        half_width: (…) Y [m], along ±y.
-        pyramid: "inner" for corner forces in the square inside of Coulomb's cone, μ = friction/√2: what these rows
-            allow, friction can do; "outer" for the square around it, μ = friction.
+        half_length: (…) X [m], half the length of the sole along x.
+        half_width: (…) Y [m], half the width along y.
+        pyramid: "inner" for corner forces in the square inside Coulomb's cone, μ = friction/√2, a conservative choice;
+            "outer" for the square around it, μ = friction.
     """
     check_pyramid(pyramid)
-    # μ = c/s, and rows that have it are multiplied by s: infinite friction makes no infinite rows.
+    # # μ = c/s; rows that contain it are multiplied by s, so that infinite friction gives finite rows.
     c, s = edge_of(friction, float(numpy.sqrt(0.5)) if pyramid == "inner" else 1.0)
     c, s, X, Y = np.broadcast_arrays(c, s, _sizes(half_length), _sizes(half_width))
     one, none = np.ones_like(c), np.zeros_like(c)
@@ -60,7 +60,7 @@ def foot_contains(
 ) -> Any:
     """(…) whether a foot can transmit a wrench (…, 6) [N, N·m] without sliding, tipping or turning.
 
-    The tolerance is the largest excess over a row of length one: newtons, where X and Y are of the order of meters.
+    The tolerance bounds the violation of a row of unit length: in newtons, if X and Y are of the order of meters.
     """
     wrench = np.asarray(wrench)
     if wrench.shape[-1:] != (6,):
@@ -72,7 +72,7 @@ def foot_contains(
 
 
 def center_of_pressure(wrench: Any) -> Any:
-    """(…, 2) x, y [m] of the center of pressure, (-m_y, m_x)/f_z; NaN where nothing presses."""
+    """(…, 2) x, y [m] of the center of pressure, (-m_y, m_x)/f_z; NaN where f_z = 0."""
     wrench = np.asarray(wrench)
     presses = wrench[..., 2] > 0.0
     f_z = np.where(presses, wrench[..., 2], 1.0)

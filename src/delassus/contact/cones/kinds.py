@@ -10,16 +10,16 @@ from delassus.errors import BadArgument
 
 
 class ConeError(BadArgument):
-    """A cone that does not exist."""
+    """An invalid cone."""
 
 
 @dataclass(frozen=True)
 class Friction:
     """Coulomb's cone of a contact, ‖λ_t‖ ≤ friction · λ_n.
 
-    Three rows are t1, t2, n: two tangents and the normal, which comes third. Four rows have torsional friction in
-    addition, a moment about the normal, and six rolling friction, moments about t1 and t2: t1, t2, n, spin, roll1,
-    roll2. Their coefficients are lengths [m]; the cone is (λ_t/friction)² + (λ_s/torsional)² + (λ_r/rolling)² ≤ λ_n².
+    Three rows are t1, t2, n: two tangents, then the normal. A fourth row adds torsional friction, a moment about the
+    normal; six rows add rolling friction, moments about t1 and t2: t1, t2, n, spin, roll1, roll2. Torsional and rolling
+    coefficients are lengths [m]; the cone is (λ_t/friction)² + (λ_s/torsional)² + (λ_r/rolling)² ≤ λ_n².
     """
 
     rows: int = 3
@@ -35,7 +35,7 @@ class Friction:
 
 @dataclass(frozen=True)
 class Free:
-    """Rows whose impulses may be any: bilateral constraints."""
+    """Rows with impulses of any sign and size: bilateral constraints."""
 
     rows: int = 1
 
@@ -45,7 +45,7 @@ class Free:
 
 @dataclass(frozen=True)
 class NonNegative:
-    """Rows that push and do not pull, λ ≥ 0: joint limits, contacts without friction."""
+    """Rows that only push, λ ≥ 0: joint limits, contacts without friction."""
 
     rows: int = 1
 
@@ -55,7 +55,7 @@ class NonNegative:
 
 @dataclass(frozen=True)
 class Interval:
-    """Rows whose impulses lie between two bounds, lower ≤ λ ≤ upper: dry friction in joints, limited motors."""
+    """Rows with impulses between two bounds, lower ≤ λ ≤ upper: joint friction, motors of limited torque."""
 
     rows: int = 1
 

@@ -1,4 +1,4 @@
-"""The cones of a problem and their rows: all that a solver knows when it is compiled."""
+"""The cones of a problem and their rows: what a solver knows at compile time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNega
 class Layout:
     """The cones of a problem, row by row.
 
-    Solvers take rows in another order: free ones first, since they are eliminated first, then half-lines, then
+    Solvers use another order of rows: free rows first, since they are eliminated first, then half-lines, then
     intervals, then contacts.
     """
 
@@ -23,7 +23,7 @@ class Layout:
 
     @cached_property
     def _hash(self) -> int:
-        """Kept, since kernels are found by it in every call."""
+        """Cached, since every call looks up its kernel by it."""
         return hash(self.cones)
 
     @cached_property
@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def large(self) -> bool:
-        """Whether it has so many rows that loops over them are rolled: code written out would take long to compile."""
+        """Whether loops over rows are compiled as loops; unrolled code would take too long to compile."""
         return self.m > 36
 
     @cached_property
@@ -71,12 +71,12 @@ class Layout:
         return tuple(rows for cone, rows in self.places if isinstance(cone, Friction))
 
     def rows(self, kind: type[Cone]) -> tuple[int, ...]:
-        """All rows of one kind of cone."""
+        """All rows of one type of cone."""
         return tuple(row for cone, rows in self.places if isinstance(cone, kind) for row in rows)
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """The rows as solvers take them; in a contact, the tangents (and moments) first and the normal last."""
+        """The rows in the order of the solvers; within a contact, tangents (and moments) first and the normal last."""
         contacts = [row for rows in self.friction for row in (*rows[:2], *rows[3:], rows[2])]
         return (*self.rows(Free), *self.rows(NonNegative), *self.rows(Interval), *contacts)
 

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple, Self
 
 
 class ContactParameters(NamedTuple):
-    """Parameters of contacts; None for parameters that do not exist or have the default of the caller.
+    """Parameters of contacts; None for a parameter that does not exist or has its default.
 
     Attributes:
         friction: Coefficients of Coulomb friction.
         torsional: Coefficients of torsional friction [m].
         rolling: Coefficients of rolling friction [m].
-        restitution: Shares of the approach speed after an impact, from 0 to 1.
-        compliance: Of rows [m/(s·N·s)], as the one who takes them says.
+        restitution: Ratio of normal speeds after and before an impact, from 0 to 1.
+        compliance: Of rows [m/(s·N·s)]; the function that takes it defines its meaning.
 
     >>> dl.contact.ContactParameters(friction=0.7).replace(restitution=0.5).restitution
     0.5
@@ -54,10 +54,10 @@ class RowParameters(NamedTuple):
 
     @property
     def rigid(self) -> Self:
-        """The parameters without compliance: what bounds impulses."""
+        """The parameters without compliance: those that bound impulses."""
         return self._replace(compliance=None)
 
     @property
     def coefficients(self) -> tuple[Any, ...]:
-        """Those of friction: friction, torsional, rolling."""
+        """The coefficients of friction: friction, torsional, rolling."""
         return self[:3]

@@ -1,9 +1,9 @@
 """Friction pyramids: K flat faces in place of Coulomb's cone, for linear programs and complementarity problems.
 
-Both kinds touch the cone in the K directions 2πk/K, counted from t1 towards t2: the inner one, all of whose impulses
-are in the cone, with its edges, and the outer one, which holds the whole cone, with the middles of its faces. With four
-faces the inner one is |λ_t1| + |λ_t2| ≤ friction · λ_n, and the outer one |λ_t1|, |λ_t2| ≤ friction · λ_n. They differ
-by a factor cos(π/K) in friction: 0.71 for four faces, 0.92 for eight, 0.98 for sixteen.
+Both pyramids touch the cone in the K directions 2πk/K, counted from t1 towards t2. The inner pyramid lies inside the
+cone and touches it with its edges. The outer one contains the cone and touches it with the centers of its faces. With
+four faces the inner pyramid is |λ_t1| + |λ_t2| ≤ friction · λ_n, the outer one |λ_t1|, |λ_t2| ≤ friction · λ_n. The
+inner one has cos(π/K) times the friction of the outer one: 0.71 for four faces, 0.92 for eight, 0.98 for sixteen.
 
 All functions take batches of coefficients (…), of impulses (…, 3), and traced arrays.
 """
@@ -22,7 +22,7 @@ PYRAMIDS: Final = ("inner", "outer")
 
 
 def pyramid_rows(friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
-    """(…, K + 1, 3) rows A of length one with A λ ≤ 0 inside of the pyramid; the last one says that λ_n ≥ 0."""
+    """(…, K + 1, 3) rows A of unit length; the pyramid is A λ ≤ 0. The last row is λ_n ≥ 0."""
     angles, (c, s) = face_angles(faces, pyramid), edge_of(friction, reach(faces, pyramid))
     c, s = c[..., None], s[..., None]
     sides = np.stack([s * numpy.cos(angles), s * numpy.sin(angles), -c * numpy.ones(faces)], -1)
@@ -31,7 +31,7 @@ def pyramid_rows(friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
 
 
 def pyramid_edges(friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
-    """(…, K, 3) edges of length one: sums of them, with weights of zero or more, are the pyramid."""
+    """(…, K, 3) edges of unit length; the pyramid is the set of their nonnegative combinations."""
     x, y = corners(faces, pyramid)
     radius = float(numpy.hypot(x[0], y[0]))
     c, s = edge_of(friction, radius)
@@ -40,10 +40,10 @@ def pyramid_edges(friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
 
 
 def project_pyramid(x: Any, friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
-    """The nearest point (…, 3) of the pyramid.
+    """Project points (…, 3) onto the pyramid.
 
-    The mirrors of the pyramid keep a point and its nearest one in the same sector. So the sector of one face is
-    enough: nearest is the point itself, one on the face, one on an edge, or the apex.
+    The mirror planes of the pyramid keep a point and its projection in the same sector, so one sector is enough. The
+    projection is the point itself, or lies on the face, on an edge, or at the apex.
     """
     x, angles, (c, s) = three(x), face_angles(faces, pyramid), edge_of(friction, reach(faces, pyramid))
     step = 2.0 * numpy.pi / faces
@@ -57,16 +57,16 @@ def project_pyramid(x: Any, friction: Any, faces: int = 4, pyramid: str = "inner
     on_face = np.maximum(c * u + s * z, 0.0)
     on_edge = np.maximum((c * u + half * np.abs(w) + s * z) / (1.0 + half * half), 0.0)
     beside = np.abs(w) > half * on_face
-    along = np.where(beside, on_edge, on_face)
-    w = np.where(beside & ~inside, np.where(w < 0.0, -half, half) * along, w)
-    u, z = np.where(inside, u, c * along), np.where(inside, z, s * along)
+    tangential = np.where(beside, on_edge, on_face)
+    w = np.where(beside & ~inside, np.where(w < 0.0, -half, half) * tangential, w)
+    u, z = np.where(inside, u, c * tangential), np.where(inside, z, s * tangential)
     return np.stack([cos * u - sin * w, sin * u + cos * w, z], -1)
 
 
 def violation(rows: Any, x: Any) -> Any:
-    """(…) how far x (…, n) is outside of the half-space that it violates most, of rows (…, k, n); zero inside.
+    """(…) the largest violation of rows A x ≤ 0 (…, k, n) by x (…, n); zero inside.
 
-    For rows `pyramid_rows` and `foot_rows` give, or any others A with A x ≤ 0 inside.
+    The rows are those of `pyramid_rows`, `foot_rows`, or any others.
     """
     rows, x = np.asarray(rows), np.asarray(x)
     length = np.sqrt(np.sum(rows * rows, -1))
@@ -82,16 +82,16 @@ def face_angles(faces: int, pyramid: str) -> Any:
 
 
 def check_pyramid(pyramid: str) -> None:
-    """Raise unless it is a kind of pyramid."""
+    """Raise an error unless this is the name of a pyramid."""
     one_of("pyramid", pyramid, PYRAMIDS)
 
 
 def corners(faces: int, pyramid: str) -> Any:
-    """(2, K) the corners of the polygon that the pyramid has in place of the circle of radius one."""
+    """(2, K) the corners of the polygon that replaces the circle of radius one."""
     angles = face_angles(faces, pyramid) - numpy.pi / faces
     return reach(faces, pyramid) / numpy.cos(numpy.pi / faces) * numpy.stack([numpy.cos(angles), numpy.sin(angles)])
 
 
 def reach(faces: int, pyramid: str) -> float:
-    """The slope of the faces as a share of the coefficient of friction."""
+    """The slope of the faces, relative to the coefficient of friction."""
     return float(numpy.cos(numpy.pi / faces)) if pyramid == "inner" else 1.0

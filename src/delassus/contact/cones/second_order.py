@@ -1,9 +1,9 @@
-"""Coulomb's cone ‖t‖ ≤ friction · n of impulses (t1, t2, n), its dual, and the nearest points of both.
+"""Coulomb's cone ‖t‖ ≤ friction · n of impulses (t1, t2, n), its dual, and the projections onto both.
 
-In the plane of the normal and the tangential part the cone is a wedge whose edge has the direction (c, s), c and s the
-cosine and sine of its slope. Its dual, ‖t‖ · friction ≤ n, which holds the velocities, is the wedge with c and s
-exchanged: both are one computation. No squares of coefficients occur, so friction may be anything from zero, where
-the cone is a ray and the dual a half-space, to infinity, where they have changed places.
+In the plane of the normal and the tangential part the cone is a wedge whose edge has the direction (c, s), the cosine
+and sine of its slope. Its dual ‖t‖ · friction ≤ n, the cone of velocities, is the wedge with c and s exchanged, so one
+function serves both. The coefficients are not squared, so friction may be anything from zero (the cone is a ray, the
+dual a half-space) to infinity (the reverse).
 
 All functions take batches, `x` (…, 3) and `friction` (…), and traced arrays.
 """
@@ -20,41 +20,41 @@ from delassus.contact.cones.kinds import ConeError
 
 
 def project(x: Any, friction: Any) -> Any:
-    """The nearest point (…, 3) of the cone: the impulse itself, one on the cone's edge, or none."""
+    """Project impulses (…, 3) onto the cone."""
     return _project_edges(three(x), *edge_of(friction))
 
 
 def distance(x: Any, friction: Any) -> Any:
-    """(…) how far an impulse is from the cone, in its own units; zero inside."""
+    """(…) distance of impulses from the cone, in their units; zero inside."""
     return _distance(three(x), *edge_of(friction))
 
 
 def contains(x: Any, friction: Any, tolerance: Any = 0.0) -> Any:
-    """(…) whether an impulse is in the cone, or no farther from it than a tolerance in its own units."""
+    """(…) whether impulses are in the cone, up to a tolerance in their units."""
     return distance(x, friction) <= tolerance
 
 
 def project_dual(x: Any, friction: Any) -> Any:
-    """The nearest point (…, 3) of the dual cone, friction · ‖t‖ ≤ n."""
+    """Project velocities (…, 3) onto the dual cone, friction · ‖t‖ ≤ n."""
     c, s = edge_of(friction)
     return _project_edges(three(x), s, c)
 
 
 def distance_dual(x: Any, friction: Any) -> Any:
-    """(…) how far a velocity is from the dual cone, in its own units; zero inside."""
+    """(…) distance of velocities from the dual cone, in their units; zero inside."""
     c, s = edge_of(friction)
     return _distance(three(x), s, c)
 
 
 def contains_dual(x: Any, friction: Any, tolerance: Any = 0.0) -> Any:
-    """(…) whether a velocity is in the dual cone, or no farther from it than a tolerance in its own units."""
+    """(…) whether velocities are in the dual cone, up to a tolerance in their units."""
     return distance_dual(x, friction) <= tolerance
 
 
 def contact_residual(impulse: Any, velocity: Any, friction: Any, response: Any = 1.0, convex: bool = False) -> Any:
     """d (λ - P(λ - (σ + Γ(σ))/d)) (…, 3) [m/s] of contacts, d their response (…) [1/kg]: zero for a solution.
 
-    Γ, the correction of de Saxcé, adds friction · ‖σ_t‖ to the normal velocity; the convex model drops it.
+    Γ, de Saxcé's correction, adds friction · ‖σ_t‖ to the normal velocity; with `convex` it is zero.
     """
     d = np.asarray(response)[..., None]
     if not convex:
@@ -65,9 +65,9 @@ def contact_residual(impulse: Any, velocity: Any, friction: Any, response: Any =
 
 def _project_edges(x: Any, c: Any, s: Any) -> Any:
     t, z, inside, apex = _regions(x, c, s)
-    along = c * t + s * z
+    edge_component = c * t + s * z
     direction = x[..., :2] / np.where(t > 0.0, t, 1.0)[..., None]
-    edge = np.concatenate([(c * along)[..., None] * direction, (s * along)[..., None]], -1)
+    edge = np.concatenate([(c * edge_component)[..., None] * direction, (s * edge_component)[..., None]], -1)
     return np.where(apex[..., None], 0.0, np.where(inside[..., None], x, edge))
 
 
@@ -77,7 +77,7 @@ def _distance(x: Any, c: Any, s: Any) -> Any:
 
 
 def _regions(x: Any, c: Any, s: Any) -> tuple[Any, Any, Any, Any]:
-    """Tangential length and normal part, whether the point is inside, and whether the apex is its nearest point."""
+    """Tangential length, normal part, whether the point is inside, and whether its projection is the apex."""
     t, z = np.hypot(x[..., 0], x[..., 1]), x[..., 2]
     return t, z, s * t <= c * z, (c * t <= -s * z) & (z <= 0.0)
 
@@ -92,7 +92,7 @@ def edge_of(friction: Any, share: float = 1.0) -> tuple[Any, Any]:
 
 
 def check_friction(friction: Any) -> Any:
-    """Coefficients as an array; negative ones are refused where they are numbers already."""
+    """Coefficients as an array; raises an error for negative ones outside of kernels."""
     mu = np.asarray(friction)
     if trace_of(mu) is None and numpy.any(mu < 0.0):
         raise ConeError(
@@ -102,7 +102,7 @@ def check_friction(friction: Any) -> Any:
 
 
 def three(x: Any) -> Any:
-    """An array whose last axis is t1, t2, n."""
+    """`x` as an array; raises an error unless its last axis is t1, t2, n."""
     x = np.asarray(x)
     if x.shape[-1:] != (3,):
         raise ConeError(

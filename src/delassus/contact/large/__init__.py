@@ -1,1 +1,1 @@
-"""Contact problems with many rows, solved by NumPy over batches; compiled parts do not grow beyond 44 contacts."""
+"""Contact problems with many rows, solved by NumPy over batches; compiled code is for at most 44 contacts."""

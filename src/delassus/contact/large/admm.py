@@ -1,7 +1,7 @@
 """ADMM over a batch in NumPy: the iteration of `solvers.admm`, with a penalty for each problem.
 
-Factors that serve all penalties, the eigenvectors of dense matrices or the recursion of an operator, let a penalty
-change whenever it should. `Penalties` has the rules that have been measured to be good for each.
+Eigenvectors of dense matrices, or the recursion of an operator, serve all penalties, so that ρ may change at any time.
+`Penalties` has tuned rules for both cases.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from delassus.contact.solvers.registry import register_solver
 from delassus.contact.systems.protocol import BATCH, SHIFT
 
 _HOPEFUL: Final = 3.0
-"""How many times the tolerance a guess of the error may be for it to be computed."""
+"""The error is computed if an estimate of it is below this multiple of the tolerance."""
 
 
 @dataclass(frozen=True)
 class Penalties:
-    """How ρ (B, 1) changes.
+    """Rules for the penalty ρ (B, 1).
 
     Attributes:
-        first: (B, 1) ρ at first.
-        factor: (B, 1) by which it is multiplied or divided.
-        least, most: (B, 1) its bounds.
-        apart: How many times the primal disagreement may be the dual one, and the other way round.
-        patience: Iterations that a penalty gets at least.
-        looks: Each how many iterations the error is computed, if it may be small enough: that takes a product with G.
+        first: (B, 1) initial ρ.
+        factor: (B, 1) factor of an increase or decrease.
+        least, most: (B, 1) bounds.
+        apart: ρ changes when the ratio of primal and dual residuals exceeds this, or its inverse.
+        patience: Minimum number of iterations between changes.
+        looks: Number of iterations between checks of the error, each of which costs a product with G.
     """
 
     first: Array
@@ -64,9 +64,9 @@ class Penalties:
 
     @classmethod
     def of_operator(cls, count: int) -> Penalties:
-        """For operators, whose largest eigenvalue would take products.
+        """For operators, for which computing the largest eigenvalue would cost products.
 
-        At the best penalties of sheets with friction, the primal disagreement is some ten times the dual one.
+        For sheets with friction, the best penalties have a primal residual of about ten times the dual one.
         """
         one = np.ones((count, 1))
         return cls(0.1 * one, 2.0 * one, 1e-4 * one, 1e3 * one, (50.0, 5.0), 20.0, 3)
@@ -78,7 +78,7 @@ class Penalties:
 
 @register_solver("admm", needs={BATCH, SHIFT}, traced=False)
 def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> None:
-    """Improve the best impulses so far, by at most a number of iterations."""
+    """Improve the best impulses by at most `most` iterations."""
     live = best.open(budget)
     if not len(live):
         return
@@ -116,15 +116,16 @@ def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> Non
 
 
 def _looks(
-    rows: Rows, last: Iterates, now: Iterates, rho: Array, rules: Penalties, made: int, error: Array, budget: Budget
+    rows: Rows, last: Iterates, now: Iterates, rho: Array, rules: Penalties, count: int, error: Array, budget: Budget
 ) -> bool:
-    """Whether the error is worth a product: each so many iterations, if a guess of it is near the tolerance.
+    """Whether to compute the error, which costs a product with G: at regular intervals, if an estimate is near the
+    tolerance.
 
-    The equation that was solved has the velocities of x, which are near those of y.
+    The estimate uses the velocities at x, which are near those at y.
     """
-    if rules.looks == 1 or made % (10 * rules.looks) == 0:
+    if rules.looks == 1 or count % (10 * rules.looks) == 0:
         return True
-    if made % rules.looks:
+    if count % rules.looks:
         return False
     right_side = rows.corrected_velocity(last.z) - 2.0 * last.z - ETA * last.x - rho * last.y
     guessed = rows.error(now.y, -right_side - (ETA + rho) * now.x)

@@ -1,4 +1,4 @@
-"""Block Jacobi sweeps over all contacts of a batch: each is solved exactly, by bisection of an angle.
+"""Block Jacobi over all contacts of a batch; each contact is solved exactly, by bisection of an angle.
 
 The equations are those of `solvers.bisection`.
 """
@@ -13,7 +13,7 @@ from delassus.contact.large.rows import Array
 from delassus.linalg.filtered_system import least_norm
 
 _ANGLES: Final = np.pi * (np.arange(-8, 8) / 8.0) ** 3
-"""Of the samples, from the direction in which the contact would stick: more of them where it almost does."""
+"""Sample angles relative to the direction in which the contact would stick, dense where it almost sticks."""
 
 _NEARNESS: Final = 1.0 - np.abs(np.arange(-8, 8) + 0.5) / 16.0
 _HALVINGS: Final = 24
@@ -21,12 +21,12 @@ _HALVINGS: Final = 24
 
 def contact_impulse(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
     """The impulses (B, n, 3) of contacts, relaxed towards the exact ones."""
-    alone = velocity - _product(G, impulse)
-    sticking = -least_norm(G, alone[..., None])[..., 0]
+    free_velocity = velocity - _product(G, impulse)
+    sticking = -least_norm(G, free_velocity[..., None])[..., 0]
     sticks = np.linalg.norm(sticking[..., :2], axis=-1) <= friction * sticking[..., 2]
-    sliding, exists = _sliding(G, alone, friction, sticking[..., :2])
+    sliding, exists = _sliding(G, free_velocity, friction, sticking[..., :2])
     new = np.where(sticks[..., None], sticking, np.where(exists[..., None], sliding, impulse))
-    new = np.where(alone[..., 2:] >= 0.0, 0.0, new)
+    new = np.where(free_velocity[..., 2:] >= 0.0, 0.0, new)
     return np.asarray(impulse + relaxation * (new - impulse))
 
 
@@ -34,8 +34,8 @@ def _product(G: Array, x: Array) -> Array:
     return np.asarray((G @ x[..., None])[..., 0])
 
 
-def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[Array, Array]:
-    """The impulses (B, n, 3) that brake sliding contacts, and whether they exist."""
+def _sliding(G: Array, free_velocity: Array, friction: Array, towards: Array) -> tuple[Array, Array]:
+    """The impulses (B, n, 3) of sliding contacts, and whether they exist."""
 
     def reach(e: Array) -> Array:
         """D (…) of directions (…, 2), with axes before the last one for samples."""
@@ -48,8 +48,11 @@ def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[A
     def slide(e: Array) -> Array:
         """D σ_t (…, 2)."""
         broadcast = (slice(None), slice(None), *[None] * (e.ndim - 3))
-        push = friction[broadcast][..., None] * _product(G[..., :2, :2][broadcast], e) + G[..., :2, 2][broadcast]
-        return np.asarray(reach(e)[..., None] * alone[..., :2][broadcast] - alone[..., 2][broadcast][..., None] * push)
+        response = friction[broadcast][..., None] * _product(G[..., :2, :2][broadcast], e) + G[..., :2, 2][broadcast]
+        return np.asarray(
+            reach(e)[..., None] * free_velocity[..., :2][broadcast]
+            - free_velocity[..., 2][broadcast][..., None] * response
+        )
 
     def across(e: Array) -> Array:
         """D e⊥ᵀ σ_t (…)."""
@@ -62,7 +65,7 @@ def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[A
     samples = np.stack([u[..., 0] * cos - u[..., 1] * sin, u[..., 0] * sin + u[..., 1] * cos], -1)
     values = across(samples)
     later = np.roll(values, -1, -1)
-    possible = reach(samples) > 0.0  # normal impulses beyond a place where D is zero are negative
+    possible = reach(samples) > 0.0  # the normal impulse is negative where D < 0
     rising = (values < 0.0) & (later >= 0.0) & (possible | np.roll(possible, -1, -1))
     at = np.argmax(np.where(rising, _NEARNESS, -1.0), -1)[..., None]
     a, b = (np.take_along_axis(x, at[..., None], -2)[..., 0, :] for x in (samples, np.roll(samples, -1, -2)))
@@ -79,5 +82,5 @@ def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[A
     e = np.where(size > 0.0, e / np.where(size > 0.0, size, 1.0), a)
     D = reach(e)
     exists = rising.any(-1) & (D > 0.0) & ((slide(e) * e).sum(-1) <= 0.0)
-    normal = -alone[..., 2] / np.where(D > 0.0, D, 1.0)
+    normal = -free_velocity[..., 2] / np.where(D > 0.0, D, 1.0)
     return normal[..., None] * np.concatenate([friction[..., None] * e, np.ones_like(D)[..., None]], -1), exists

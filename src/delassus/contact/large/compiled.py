@@ -1,8 +1,8 @@
 """Compiled parts of the solvers of large problems; the size of their code is independent of the number of contacts.
 
-The projection of one contact is a kernel that NumPy calls on all contacts of a batch at once. A sweep of Gauss–Seidel
-is a loop over contacts in machine code: m² multiplications, and no call of Python for each color. It is compiled for a
-few sizes, and problems in between are padded with contacts that nothing moves.
+The projection of one contact is a kernel, which NumPy calls for all contacts of a batch at once. A Gauss–Seidel sweep
+is a compiled loop over contacts: m² multiplications without Python calls for each color. It is compiled for a few
+sizes; other problems are padded with contacts that have no effect.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from delassus.contact.systems.sweep import cone_step, coulomb_step
 Array = NDArray[numpy.float64]
 
 SIZES: Final = (16, 20, 24, 28, 32, 36, 40, 44)
-"""Contacts of the problems that sweeps are compiled for."""
+"""Numbers of contacts for which sweeps are compiled."""
 
 _FOREVER: Final = 10**6
-"""A bound of sweeps that no call reaches."""
+"""Upper bound on sweeps, not reached in practice."""
 
 
 @dataclass(frozen=True)
 class ContactCone:
-    """The cone of a contact with a number of rows."""
+    """The cone of one contact, by its number of rows."""
 
     rows: int
 
@@ -43,12 +43,12 @@ def project_contact(
 ) -> tuple[Floats, Floats]:
     """The smooth projection (rows,) of λ - σ of a contact, and its Jacobian (rows, rows), see `smooth`.
 
-    With `convex` it is the nearest point of the cone; with `sharp` the radius counts as zero.
+    With `convex` this is the projection onto the cone; with `sharp` the radius is zero.
     """
     t = length(x[:-1])
-    turned = (second_order if convex else coulomb)(t, x[-1], friction, 0.0 if sharp else radius)
-    y = np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
-    return y, slopes(turned, x[:-1] / np.where(t > 0.0, t, 1.0))
+    projection = (second_order if convex else coulomb)(t, x[-1], friction, 0.0 if sharp else radius)
+    y = np.concatenate([projection.share * x[:-1], np.stack([projection.h])])
+    return y, slopes(projection, x[:-1] / np.where(t > 0.0, t, 1.0))
 
 
 @lru_cache(32)
@@ -64,12 +64,12 @@ def contact_projection(rows: int, convex: bool, sharp: bool) -> Callable[..., tu
 def contact_error(
     cone: ContactCone, impulse: Any, velocity: Any, friction: Any, limit: Any, *, convex: bool = False
 ) -> Floats:
-    """The largest residual of a contact's rows, de Saxcé's or Alart and Curnier's, as a share of its limit (rows,)."""
+    """The largest residual of a contact's rows, de Saxcé's or Alart and Curnier's, relative to its limit (rows,)."""
 
     def residual(kind: Any, x: Any) -> Any:
         t = length(x[:-1])
-        turned = kind(t, x[-1], friction, 0.0)
-        return impulse - np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
+        projection = kind(t, x[-1], friction, 0.0)
+        return impulse - np.concatenate([projection.share * x[:-1], np.stack([projection.h])])
 
     x = impulse - velocity
     if convex:
@@ -101,19 +101,19 @@ class Pile:
 def sweep_pile(
     pile: Pile, G: Any, velocity: Any, impulse: Any, friction: Any, sweeps: Any, *, convex: bool = False
 ) -> tuple[Floats, Floats]:
-    """Impulses and velocities (m,) after so many sweeps of Gauss–Seidel, see `solvers.gauss_seidel`."""
+    """Impulses and velocities (m,) after a number of Gauss–Seidel sweeps, see `solvers.gauss_seidel`."""
     n, one = pile.contacts, cone_step if convex else coulomb_step
-    places = np.array(3.0 * numpy.arange(n)[:, None] + numpy.arange(3.0))
+    offsets = np.array(3.0 * numpy.arange(n)[:, None] + numpy.arange(3.0))
     rows, blocks = G.reshape(n, 3, -1), np.stack([G[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] for k in range(n)])
 
     def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
-        G, G_own, old, mu, place = contact
-        new = one(G_own, old, np.take(velocity, place), mu, 1.0)
+        G, G_own, old, mu, offset = contact
+        new = one(G_own, old, np.take(velocity, offset), mu, 1.0)
         return velocity + (new - old) @ G, new
 
     def sweep(carry: Any) -> Any:
         impulse, velocity, count = carry
-        velocity, new = scan(step, velocity, (rows, blocks, impulse.reshape(n, 3), friction, places))
+        velocity, new = scan(step, velocity, (rows, blocks, impulse.reshape(n, 3), friction, offsets))
         return new.reshape(-1), velocity, count + 1.0
 
     start = (impulse, velocity, np.array(0.0))
@@ -130,16 +130,16 @@ def _sweeps(contacts: int, convex: bool) -> Callable[..., tuple[Array, Array]]:
 def sweep_compiled(
     G: Array, velocity: Array, impulse: Array, friction: Array, sweeps: int, convex: bool
 ) -> tuple[Array, Array]:
-    """Impulses and velocities (B, m) of problems of contacts with three rows each, after so many sweeps."""
+    """Impulses and velocities (B, m) after a number of sweeps, for problems of contacts with three rows each."""
     count, m = velocity.shape
     contacts = min(size for size in SIZES if 3 * size >= m)
-    more = 3 * contacts - m
-    if more:
-        G = numpy.pad(G, ((0, 0), (0, more), (0, more)))
-        velocity, impulse = (numpy.pad(x, ((0, 0), (0, more))) for x in (velocity, impulse))
-        friction = numpy.pad(friction, ((0, 0), (0, more // 3)))
+    padding = 3 * contacts - m
+    if padding:
+        G = numpy.pad(G, ((0, 0), (0, padding), (0, padding)))
+        velocity, impulse = (numpy.pad(x, ((0, 0), (0, padding))) for x in (velocity, impulse))
+        friction = numpy.pad(friction, ((0, 0), (0, padding // 3)))
     arrays = (G, velocity, impulse, friction)
-    if count == 1:  # one problem is not spread over the lanes of a vector
+    if count == 1:  # a single problem uses scalar code
         new = _sweeps(contacts, convex)(*(x[0] for x in arrays), float(sweeps))
         return new[0][None, :m], new[1][None, :m]
     new = _sweeps(contacts, convex)(*arrays, float(sweeps))

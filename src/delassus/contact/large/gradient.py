@@ -1,8 +1,8 @@
 """Accelerated projected gradients over a batch in NumPy; they need products with G only.
 
-    y ← P(w - (G w + g + Γ)/L),    w ← y + β (y - y⁻), begun again where the energy rises
+    y ← P(w - (G w + g + Γ)/L),    w ← y + β (y - y⁻), restarted where the energy rises
 
-L is the largest eigenvalue, by the power method. Slower than ADMM: for operators that have no damped solution.
+L is the largest eigenvalue, by power iteration. Slower than ADMM; choose it for operators without a damped solve.
 
 Reference: H. Mazhar et al., Using Nesterov's method to accelerate multibody dynamics (2015).
 """
@@ -20,7 +20,7 @@ from delassus.contact.systems.protocol import BATCH, SHIFT
 
 @register_solver("gradient", needs={BATCH}, traced=False)
 def gradient(rows: Rows, best: Best, budget: Budget) -> None:
-    """From the best impulses so far to better ones."""
+    """Improve the best impulses."""
     everyone, largest = np.arange(len(best.error)), _largest_eigenvalue(rows)
     y = best.impulse.copy()
     w, t = y, np.ones((len(y), 1))
@@ -36,12 +36,12 @@ def gradient(rows: Rows, best: Best, budget: Budget) -> None:
 
 @register_solver("auto", needs={BATCH}, traced=False)
 def solve_operator(rows: Rows, best: Best, budget: Budget) -> None:
-    """ADMM where the operator has damped solutions, else projected gradients."""
+    """Solve by ADMM if the operator has a damped solve, else by projected gradients."""
     (admm if SHIFT in rows.capabilities else gradient)(rows, best, budget)
 
 
 def _largest_eigenvalue(rows: Rows) -> Array:
-    """(B, 1) of the scaled matrices, and a little more."""
+    """(B, 1) upper estimates for the scaled matrices."""
     x = np.ones(rows.g.shape) + 0.1 * np.sin(np.arange(rows.g.shape[-1]))
     for _ in range(30):
         x = rows.velocity(x / np.linalg.norm(x, axis=-1, keepdims=True)) - rows.g

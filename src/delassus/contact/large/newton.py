@@ -1,10 +1,10 @@
 """Newton's method on λ = P(λ - σ) over a batch, with P smoothed by a radius e that shrinks.
 
-Each iteration solves (I - D + D G) Δλ = P(λ - σ) - λ, D the Jacobian of P, in the rows of contacts that are not open:
-one factorization by LAPACK, m³/3 multiplications for m of them, or by SuperLU where contacts act on few others. A step
-is halved until ‖P(λ - σ) - λ‖ falls, which solves piles of a hundred contacts with mass ratios of 10⁴ in ten to forty
-iterations, where steps of full length go in circles. As soon as the rounded problem is solved to the size of its
-rounding, e shrinks. What one attempt does not solve, another one may with other radii, or with steps of full length.
+Each iteration solves (I - D + D G) Δλ = P(λ - σ) - λ, D the Jacobian of P, for the m rows of contacts that are not
+open, with one factorization: m³/3 multiplications by LAPACK, or SuperLU where each contact couples with few others. A
+line search halves the step until ‖P(λ - σ) - λ‖ decreases. Piles of a hundred contacts with mass ratios of 10⁴ take ten
+to forty iterations; without the line search they cycle. When the residual of the smoothed problem falls below its
+smoothing error, e shrinks. If an attempt fails, the next one uses other radii, or full steps.
 
 References: X. Chen, L. Qi, D. Sun, smoothing Newton methods (1998); V. Acary, M. Brémond, O. Huber (2018).
 """
@@ -26,9 +26,9 @@ from delassus.linalg.filtered_system import regularization
 class Attempt(NamedTuple):
     """Options of one attempt of Newton's method.
 
-    `radius` is e at the beginning, as a share of the velocity scale; `shrinks` by what it is multiplied; `iterations`
-    how many are made at most; `from_best` whether it begins at the best impulses rather than at none; `searches`
-    whether steps are halved until they go down.
+    `radius` is the initial e, relative to the velocity scale; `shrinks` its factor of decrease; `iterations` the
+    maximum number of iterations; `from_best` whether the attempt starts at the best impulses instead of zero;
+    `searches` whether it uses a line search.
     """
 
     radius: float
@@ -59,23 +59,24 @@ ATTEMPTS: Final = (
 
 _RADIUS, _SHRINKS, _LENGTH, _FROM_BEST, _SEARCHES = np.array(ATTEMPTS, float).T
 _LONGER_FROM: Final = 600
-"""Rows from which on attempts get more iterations, in proportion."""
+"""Number of rows above which the maximum number of iterations grows in proportion."""
 
 _SMALLEST_RADIUS: Final = 1e-15
 _HALVINGS: Final = 3
-"""Of a step at most: the shortest one is taken even where the merit rises, which leads away from places where no step
-goes down."""
+"""Maximum number of halvings. The shortest step is taken even if the merit rises, to leave local minima of the
+merit.
+"""
 
 _OPEN: Final = 1e-9
-"""Slopes of a projection up to which a contact counts as open in Newton's equations."""
+"""A contact counts as open in Newton's equations if all slopes of its projection are below this."""
 
 _DECREASE: Final = 1e-4
-"""The share of a step's length by which the merit ‖P(λ - σ) - λ‖ has to fall."""
+"""Required relative decrease of the merit ‖P(λ - σ) - λ‖, per unit of step length."""
 
 
 @register_solver("newton", needs={BATCH, NEWTON}, traced=False)
 def newton(rows: Rows, best: Best, budget: Budget, first: int = 0, last: int = len(ATTEMPTS)) -> None:
-    """From the best impulses so far to better ones, by the attempts from the first up to the last, exclusive."""
+    """Improve the best impulses by attempts `first` to `last`, exclusive."""
     live = best.open(budget)
     if not len(live) or first >= last:
         return
@@ -92,22 +93,24 @@ def newton(rows: Rows, best: Best, budget: Budget, first: int = 0, last: int = l
         best.count[live] += 1
         best.keep(live, allowed, active.error(allowed, active.velocity(allowed)))
         count += 1
-        over = (count >= longer * _LENGTH[attempt]) | ~np.isfinite(impulse.sum(-1))
-        if over.any():
-            attempt[over] += 1
-            count[over] = 0
-            following = np.minimum(attempt[over], len(ATTEMPTS) - 1)
-            impulse[over] = np.where(_FROM_BEST[following, None] > 0.5, best.impulse[live[over]], 0.0)
-            e[over] = _RADIUS[following] * scale[over]
-        still = best.is_open(budget, live) & (attempt < last)
-        if not still.all():
-            live, active = live[still], active[np.flatnonzero(still)]
-            sparse = None if sparse is None else [sparse[k] for k in np.flatnonzero(still)]
-            impulse, e, attempt, count, scale = (a[still] for a in (impulse, e, attempt, count, scale))
+        exhausted = (count >= longer * _LENGTH[attempt]) | ~np.isfinite(impulse.sum(-1))
+        if exhausted.any():
+            attempt[exhausted] += 1
+            count[exhausted] = 0
+            following = np.minimum(attempt[exhausted], len(ATTEMPTS) - 1)
+            impulse[exhausted] = np.where(_FROM_BEST[following, None] > 0.5, best.impulse[live[exhausted]], 0.0)
+            e[exhausted] = _RADIUS[following] * scale[exhausted]
+        unfinished = best.is_open(budget, live) & (attempt < last)
+        if not unfinished.all():
+            live, active = live[unfinished], active[np.flatnonzero(unfinished)]
+            sparse = None if sparse is None else [sparse[k] for k in np.flatnonzero(unfinished)]
+            impulse, e, attempt, count, scale = (a[unfinished] for a in (impulse, e, attempt, count, scale))
 
 
 def shrink_radius(rows: Rows, impulse: Array, e: Array, shrinks: Array, scale: Array) -> tuple[Array, list[Array]]:
-    """P(λ - σ) - λ (B, m) and the Jacobian of P, after radii e (B,) have shrunk in place as far as they should."""
+    """P(λ - σ) - λ (B, m) and the Jacobian of P, after shrinking the radii e (B,) in place as far as the residual
+    allows.
+    """
     x = impulse - rows.velocity(impulse)
     while True:
         y, jacobians = rows.smooth(x, e[:, None])
@@ -119,7 +122,7 @@ def shrink_radius(rows: Rows, impulse: Array, e: Array, shrinks: Array, scale: A
 
 
 def search_line(rows: Rows, impulse: Array, step: Array, gap: Array, e: Array, searches: Array) -> Array:
-    """λ + α Δλ (B, m) with α = 1, ½, ¼, …, the first with which the merit falls; α = 1 without search."""
+    """λ + α Δλ (B, m) with the first α of 1, ½, ¼, … for which the merit decreases; α = 1 without line search."""
     trial = impulse + step
     if not searches.any():
         return trial
@@ -132,21 +135,21 @@ def search_line(rows: Rows, impulse: Array, step: Array, gap: Array, e: Array, s
         at = np.flatnonzero(rising)
         selected = rows[at]
         y, _ = selected.smooth(trial[at] - selected.velocity(trial[at]), e[at, None])
-        far = np.linalg.norm(y - trial[at], axis=-1) > (1.0 - _DECREASE * share[at, 0]) * merit[at]
-        rising[at] = far
-        at = at[far]
+        insufficient = np.linalg.norm(y - trial[at], axis=-1) > (1.0 - _DECREASE * share[at, 0]) * merit[at]
+        rising[at] = insufficient
+        at = at[insufficient]
         share[at] *= 0.5
         trial[at] = impulse[at] + share[at] * step[at]
     return trial
 
 
 def newton_steps(rows: Rows, jacobians: list[Array], gap: Array) -> Array:
-    """Δλ (B, m) of (I - D + D G) Δλ = gap, not finite where the matrix is singular."""
+    """Δλ (B, m) of (I - D + D G) Δλ = gap; not finite where the matrix is singular."""
     return np.stack([_newton_step(rows, k, [D[k] for D in jacobians], gap[k]) for k in range(len(gap))])
 
 
 def _newton_step(rows: Rows, k: int, jacobians: list[Array], gap: Array) -> Array:
-    """Δλ (m,) of problem k: rows of contacts that are open, D = 0, have Δλ = gap and are no part of the equations."""
+    """Δλ (m,) of problem k. Rows of open contacts, D = 0, have Δλ = gap and are left out of the equations."""
     (slope, *blocks), G = jacobians, rows.G[k]
     scalars = np.flatnonzero(slope > _OPEN)
     groups = [(D[acts], at[acts]) for (_, at), D, acts in _acting(rows, blocks)]
@@ -166,13 +169,13 @@ def _newton_step(rows: Rows, k: int, jacobians: list[Array], gap: Array) -> Arra
     first = size
     for D, at in groups:
         n, width = at.shape
-        here = slice(first, first + at.size)
-        K[here] = (D @ weighted[here].reshape(n, width, len(a))).reshape(at.size, len(a))
-        place = (first + np.arange(at.size)).reshape(n, width)
-        K[place[:, :, None], place[:, None, :]] += np.eye(width) - D
+        block = slice(first, first + at.size)
+        K[block] = (D @ weighted[block].reshape(n, width, len(a))).reshape(at.size, len(a))
+        columns = (first + np.arange(at.size)).reshape(n, width)
+        K[columns[:, :, None], columns[:, None, :]] += np.eye(width) - D
         if response is not None:
-            right[here] -= (D @ response[at][..., None]).ravel()
-        first = here.stop
+            right[block] -= (D @ response[at][..., None]).ravel()
+        first = block.stop
     K[range(len(a)), range(len(a))] += regularization()
     try:
         step[a] = np.linalg.solve(K, right)
@@ -182,6 +185,6 @@ def _newton_step(rows: Rows, k: int, jacobians: list[Array], gap: Array) -> Arra
 
 
 def _acting(rows: Rows, blocks: list[Array]) -> list[tuple[Group, Array, Any]]:
-    """The groups of contacts with their blocks D (n, k, k), and which of them (n,) are not open."""
+    """The groups of contacts with their blocks D (n, k, k), and which contacts (n,) are not open."""
     groups = groups_of(rows.layout)
     return [(group, D, ~(np.abs(D).max((1, 2)) <= _OPEN)) for group, D in zip(groups, blocks, strict=True)]

@@ -2,8 +2,8 @@
 
     σ' = D^-½ (G + R) D^-½ λ' + g',    (G' + ρ)⁻¹ b' = D^½ (G + R + ρ D)⁻¹ D^½ b'
 
-with the mean response D of each contact, so that masses of 10⁻³ and 10³ kg look alike. The second needs an operator
-that has `solve(b, damping)`: one recursion over a robot, whatever the number of rows. Contacts have three rows.
+D is the mean response of each contact, so that masses of 10⁻³ and 10³ kg are scaled alike. The second equation needs an
+operator with `solve(b, damping)`: one recursion over a robot, whatever the number of rows. Contacts have three rows.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class OperatorRows(Rows):
 
     @classmethod
     def of(
-        cls, layout: Layout, convex: bool, operator: Any, response: Array, g: Array, numbers: dict[str, Array]
+        cls, layout: Layout, convex: bool, operator: Any, response: Array, g: Array, parameters: dict[str, Array]
     ) -> OperatorRows:
-        """From the responses of rows to their own impulses and g, (*batch, m), and numbers (B, …) by their names."""
+        """Create from the responses of rows to their own impulses and g, (*batch, m), and parameters (B, …) by name."""
         batch, m = g.shape[:-1], g.shape[-1]
-        compliance = numbers.get("compliance", np.zeros((1, m)))
-        rows, _ = scale_by_response(layout, convex, response.reshape(-1, m) + compliance, g.reshape(-1, m), numbers)
+        compliance = parameters.get("compliance", np.zeros((1, m)))
+        rows, _ = scale_by_response(layout, convex, response.reshape(-1, m) + compliance, g.reshape(-1, m), parameters)
         values = {field.name: getattr(rows, field.name) for field in fields(rows)}
         return cls(**values, operator=operator, batch=batch, compliance=compliance)
 

@@ -13,7 +13,7 @@ from delassus.contact.large.rows import Array, Rows
 
 @dataclass(frozen=True)
 class Budget:
-    """When a problem ends: at an error (a share of the velocity scale), or after a number of iterations."""
+    """Stopping criteria: an error, relative to the velocity scale, and a maximum number of iterations."""
 
     tolerance: float
     iterations: int
@@ -21,7 +21,7 @@ class Budget:
 
 @dataclass
 class Best:
-    """Impulses (B, m), their errors (B,), and the numbers of iterations so far (B,), which solvers change in place."""
+    """Impulses (B, m), their errors (B,), and the numbers of iterations (B,), which solvers change in place."""
 
     impulse: Array
     error: Array
@@ -29,7 +29,7 @@ class Best:
 
     @classmethod
     def of(cls, rows: Rows, impulse: Array, count: Any = 0) -> Best:
-        """Of some impulses."""
+        """Create from initial impulses."""
         error = rows.error(impulse, rows.velocity(impulse))
         return cls(impulse, error, np.broadcast_to(np.asarray(count), error.shape).copy())
 
@@ -37,20 +37,20 @@ class Best:
         return Best(self.impulse[problems], self.error[problems], self.count[problems])
 
     def open(self, budget: Budget) -> NDArray[np.int64]:
-        """The problems with something left to do, and iterations to do it with."""
+        """Indices of problems that are neither solved nor out of iterations."""
         return np.flatnonzero((self.error > budget.tolerance) & (self.count < budget.iterations))
 
     def is_open(self, budget: Budget, problems: Any) -> NDArray[np.bool_]:
-        """(…) whether some of the problems are among these."""
+        """(…) whether `problems` are among the open ones."""
         return np.asarray((self.error[problems] > budget.tolerance) & (self.count[problems] < budget.iterations))
 
     def keep(self, problems: Any, impulse: Array, error: Array) -> None:
-        """Take the impulses of some problems where they are better than the best so far."""
+        """Store impulses of `problems` where they are better than the best so far."""
         better = error < self.error[problems]
         at = np.asarray(problems)[better]
         self.impulse[at], self.error[at] = impulse[better], error[better]
 
     def replace_problems(self, problems: Any, other: Best) -> None:
-        """Take what another solver has made of some problems."""
+        """Store the results of another solver for `problems`."""
         self.count[problems] = other.count
         self.keep(problems, other.impulse, other.error)

@@ -1,8 +1,8 @@
 """Contact problems with many rows, scaled by the responses of their contacts: arrays of a batch.
 
-The same scaling, laws and measures as those of `Scaled`, which compiled solvers use, in plain NumPy: λ' = √d λ and
-σ' = σ/√d, d the mean response of a contact. Contacts of the same number of rows are a group, whose projections are
-one call of NumPy for all problems of a batch.
+The same scaling, laws and measures as in `Scaled`, which compiled solvers use, in plain NumPy: λ' = √d λ and σ' = σ/√d,
+d the mean response of a contact. Contacts with the same number of rows form a group, which is projected by one NumPy
+call for all problems of a batch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Indices = NDArray[np.int64]
 
 
 class Group(NamedTuple):
-    """Contacts with the same number of rows k: their numbers (n,) and rows (n, k), tangents first, the normal last."""
+    """Contacts with the same number of rows k: their indices (n,) and rows (n, k), tangents first, the normal last."""
 
     contacts: Indices
     rows: Indices
@@ -44,7 +44,7 @@ def groups_of(layout: Layout) -> tuple[Group, ...]:
 
 
 CAPABILITIES: Final = frozenset({BATCH, MATRIX, SWEEP, SHIFT, NEWTON})
-"""Of batches of dense matrices on the host."""
+"""Capabilities of batches of dense matrices on the host."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Rows:
         G: (B, m, m) scaled Delassus matrices.
         g: (B, m) scaled free velocities.
         root: (B, m) √d.
-        factors: (B, m) of the impulses of circular cones, to be those of elliptic ones; in the solvers' order.
+        factors: (B, m) factors from impulses of circular cones to those of elliptic ones, in the solvers' order.
         friction: (B, contacts) coefficients of the circular cones.
         lower, upper: (B, intervals) scaled bounds.
         limit: (B, m) the residual that a row may have at a tolerance of one.
@@ -75,7 +75,7 @@ class Rows:
     limit: Array
 
     def __getitem__(self, problems: Any) -> Rows:
-        """Some problems of the batch; all of them are not copied."""
+        """Select problems of the batch; selecting all makes no copy."""
         if np.ndim(problems) == 1 and len(problems) == len(self.g):
             return self
         arrays = {f.name: getattr(self, f.name)[problems] for f in fields(self) if f.name not in ("layout", "convex")}
@@ -84,7 +84,7 @@ class Rows:
     # --- from and to the user's rows ------------------------------------------------------------------------------
 
     def scaled_impulse(self, impulse: Array) -> Array:
-        """(B, m) impulses in these units; rows whose coefficient is zero do nothing."""
+        """(B, m) impulses in scaled units; zero for rows whose coefficient is zero."""
         acts = self.factors > 0.0
         return np.where(acts, impulse[:, self.layout.order] * self.root / np.where(acts, self.factors, 1.0), 0.0)
 
@@ -93,7 +93,7 @@ class Rows:
         return self._user_order(scaled / self.root * self.factors)
 
     def scaled_velocity(self, velocity: Array) -> Array:
-        """(B, m) velocities in these units."""
+        """(B, m) velocities in scaled units."""
         return velocity[:, self.layout.order] * self.factors / self.root
 
     def user_residual(self, residual: Array) -> Array:
@@ -105,14 +105,14 @@ class Rows:
         result[:, self.layout.order] = rows
         return result
 
-    # --- what solvers ask -----------------------------------------------------------------------------------------
+    # # --- operations of solvers ----------------------------------------------------------------------------------
 
     def velocity(self, impulse: Array) -> Array:
         """σ = G λ + g (B, m)."""
         return np.asarray((self.G @ impulse[..., None])[..., 0] + self.g)
 
     def corrected_velocity(self, velocity: Array) -> Array:
-        """σ + Γ(σ) (B, m): with friction · ‖σ_t‖ on the normals, unless the problem is convex."""
+        """σ + Γ(σ) (B, m): adds friction · ‖σ_t‖ to the normals, unless the problem is convex."""
         if self.convex:
             return velocity
         result = velocity.copy()
@@ -122,7 +122,7 @@ class Rows:
         return result
 
     def project(self, x: Array) -> Array:
-        """The nearest impulses (B, m) that the cones allow."""
+        """Project impulses (B, m) onto the cones."""
         y = x.copy()
         self._project_scalars(x, 0.0, y, None)
         for contacts, rows in groups_of(self.layout):
@@ -134,7 +134,7 @@ class Rows:
         return np.asarray(natural_residual(self, impulse, velocity))
 
     def error(self, impulse: Array, velocity: Array) -> Array:
-        """(B,) the largest residual of a row, de Saxcé's or Alart and Curnier's, as a share of its limit."""
+        """(B,) the largest residual of a row, de Saxcé's or Alart and Curnier's, relative to its limit."""
         groups = groups_of(self.layout)
         if not self.layout.scalars and len(groups) == 1:  # compiled, in one call
             size = groups[0].rows.shape[1]
@@ -165,16 +165,16 @@ class Rows:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """All that dense matrices allow."""
+        """The capabilities of dense matrices."""
         return CAPABILITIES
 
     @property
     def selectable(self) -> bool:
-        """Whether some problems of the batch can be solved without the others."""
+        """Whether problems of the batch can be solved separately."""
         return True
 
     def factor_shifted(self) -> ShiftedInverse:
-        """(G + ρ)⁻¹ for all ρ, by eigenvectors."""
+        """The inverses (G + ρ)⁻¹ for all ρ, by eigendecomposition."""
         return ShiftedInverse.of(self.G)
 
     def _project_scalars(self, x: Array, e: Any, y: Array, slope: Array | None) -> None:
@@ -221,7 +221,7 @@ class ShiftedInverse:
 
 
 def apply_turned(kind: Any, x: Array, friction: Array, e: Any) -> tuple[Array, Array]:
-    """A projection about the normal of contacts (B, n, k), and its Jacobian (B, n, k, k)."""
+    """A radial projection of contacts (B, n, k), and its Jacobian (B, n, k, k)."""
     sharp = isinstance(e, float) and e == 0.0
     return contact_projection(x.shape[-1], kind is second_order, sharp)(x, friction, e)
 
@@ -229,12 +229,12 @@ def apply_turned(kind: Any, x: Array, friction: Array, e: Any) -> tuple[Array, A
 # --- from the user's rows -------------------------------------------------------------------------------------------
 
 
-def scale(layout: Layout, convex: bool, G: Array, g: Array, numbers: dict[str, Array]) -> Rows:
-    """Rows of a batch, G (B, m, m) and g (B, m), with numbers (B, …) such as friction and compliance."""
-    G = np.where(np.tri(layout.m, dtype=bool), G, G.mT)  # an asymmetric matrix has been refused
-    if "compliance" in numbers:
-        G[:, range(layout.m), range(layout.m)] += numbers["compliance"]
-    rows, acts = scale_by_response(layout, convex, np.diagonal(G, axis1=-2, axis2=-1), g, numbers)
+def scale(layout: Layout, convex: bool, G: Array, g: Array, parameters: dict[str, Array]) -> Rows:
+    """Rows of a batch, G (B, m, m) and g (B, m), with parameters (B, …) such as friction and compliance."""
+    G = np.where(np.tri(layout.m, dtype=bool), G, G.mT)  # its symmetry has been checked
+    if "compliance" in parameters:
+        G[:, range(layout.m), range(layout.m)] += parameters["compliance"]
+    rows, acts = scale_by_response(layout, convex, np.diagonal(G, axis1=-2, axis2=-1), g, parameters)
     order = list(layout.order)
     if order != list(range(layout.m)):
         G = G[:, order][:, :, order]
@@ -244,25 +244,26 @@ def scale(layout: Layout, convex: bool, G: Array, g: Array, numbers: dict[str, A
 
 
 def scale_by_response(
-    layout: Layout, convex: bool, response: Array, g: Array, numbers: dict[str, Array]
+    layout: Layout, convex: bool, response: Array, g: Array, parameters: dict[str, Array]
 ) -> tuple[Rows, Array]:
-    """Rows without their G, from their responses (B, m) to their own impulses, compliance included; and the factors
-    (B, m), in the solvers' order, by which rows of G are multiplied."""
+    """Rows without G, from the responses (B, m) of rows to their own impulses, compliance included; and the factors (B,
+    m), in the solvers' order, that scale the rows of G.
+    """
     count, order = len(g), list(layout.order)
-    shape, coefficients = _circular(layout, count, numbers)
+    shape, coefficients = _circular(layout, count, parameters)
     d = response.copy()
     for rows in _user_rows(layout):
         d[:, rows] = response[:, rows[:, :3]].mean(-1, keepdims=True)
-    # A row that nothing moves has no response to divide by, or one that is made of rounding.
+    # # A row with zero response, or one of the size of rounding errors, is not divided by it.
     most = d.max(-1, keepdims=True)
     moves = d > rounding() * most
     root = np.sqrt(np.where(moves, d, np.where(most > 0.0, most, 1.0)))
     shape, root, moves = shape[:, order], root[:, order], moves[:, order]
     acts = np.where(moves, shape / root, 0.0)
     g = g[:, order] * shape / root
-    bounded = root[:, layout.scalars - layout.intervals : layout.scalars]
+    interval_root = root[:, layout.scalars - layout.intervals : layout.scalars]
     bounds = [
-        np.clip(numbers.get(name, np.zeros((count, 0))), -enormous(), enormous()) * bounded
+        np.clip(parameters.get(name, np.zeros((count, 0))), -enormous(), enormous()) * interval_root
         for name in ("lower", "upper")
     ]
     lower, upper = bounds
@@ -276,10 +277,12 @@ def _user_rows(layout: Layout) -> list[Indices]:
     return [np.array([list(rows) for rows in layout.friction if len(rows) == size]) for size in sizes]
 
 
-def _circular(layout: Layout, count: int, numbers: dict[str, Array]) -> tuple[Array, Array]:
-    """The factors (B, m) that make a circle of an ellipse, and the coefficients (B, contacts) of the circular cones."""
+def _circular(layout: Layout, count: int, parameters: dict[str, Array]) -> tuple[Array, Array]:
+    """The factors (B, m) that map circles to ellipses, and the coefficients (B, contacts) of the circular cones."""
     factors, coefficients = np.ones((count, layout.m)), np.ones((count, layout.contacts))
-    bounded = {name: np.clip(x, 0.0, LARGEST_FRICTION) for name, x in numbers.items() if name not in ("lower", "upper")}
+    bounded = {
+        name: np.clip(x, 0.0, LARGEST_FRICTION) for name, x in parameters.items() if name not in ("lower", "upper")
+    }
     spins = rolls = 0
     for k, rows in enumerate(layout.friction):
         friction = bounded["friction"][:, k]

@@ -19,30 +19,33 @@ from delassus.contact.solvers.registry import find_solver, register_solver
 from delassus.contact.systems.protocol import BATCH, MATRIX, NEWTON, SHIFT, SWEEP
 
 _TOGETHER: Final = 4_000_000
-"""Entries of the matrices G that are worked on at the same time: some copies of them have to fit into memory."""
+"""Maximum number of matrix entries in a chunk of the batch; several copies have to fit into memory."""
 
 _COMPLIANCE: Final = 1e-10
-"""Of all rows, as a share of their response, where no rigid solution has been found."""
+"""Compliance of all rows, relative to their response, if no rigid solution exists."""
 
 _ROUGH: Final = 1e-5
-"""To what such a compliant problem is solved."""
+"""Tolerance of that compliant problem."""
 
 _CONTRADICTION: Final = 1e-3
-"""What rows must leave of the velocity scale to contradict each other: less could be that of rows that hardly move."""
+"""Residual, relative to the velocity scale, above which rows are infeasible. Below it they may be rows that hardly
+move.
+"""
 
 _FIRST: Final = WARM + 4
-"""Attempts of Newton's method before other ways are tried."""
+"""Attempts of Newton's method before other methods are tried."""
 
 _HUGE: Final = 600
-"""Rows from which on an iteration of Newton's method takes as long as ten of ADMM or more: ADMM gets its turn earlier
-then, and for longer."""
+"""Number of rows above which a Newton iteration takes as long as ten of ADMM: ADMM is then used earlier and for
+longer.
+"""
 
 _QUICKLY: Final = ((30, 0, 1), (60, 0, 2))
-"""Sweeps, and attempts of Newton's method from one to another, one after the other, where sweeps are compiled."""
+"""Successive plans, if sweeps are compiled: number of sweeps, first and last attempt of Newton's method."""
 
 _SWEEPS: Final = 100
 _ADMM: Final = 200
-"""Iterations of the cheaper methods that lead to another start for Newton's method."""
+"""Iterations of the cheaper methods that provide another start for Newton's method."""
 
 
 def solve_many_rows(
@@ -52,11 +55,11 @@ def solve_many_rows(
 
     Args:
         layout: Which rows belong to which cone.
-        arrays: G (B, m, m), g (B, m), and as far as given friction, bounds, compliance and a start (B, …).
+        arrays: G (B, m, m), g (B, m), and optionally friction, bounds, compliance and a start (B, …).
         law: "ncp" or "ccp".
         method: The name of a solver of batches, see `solvers.registry`.
         tolerance: The residual at which a problem is solved, as a share of its largest free velocity.
-        iterations: How many are made at most.
+        iterations: Maximum number of iterations.
     """
     count, m = arrays["g"].shape
     size = max(1, _TOGETHER // (m * m))
@@ -72,27 +75,27 @@ def solve_many_rows(
 def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str, budget: Budget) -> tuple[Array, ...]:
     inputs, start = dict(arrays), arrays.get("start")
     finite = _is_finite(arrays)
-    for name, x in inputs.items():  # problems that are not finite are left out: their numbers spoil nothing
+    for name, x in inputs.items():  # replaces problems that contain NaN or infinity
         inputs[name] = np.where(finite.reshape(-1, *[1] * (x.ndim - 1)), x, 0.0)
     G, g = inputs.pop("G"), inputs.pop("g")
-    numbers = {name: x for name, x in inputs.items() if name != "start"}
+    parameters = {name: x for name, x in inputs.items() if name != "start"}
     with np.errstate(all="ignore"):
-        rows = scale(layout, law == "ccp", G, g, numbers)
+        rows = scale(layout, law == "ccp", G, g, parameters)
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
             best.replace_problems(np.arange(len(g)), Best.of(rows, rows.project(rows.scaled_impulse(inputs["start"]))))
         contradictory = find_solver(method, rows.capabilities, law).solve(rows, best, budget)
         contradictory = np.zeros(len(g), bool) if contradictory is None else contradictory
         impulse = rows.user_impulse(best.impulse)
-        compliance = numbers.get("compliance", 0.0)
+        compliance = parameters.get("compliance", 0.0)
         velocity = (arrays["G"] @ impulse[..., None])[..., 0] + arrays["g"] + compliance * impulse
-        # Recomputed from what is returned, and with responses that compliance is no part of.
+        # # Recomputed from the returned values, with responses that exclude compliance.
         plain = rows
-        if "compliance" in numbers:
-            plain = scale(layout, law == "ccp", G, g, {k: x for k, x in numbers.items() if k != "compliance"})
+        if "compliance" in parameters:
+            plain = scale(layout, law == "ccp", G, g, {k: x for k, x in parameters.items() if k != "compliance"})
         residual = plain.residual(plain.scaled_impulse(impulse), plain.scaled_velocity(velocity))
         residual = plain.user_residual(residual)
-        # What rounding leaves of impulses that cancel each other cannot be less.
+        # # The residual cannot be less than the rounding error of impulses that cancel each other.
         rounding = 16.0 * np.finfo(float).eps * np.abs(best.impulse).max(-1) / rows.limit.min(-1)
     status = np.where(best.error <= rounding, int(Status.PRECISION), int(Status.ITERATIONS))
     status = np.where(best.error <= budget.tolerance, int(Status.CONVERGED), status)
@@ -103,7 +106,7 @@ def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str,
 
 
 def _is_finite(arrays: dict[str, Array]) -> NDArray[np.bool_]:
-    """(B,) whether all numbers of a problem can be computed with; bounds and friction may be infinite."""
+    """(B,) whether all values of a problem are valid; bounds and friction may be infinite."""
     finite = np.ones(len(arrays["g"]), bool)
     for name, x in arrays.items():
         bad = ~np.isfinite(x) if name in ("G", "g", "compliance") else np.isnan(x)
@@ -113,9 +116,9 @@ def _is_finite(arrays: dict[str, Array]) -> NDArray[np.bool_]:
 
 @register_solver("auto", needs={BATCH, MATRIX, SWEEP, SHIFT, NEWTON}, traced=False)
 def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool_]:
-    """Newton's method, then what is slower and surer, and the closest answer where rows contradict each other.
+    """Newton's method, then slower and more robust methods, then the least-squares solution if the rows are infeasible.
 
-    Returns (B,) whether they do.
+    Returns (B,) whether they are infeasible.
     """
     warm, huge = bool(best.impulse.any()), rows.layout.m > _HUGE
     if is_compiled(rows.layout):
@@ -131,44 +134,44 @@ def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool
     suspect = is_open[best.error[is_open] > 0.1 * _CONTRADICTION]
     if len(suspect):
         contradictory[suspect] = _solve_contradictory(rows, best, suspect, budget)
-    ways = (_from_admm, _try_restarts) if huge else (_from_sweeps, _from_admm, _try_restarts)
-    for way in (*ways, admm):
+    methods = (_from_admm, _try_restarts) if huge else (_from_sweeps, _from_admm, _try_restarts)
+    for method in (*methods, admm):
         is_open = best.open(budget)
         is_open = is_open[~contradictory[is_open]]
         if len(is_open):
-            selected, begun = rows[is_open], best[is_open]
-            way(selected, begun, budget)
-            best.replace_problems(is_open, begun)
+            selected, progress = rows[is_open], best[is_open]
+            method(selected, progress, budget)
+            best.replace_problems(is_open, progress)
     return contradictory
 
 
 def _solve_quickly(rows: Rows, best: Best, budget: Budget, warm: bool) -> None:
-    """Compiled sweeps, which cost next to nothing, and a few iterations of Newton's method; what is left, again."""
+    """Compiled sweeps, which are cheap, and a few iterations of Newton's method; repeated for problems that remain."""
     if warm:
         newton(rows, best, budget, 0, 1)
     for sweeps, first, last in _QUICKLY:
         is_open = best.open(budget)
         if not len(is_open):
             return
-        selected, begun = rows[is_open], best[is_open]
-        sweep_repeatedly(selected, begun, budget, sweeps)
-        newton(selected, begun, budget, first, last)
-        best.replace_problems(is_open, begun)
+        selected, progress = rows[is_open], best[is_open]
+        sweep_repeatedly(selected, progress, budget, sweeps)
+        newton(selected, progress, budget, first, last)
+        best.replace_problems(is_open, progress)
 
 
 def _from_sweeps(rows: Rows, best: Best, budget: Budget) -> None:
-    begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
-    sweep_repeatedly(rows, begun, budget, _SWEEPS)
-    newton(rows, begun, budget, 0, WARM)
-    best.replace_problems(np.arange(len(best.error)), begun)
+    progress = Best.of(rows, np.zeros_like(best.impulse), best.count)
+    sweep_repeatedly(rows, progress, budget, _SWEEPS)
+    newton(rows, progress, budget, 0, WARM)
+    best.replace_problems(np.arange(len(best.error)), progress)
 
 
 def _from_admm(rows: Rows, best: Best, budget: Budget) -> None:
-    begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
+    progress = Best.of(rows, np.zeros_like(best.impulse), best.count)
     remaining = budget.iterations - int(best.count.min())
-    admm(rows, begun, budget, max(_ADMM, int(0.7 * remaining)) if rows.layout.m > _HUGE else _ADMM)
-    newton(rows, begun, budget, 0, WARM)
-    best.replace_problems(np.arange(len(best.error)), begun)
+    admm(rows, progress, budget, max(_ADMM, int(0.7 * remaining)) if rows.layout.m > _HUGE else _ADMM)
+    newton(rows, progress, budget, 0, WARM)
+    best.replace_problems(np.arange(len(best.error)), progress)
 
 
 def _try_restarts(rows: Rows, best: Best, budget: Budget) -> None:
@@ -176,10 +179,10 @@ def _try_restarts(rows: Rows, best: Best, budget: Budget) -> None:
 
 
 def _solve_contradictory(rows: Rows, best: Best, problems: Any, budget: Budget) -> NDArray[np.bool_]:
-    """Whether rows of some problems contradict each other; those get the closest answer there is.
+    """Whether the rows of `problems` are infeasible; stores the least-squares solution of those.
 
-    All rows yield a little, c λ, so that there is a solution: see `solvers.choice.thorough`. Rows that are met but for
-    the last digits do not contradict each other; they hardly move.
+    All rows get a compliance c, so that a solution exists: see `solvers.choice.thorough`. Rows that are met up to
+    rounding are not infeasible; they hardly move.
     """
     selected = rows[problems]
     compliant = replace(
@@ -187,11 +190,11 @@ def _solve_contradictory(rows: Rows, best: Best, problems: Any, budget: Budget) 
         G=selected.G + _COMPLIANCE * np.eye(rows.layout.m),
         friction=selected.friction if rows.convex else np.zeros_like(selected.friction),
     )
-    begun = Best.of(compliant, np.zeros_like(selected.g), best.count[problems])
+    progress = Best.of(compliant, np.zeros_like(selected.g), best.count[problems])
     goal = replace(budget, tolerance=max(_ROUGH, budget.tolerance))
-    newton(compliant, begun, goal, WARM, _FIRST)
-    best.count[problems] = begun.count
-    shift = np.where((begun.error <= goal.tolerance)[:, None], _COMPLIANCE * begun.impulse, 0.0)
+    newton(compliant, progress, goal, WARM, _FIRST)
+    best.count[problems] = progress.count
+    shift = np.where((progress.error <= goal.tolerance)[:, None], _COMPLIANCE * progress.impulse, 0.0)
     contradictory = (np.abs(shift) / selected.limit).max(-1) > _CONTRADICTION
     if contradictory.any():
         indices = np.flatnonzero(contradictory)

@@ -1,6 +1,6 @@
 """Sparse Newton systems of large piles, factored by SuperLU.
 
-Only where SciPy is installed; without it the equations are solved as dense ones, with the same results to rounding.
+Used only if SciPy is installed. Otherwise the equations are solved as dense ones, with the same results up to rounding.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from delassus.contact.large.rows import Array, Indices, Rows, groups_of
 from delassus.linalg.filtered_system import regularization
 
 _ROWS: Final = 300
-"""Rows from which on sparse equations are faster."""
+"""Number of rows above which sparse equations are faster."""
 
 _DENSITY: Final = 0.1
-"""The share of entries other than zero up to which they are."""
+"""Maximum fraction of nonzero entries for which they are."""
 
 
 @lru_cache(1)
@@ -33,7 +33,7 @@ def _scipy() -> Any:
 
 
 def sparse_matrices(rows: Rows) -> list[Any] | None:
-    """G of each problem as a sparse matrix, or None where that does not pay."""
+    """G of each problem as a sparse matrix, or None if dense equations are faster."""
     m = rows.layout.m
     if m < _ROWS or np.count_nonzero(rows.G) > _DENSITY * rows.G.size or _scipy() is None:
         return None
@@ -53,18 +53,18 @@ def solve_sparse(rows: Rows, matrices: list[Any], jacobians: list[Array], gap: A
         K = (D @ G + (1.0 + regularization()) * one - D).tocsc()
         try:
             steps[k] = splu(K).solve(gap[k])
-        except (RuntimeError, ValueError):  # a pivot that is zero, or a number that is none
+        except (RuntimeError, ValueError):  # a zero pivot, or NaN
             continue
     return steps
 
 
 @lru_cache(32)
 def _places(layout: Layout) -> tuple[Indices, Indices]:
-    """The rows and columns of the entries of D, in the order in which its blocks come."""
+    """The rows and columns of the entries of D, in the order of its blocks."""
     scalars = np.arange(layout.scalars)
-    down, across = [scalars], [scalars]
+    rows_of_entries, columns = [scalars], [scalars]
     for group in groups_of(layout):
         size = group.rows.shape[1]
-        down.append(np.repeat(group.rows, size, axis=1).ravel())
-        across.append(np.tile(group.rows, (1, size)).ravel())
-    return np.concatenate(down), np.concatenate(across)
+        rows_of_entries.append(np.repeat(group.rows, size, axis=1).ravel())
+        columns.append(np.tile(group.rows, (1, size)).ravel())
+    return np.concatenate(rows_of_entries), np.concatenate(columns)

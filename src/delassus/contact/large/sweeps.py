@@ -1,8 +1,8 @@
 """Gauss–Seidel over many contacts; contacts that do not interact are solved at the same time.
 
-Contacts are colored such that no two of a color share a body (their block of G is zero). A sweep then is one step of
-NumPy for each color: about a dozen for a pile of stones, whatever its size, and as many as there are contacts where
-all of them act on one robot. m² multiplications a sweep.
+Contacts are colored such that no two contacts of a color share a body (their block of G is zero). A sweep is one NumPy
+step for each color: about a dozen for a pile of stones of any size, but one for each contact if all of them act on one
+robot. m² multiplications a sweep.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from delassus.contact.systems.protocol import BATCH, SWEEP, Update
 from delassus.contact.systems.sweep import contact_update
 
 _UNCOUPLED: Final = 1e-13
-"""Blocks of G whose entries are smaller, as a share of a contact's own response, are zero but for rounding."""
+"""Blocks of G below this, relative to a contact's own response, are rounding errors and count as zero."""
 
 
 class Step(NamedTuple):
     """Rows that are solved at the same time.
 
-    `contacts` and `rows` are those of a group, or None and rows (n,) before the contacts; `columns` (B, rows, m) are
-    their columns of G, and `own` the blocks (B, n, k, k) or the diagonal (B, n).
+    `contacts` and `rows` are those of a group; for rows before the contacts they are None and (n,). `columns` (B, rows,
+    m) are their columns of G, and `own` the diagonal blocks (B, n, k, k) or the diagonal (B, n).
     """
 
     contacts: Indices | None
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 def plan_sweep(rows: Rows) -> list[Step]:
-    """The steps of a sweep, in the order of the rows as far as colors allow it."""
+    """The steps of a sweep, in the order of the rows as far as the coloring permits."""
     layout, G = rows.layout, rows.G
     starts = [*range(layout.scalars), *(at.start for at in layout.blocks)]
     coupled = np.abs(G).max(0) > _UNCOUPLED
@@ -56,9 +56,9 @@ def plan_sweep(rows: Rows) -> list[Step]:
                 Step(None, scalars, np.ascontiguousarray(G[:, scalars]), np.where(diagonal > 0.0, diagonal, 1.0))
             )
         for group in groups_of(layout):
-            chosen = np.flatnonzero(colors[layout.scalars + group.contacts] == color)
-            if len(chosen):
-                steps.append(_contact_step(G, Group(group.contacts[chosen], group.rows[chosen])))
+            members = np.flatnonzero(colors[layout.scalars + group.contacts] == color)
+            if len(members):
+                steps.append(_contact_step(G, Group(group.contacts[members], group.rows[members])))
     return steps
 
 
@@ -68,12 +68,12 @@ def _contact_step(G: Array, group: Group) -> Step:
 
 
 def color_greedily(coupled: NDArray[np.bool_]) -> Indices:
-    """The smallest color (n,) for each unit that no coupled unit before it has; `coupled` is (n, n) and symmetric."""
+    """The smallest color (n,) of each unit that no earlier coupled unit has; `coupled` is (n, n) and symmetric."""
     colors = np.full(len(coupled), -1)
     for k, row in enumerate(coupled):
-        used = np.zeros(len(coupled) + 1, bool)
-        used[colors[:k][row[:k]]] = True
-        colors[k] = int(np.argmin(used))
+        neighbor_colors = np.zeros(len(coupled) + 1, bool)
+        neighbor_colors[colors[:k][row[:k]]] = True
+        colors[k] = int(np.argmin(neighbor_colors))
     return colors
 
 
@@ -96,18 +96,18 @@ def _bounds(rows: Rows) -> tuple[Array, Array]:
     layout, count = rows.layout, len(rows.g)
     lower, upper = np.zeros((count, layout.scalars)), np.full((count, layout.scalars), np.inf)
     lower[:, : len(layout.rows(Free))] = -np.inf
-    bounded = slice(layout.scalars - layout.intervals, layout.scalars)
-    lower[:, bounded], upper[:, bounded] = rows.lower, rows.upper
+    intervals = slice(layout.scalars - layout.intervals, layout.scalars)
+    lower[:, intervals], upper[:, intervals] = rows.lower, rows.upper
     return lower, upper
 
 
 def is_compiled(layout: Layout) -> bool:
-    """Whether there is a compiled sweep: for contacts of three rows each, and no other rows."""
+    """Whether a compiled sweep exists: only for problems of contacts with three rows each."""
     return not layout.scalars and not layout.torsional and layout.contacts <= max(SIZES)
 
 
 def sweep_repeatedly(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
-    """Make so many sweeps of all problems that are open, and look at what came of them at the end alone."""
+    """Run a number of sweeps on all open problems; the error is computed once, at the end."""
     live = best.open(budget)
     if not len(live):
         return
@@ -122,26 +122,26 @@ def sweep_repeatedly(rows: Rows, best: Best, budget: Budget, sweeps: int) -> Non
         for _ in range(sweeps):
             sweep(active, steps, impulse, velocity, contact_update(rows.convex))
     best.count[live] += sweeps
-    # Gauss–Seidel finds modes even where its error is larger: Newton's method starts from what the sweeps have left.
+    # # Sweeps find modes of contacts even where the error increases: Newton's method starts from the last iterate.
     best.impulse[live], best.error[live] = impulse, active.error(impulse, velocity)
 
 
 @register_solver("pgs", needs={BATCH, SWEEP}, traced=False)
 @register_solver("sequential_impulses", needs={BATCH, SWEEP}, traced=False)
 def gauss_seidel(rows: Rows, best: Best, budget: Budget) -> None:
-    """Sweep until problems are solved."""
+    """Sweep until the problems are solved."""
     _sweep_relaxed(rows, best, budget, contact_update(rows.convex))
 
 
 @register_solver("bisection", needs={BATCH, SWEEP}, traced=False)
 def bisection(rows: Rows, best: Best, budget: Budget) -> None:
-    """Sweeps in which each contact is solved exactly, with steps that get shorter."""
+    """Sweeps in which each contact is solved exactly, with decreasing relaxation."""
     refuse_bisection(rows)
     _sweep_relaxed(rows, best, budget, contact_impulse, LEAST_RELAXATION)
 
 
 def _sweep_relaxed(rows: Rows, best: Best, budget: Budget, rule: Update, least: float = 1.0) -> None:
-    """Sweep with a relaxation that falls from one to the least."""
+    """Sweep with a relaxation that decreases from one to `least`."""
     live = best.open(budget)
     active, impulse = rows[live], best.impulse[live].copy()
     steps, relaxation = plan_sweep(active) if len(live) else [], 1.0

@@ -20,16 +20,16 @@ from delassus.contact.systems.protocol import BATCH, SHIFT
 def solve_by_operator(
     problem: ContactData, model: str, method: str, tolerance: float, iterations: int, start: Any
 ) -> ContactSolution:
-    """The solution by a solver of batches that needs no entries of the matrix."""
+    """Solve by a solver of batches that needs only products with the matrix."""
     _check(problem, model, method)
     layout, batch = problem.layout, problem.batch
     g = np.broadcast_to(problem.g, (*batch, problem.m))
     responses = np.broadcast_to(diagonal(problem.operator), g.shape)
-    numbers = {
+    parameters = {
         name: np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for name, x in problem.numbers.items()
     }
     with np.errstate(all="ignore"):
-        rows = OperatorRows.of(layout, model == "ccp", problem.operator, responses, g, numbers)
+        rows = OperatorRows.of(layout, model == "ccp", problem.operator, responses, g, parameters)
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
             begin = rows.scaled_impulse(np.broadcast_to(start, g.shape).reshape(rows.g.shape))
@@ -48,19 +48,21 @@ def solve_by_operator(
 
 
 def _check(problem: ContactData, model: str, method: str) -> None:
-    """Raise if the operator cannot be solved in this way."""
-    every = solver_names({BATCH, SHIFT})
-    if model not in ("ncp", "ccp") or method not in every:
+    """Raise an error if the operator cannot be solved by this law and method."""
+    methods = solver_names({BATCH, SHIFT})
+    if model not in ("ncp", "ccp") or method not in methods:
         raise ContactProblemError(
-            f"G is an operator: laws 'ncp' and 'ccp' with the methods {', '.join(every)} can be solved, not law "
+            f"G is an operator: laws 'ncp' and 'ccp' with the methods {', '.join(methods)} can be solved, not law "
             f"{model!r} with method {method!r}.",
             code="not-supported",
         )
     if any(len(rows) > 3 for rows in problem.layout.friction):
         raise ContactProblemError(
-            "G is an operator: contacts have three rows then, not torsional or rolling friction.", code="not-supported"
+            "G is an operator: its contacts have three rows, without torsional or rolling friction.",
+            code="not-supported",
         )
     if method not in solver_names(operator_capabilities(problem.operator)):
         raise ContactProblemError(
-            "the operator has no method solve(b, damping), which ADMM needs: take 'gradient'.", code="not-supported"
+            "ADMM needs an operator with solve(b, damping), and this one has none; use method='gradient'.",
+            code="not-supported",
         )

@@ -17,26 +17,26 @@ from delassus.contact.solvers.registry import find_solver
 from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM, solve_pyramids
 
 _LARGEST_COMPILED: Final = 24
-"""Variables, those of four contacts with four faces, up to which problems are compiled: that takes five seconds then,
-and grows with their square. A larger problem takes NumPy some ten milliseconds."""
+"""Maximum number of variables (four contacts with four faces) of compiled problems. Compilation then takes five
+seconds, and grows with the square; a larger problem takes NumPy about ten milliseconds.
+"""
 
 
 def solve_by_pyramids(
     problem: ContactData, method: str, tolerance: float, iterations: int, faces: int, pyramid: str
 ) -> ContactSolution:
-    """The solution of the linear complementarity problem of K faces, inside of the cones or around them."""
+    """Solve the linear complementarity problem with K faces, inside or around the cones."""
     layout = problem.layout
     find_solver(method, PYRAMID_SYSTEM, "lcp")
     face_angles(faces, pyramid)
     if layout.torsional:
         raise ContactProblemError(
-            "law 'lcp' has pyramids for contacts of three rows; for torsional and rolling friction take 'ncp' or "
-            "'ccp'.",
+            "law 'lcp' needs contacts of three rows; for torsional and rolling friction use law 'ncp' or 'ccp'.",
             code="not-supported",
         )
     if method == "dantzig" and problem.friction is not None and np.any(problem.friction > 0.0):
         raise ContactProblemError(
-            "method 'dantzig' is for problems without friction; with friction, take 'lemke'.", code="not-supported"
+            "method 'dantzig' solves problems without friction; with friction, use 'lemke'.", code="not-supported"
         )
     options: dict[str, Any] = {"faces": int(faces), "pyramid": pyramid, "method": method}
     inputs: dict[str, Any] = {**problem.numbers, "tolerance": float(tolerance), "iterations": float(iterations)}

@@ -14,20 +14,20 @@ from delassus.contact.systems.scaled import Scaled, shape_of
 
 
 def solve_by_reference(problem: ContactData, model: str, method: str, tolerance: float) -> ContactSolution:
-    """The solution of a convex problem by clarabel or proxsuite."""
+    """Solve a convex problem by clarabel or proxsuite."""
     rubbing = problem.friction is not None and bool(np.any(problem.friction > 0.0))
     if rubbing and (model != "ccp" or method == "proxsuite"):
         raise ContactProblemError(
-            f"method {method!r} solves convex problems: take law='ccp' and method='clarabel', or friction=0.",
+            f"method {method!r} solves convex problems: use law='ccp' and method='clarabel', or friction=0.",
             code="not-supported",
         )
     batch, m = problem.batch, problem.m
     count = int(np.prod(batch))
-    items = problem[...] if batch else problem
+    problems = problem[...] if batch else problem
     impulse, velocity, residuals = (np.full((count, m), np.nan) for _ in range(3))
     iterations, status = np.zeros(count, np.int64), np.full(count, int(Status.NOT_FINITE))
     for k, at in enumerate(np.ndindex(*batch)):
-        one = items[at] if batch else items
+        one = problems[at] if batch else problems
         G, g, layout = one.G, one.g, one.layout
         if any(np.any(np.isnan(x)) for x in one.numbers.values()) or not np.isfinite(G.sum() + g.sum()):
             continue
@@ -43,5 +43,5 @@ def solve_by_reference(problem: ContactData, model: str, method: str, tolerance:
         solved = scaled.error(solution, scaled.velocity(solution)) <= tolerance
         status[k] = Status.CONVERGED if solved else Status.INFEASIBLE if contradictory else Status.ITERATIONS
     impulse, velocity, residuals = (x.reshape(*batch, m) for x in (impulse, velocity, residuals))
-    counts, ended = iterations.reshape(batch), status.reshape(batch)
-    return ContactSolution(problem, model, impulse, velocity, residuals, counts, ended)
+    counts, statuses = iterations.reshape(batch), status.reshape(batch)
+    return ContactSolution(problem, model, impulse, velocity, residuals, counts, statuses)

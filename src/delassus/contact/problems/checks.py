@@ -18,31 +18,32 @@ _CONES: Final = (Free, Friction, Interval, NonNegative)
 _RANGES: Final = {"friction": FRICTIONS, "torsional": FRICTIONS, "rolling": FRICTIONS, "restitution": RESTITUTIONS}
 
 _ASYMMETRY: Final = 1e-8
-"""By how much a matrix may be asymmetric, as a share of its largest entry."""
+"""Largest asymmetry of a matrix, relative to its largest entry."""
 
 _INDEFINITE: Final = 1e-6
-"""By how much a matrix may be indefinite, as a share of its largest eigenvalue: eight digits of a file are that good,
-and a thousand rows add up what each of them lacks."""
+"""Largest negative eigenvalue of a matrix, relative to its largest eigenvalue: allows for files with eight digits, and
+for a thousand rows that add up rounding errors.
+"""
 
 
 class ContactProblemError(BadArgument):
-    """Numbers that do not make a contact problem."""
+    """Invalid data of a contact problem."""
 
 
 class ProblemIndexError(ContactProblemError, IndexError):
-    """A problem that a batch has not; it ends a loop over one."""
+    """An index outside a batch of problems; ends a loop over the batch."""
 
     code = "index-out-of-range"
 
 
 class ContactFileError(ContactProblemError, OSError):
-    """A contact problem that could not be written or read."""
+    """A contact problem that cannot be written or read."""
 
     code = "unreadable-file"
 
 
 def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Layout:
-    """The cones of a problem: those given, or contacts of three rows each."""
+    """The cones of a problem; by default contacts of three rows each."""
     if G.ndim < 2 or G.shape[-1] != G.shape[-2]:
         raise ContactProblemError(
             f"G has shape {G.shape}; it must be a square matrix (…, m, m), one row for each of g.", code="wrong-shape"
@@ -68,56 +69,56 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
         )
     layout = Layout(tuple(cones))
     if layout.m != m:
-        named = ", ".join(f"{type(c).__name__}({c.rows})" for c in layout.cones)
+        description = ", ".join(f"{type(c).__name__}({c.rows})" for c in layout.cones)
         raise ContactProblemError(
-            f"the cones ({named}) have {layout.m} rows together, and G has {m}.", code="wrong-shape"
+            f"the cones ({description}) have {layout.m} rows together, and G has {m}.", code="wrong-shape"
         )
     if not m:
         raise ContactProblemError("the problem has no rows: there is nothing to solve.", code="nothing-to-do")
     return layout
 
 
-def broadcast_rows(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] | None:
-    """Numbers (…, count) from one for all or one for each; None where there is nothing that needs them."""
+def broadcast_rows(name: str, value: Any, count: int, rows: str) -> NDArray[np.float64] | None:
+    """Values (…, count) from one for all or one for each; None if no row needs them."""
     if value is not None:
         value = numbers_in_range(name, value, _RANGES[name]) if name in _RANGES else real_array(name, value)
     if not count:
         if value is not None and value.size:
             raise ContactProblemError(
-                f"{name} is given, but no cone has {what}: omit it, or add such a cone.",
+                f"{name} is given, but no cone has {rows}: omit it, or add such a cone.",
                 code="conflicting-arguments",
             )
         return None
     if value is None:
         raise ContactProblemError(
-            f"{name} is missing: {count} {what} need it, such as {name}=0.5.", code="missing-argument"
+            f"{name} is missing: {count} {rows} need it, such as {name}=0.5.", code="missing-argument"
         )
-    numbers: NDArray[np.float64] = value
-    if numbers.ndim == 0:
-        return np.full(count, float(numbers))
-    if numbers.shape[-1] != count and numbers.shape[-1] != 1:
+    values: NDArray[np.float64] = value
+    if values.ndim == 0:
+        return np.full(count, float(values))
+    if values.shape[-1] != count and values.shape[-1] != 1:
         raise ContactProblemError(
-            f"{name} has shape {numbers.shape}; its last axis has one number for each of {count} {what}, or one "
+            f"{name} has shape {values.shape}; its last axis has one number for each of {count} {rows}, or one "
             "for all.",
             code="wrong-shape",
         )
-    return np.broadcast_to(numbers, (*numbers.shape[:-1], count))
+    return np.broadcast_to(values, (*values.shape[:-1], count))
 
 
 def not_negative(name: str, values: NDArray[np.float64] | None) -> None:
-    """Raise if a number is negative; NaN passes, since it spoils its own problem alone."""
+    """Raise an error if a value is negative. NaN is allowed: it affects only its own problem."""
     if values is not None and np.any(values < 0.0):
         raise ContactProblemError(f"{name} is {np.nanmin(values):.6g}; it cannot be negative.", code="out-of-range")
 
 
 def ordered(lower: NDArray[np.float64] | None, upper: NDArray[np.float64] | None) -> None:
-    """Raise if a lower bound is above its upper one."""
+    """Raise an error if a lower bound is above its upper bound."""
     if lower is None or upper is None:
         return
     try:
         below, above = np.broadcast_arrays(lower, upper)
     except ValueError:
-        return  # the batch axes do not fit each other, which is told with those of all arrays
+        return  # the caller reports batch axes that do not fit
     if np.any(below > above):
         at = np.unravel_index(int(np.argmax(below - above)), below.shape)
         raise ContactProblemError(
@@ -126,7 +127,7 @@ def ordered(lower: NDArray[np.float64] | None, upper: NDArray[np.float64] | None
 
 
 def check_matrix(G: NDArray[np.float64]) -> None:
-    """Raise unless all matrices without NaN are symmetric and not indefinite, but for the last digits."""
+    """Raise an error unless all matrices without NaN are symmetric and positive semidefinite up to rounding."""
     matrices = G.reshape(-1, *G.shape[-2:])
     finite: NDArray[np.bool_] = np.asarray(np.isfinite(matrices).all((-2, -1)))
     matrices = matrices[finite]
@@ -146,9 +147,8 @@ def check_matrix(G: NDArray[np.float64]) -> None:
     if np.any(values[:, 0] < -_INDEFINITE * largest):
         at = int(np.argmin(values[:, 0] / np.where(largest > 0.0, largest, 1.0)))
         raise ContactProblemError(
-            f"G is indefinite: {_describe_index(finite, at)}its smallest eigenvalue is {values[at, 0]:.3g}, its "
-            "largest "
-            f"{values[at, -1]:.3g}. J M⁻¹ Jᵀ has no negative ones.",
+            f"G is not positive semidefinite: {_describe_index(finite, at)}its smallest eigenvalue is "
+            f"{values[at, 0]:.3g}, its largest {values[at, -1]:.3g}. J M⁻¹ Jᵀ has no negative ones.",
             code="not-semidefinite",
         )
 

@@ -36,7 +36,7 @@ _NUMBERS: Final = ("friction", "torsional", "rolling", "lower", "upper", "compli
 
 
 class Bounds(NamedTuple):
-    """Bounds (…, intervals) of the impulses of interval rows [N·s]; None where there are none.
+    """Bounds (…, intervals) of the impulses of interval rows [N·s]; None without interval rows.
 
     >>> dl.contact.Bounds(lower=-1.0, upper=1.0).upper
     1.0
@@ -55,7 +55,7 @@ _PROBLEM: Final = Shortcuts("ContactProblem", "G g cones check", contact=Contact
 
 @dataclass(frozen=True, eq=False, init=False)
 class ContactData:
-    """The data of a `ContactProblem`, without methods that solve it, as solvers and measures read them."""
+    """The data of a `ContactProblem`, as solvers and measures read them."""
 
     G: NDArray[np.float64]
     operator: Any
@@ -79,17 +79,17 @@ class ContactData:
         check: bool = True,
         **shortcuts: Any,
     ) -> None:
-        """Put numbers together and check them.
+        """Create a problem and check its arrays.
 
         Args:
-            G: (…, m, m) Delassus matrix, or an operator that stands for it (see `DelassusOperator`).
+            G: (…, m, m) Delassus matrix, or an operator in its place (see `DelassusOperator`).
             g: (…, m) free velocities [m/s].
-            cones: Those of the rows, in their order; by default every three rows t1, t2, n are a contact.
-            contact: A `ContactParameters`: friction of the contacts, one coefficient or one for each, zero and infinity
-                are allowed; torsional of contacts with four or more rows [m]; rolling of those with six rows [m];
-                compliance R of rows, one number or one for each row [1/kg].
-            bounds: Of the interval rows, lower and upper [N·s].
-            check: Whether to test that G is symmetric and not indefinite, which takes some time for large batches.
+            cones: Cones of the rows, in order; by default every three rows t1, t2, n are a contact.
+            contact: A `ContactParameters`, with one value for all or one for each: friction of the contacts, zero and
+                infinity are allowed; torsional of contacts with four or more rows [m]; rolling of contacts with six
+                rows [m]; compliance R of rows [1/kg].
+            bounds: Lower and upper bounds of the interval rows [N·s].
+            check: Whether to test that G is symmetric and positive semidefinite, which takes time for large batches.
             **shortcuts: friction, torsional, rolling, compliance (contact); lower, upper (bounds).
         """
         contact, bounds = _PROBLEM.fill(shortcuts, contact=contact, bounds=bounds)
@@ -101,7 +101,7 @@ class ContactData:
         lower, upper = bounds
         operator = operator_of(G)
         G = G.toarray() if hasattr(G, "toarray") else G  # a sparse matrix
-        # An operator has no entries: an array of zeros that takes no memory stands for its shape.
+        # # An operator has no entries; an array of zeros without memory provides its shape.
         form = "an array of real numbers"
         entries = np.broadcast_to(0.0, () if operator is None else operator.shape)
         G = real_array("G", G, form) if operator is None else entries
@@ -121,9 +121,9 @@ class ContactData:
             np.broadcast_shapes(G.shape[:-2], g.shape[:-1], *(x.shape[:-1] for x in values.values() if x is not None))
         except ValueError:
             shapes = {"G": G.shape, "g": g.shape} | {k: x.shape for k, x in values.items() if x is not None}
-            named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            description = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise ContactProblemError(
-                f"the batch axes do not fit each other: {named}.", code="batch-mismatch"
+                f"the batch axes do not broadcast: {description}.", code="batch-mismatch"
             ) from None
         boolean("check", check)
         if check and operator is None:
@@ -149,14 +149,14 @@ class ContactData:
 
     @cached_property
     def numbers(self) -> dict[str, NDArray[np.float64]]:
-        """The coefficients, bounds and compliances that there are."""
+        """The coefficients, bounds and compliances that are not None."""
         return {name: getattr(self, name) for name in _NUMBERS if getattr(self, name) is not None}
 
     def __getitem__(self, index: Any) -> Self:
-        """One problem of a batch, or some of them."""
+        """Select one problem of a batch, or several."""
         batch = self.batch
         if not batch:
-            raise IndexError("this is one problem, not a batch of them.")
+            raise IndexError("this is a single problem, not a batch; it cannot be indexed.")
         self._needs_entries("be taken apart")
 
         def at(x: NDArray[np.float64], core: int) -> NDArray[np.float64]:
@@ -167,30 +167,30 @@ class ContactData:
         except (IndexError, TypeError, ValueError, OverflowError):
             raise ProblemIndexError(f"there is no problem {short(repr(index))} in the batch {batch}.") from None
 
-        rest: dict[str, Any] = {name: at(x, 1) for name, x in self.numbers.items()}
-        return type(self)(at(self.G, 2), at(self.g, 1), self.layout.cones, **rest, check=False)
+        parameters: dict[str, Any] = {name: at(x, 1) for name, x in self.numbers.items()}
+        return type(self)(at(self.G, 2), at(self.g, 1), self.layout.cones, **parameters, check=False)
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{type(c).__name__}({c.rows})" for c in self.layout.cones[:6])
-        more = ", …" if len(self.layout.cones) > 6 else ""
-        return f"{type(self).__name__}({self.m} rows: {kinds}{more}; batch {self.batch})"
+        suffix = ", …" if len(self.layout.cones) > 6 else ""
+        return f"{type(self).__name__}({self.m} rows: {kinds}{suffix}; batch {self.batch})"
 
     def save(self, path: str | Path) -> None:
-        """Write everything to a `.npz` file."""
+        """Write the problem to a `.npz` file."""
         self._needs_entries("be saved")
         cones = np.array([f"{type(c).__name__} {c.rows}" for c in self.layout.cones])
         arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
         write_arrays("the contact problem", path, arrays, ContactFileError)
 
-    def _needs_entries(self, what: str) -> None:
+    def _needs_entries(self, purpose: str) -> None:
         if self.operator is not None:
             raise ContactProblemError(
-                f"G is an operator: only a problem with a dense matrix can {what}.", code="not-supported"
+                f"G is an operator: only a problem with a dense matrix can {purpose}.", code="not-supported"
             )
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` has written."""
+        """Read a problem from a file written by `save`."""
         arrays = read_arrays("the contact problem", path, ContactFileError)
         missing = {"G", "g", "cones"} - set(arrays)
         if missing:
@@ -204,8 +204,8 @@ class ContactData:
                 code="other-file",
             )
         cones = [_cone(str(text), path) for text in arrays["cones"]]
-        numbers: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
-        return cls(arrays["G"], arrays["g"], cones, **numbers)
+        parameters: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
+        return cls(arrays["G"], arrays["g"], cones, **parameters)
 
 
 def _cone(text: str, path: str | Path) -> Cone:

@@ -16,11 +16,11 @@ from delassus.contact.systems.scaled import LARGEST_FRICTION
 Array = NDArray[np.float64]
 
 Pyramid = tuple[int, str]
-"""The number of its faces, and "inner" or "outer"."""
+"""The number of faces of a pyramid, and "inner" or "outer"; None for cones."""
 
 
 def contacts_of(problem: ContactData, rows: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Of each contact the tangential (and torsional) numbers (…, k), the normal one (…), and coefficients (…, k)."""
+    """For each contact the tangential (and torsional) values (…, k), the normal one (…), and coefficients (…, k)."""
     spins = rolls = 0
     for index, places in enumerate(problem.layout.friction):
         mu = _numbers(problem.friction, index)
@@ -32,27 +32,29 @@ def contacts_of(problem: ContactData, rows: Array) -> Iterator[tuple[Array, Arra
             coefficients += [_numbers(problem.rolling, rolls)] * 2
             rolls += 1
         tangents = [*places[:2], *places[3:]]
-        bounded = np.minimum(np.stack(np.broadcast_arrays(*coefficients), -1), LARGEST_FRICTION)
-        yield rows[..., tangents], rows[..., places[2]], bounded
+        coefficient = np.minimum(np.stack(np.broadcast_arrays(*coefficients), -1), LARGEST_FRICTION)
+        yield rows[..., tangents], rows[..., places[2]], coefficient
 
 
 def correction(problem: ContactData, velocity: Array, pyramid: Pyramid | None = None) -> Array:
-    """Γ (…, m) [m/s]: friction times the sliding velocity, on the normals (de Saxcé)."""
+    """Γ (…, m) [m/s]: friction times sliding speed, in the normal rows (de Saxcé)."""
     result = np.zeros_like(velocity)
-    for places, (sliding, _, c) in zip(problem.layout.friction, contacts_of(problem, velocity), strict=True):
-        result[..., places[2]] = _rubbing(c * sliding, pyramid)
+    for rows, (sliding, _, c) in zip(problem.layout.friction, contacts_of(problem, velocity), strict=True):
+        result[..., rows[2]] = _rubbing(c * sliding, pyramid)
     return result
 
 
 def _rubbing(sliding: Array, pyramid: Pyramid | None) -> Array:
-    """(…) the most that an impulse of the circle, or of a pyramid's polygon, takes from a sliding velocity (…, k)."""
+    """(…) largest dissipation of a sliding velocity (…, k) per unit of friction: its norm, or its support in a
+    polygon.
+    """
     if pyramid is None:
         return np.asarray(np.linalg.norm(sliding, axis=-1))
     return np.asarray(np.maximum(np.max(-sliding @ corners(*pyramid), axis=-1), 0.0))
 
 
 def primal(problem: ContactData, impulse: Array, pyramid: Pyramid | None = None) -> Array:
-    """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
+    """(…) primal violation [N·s]: how far impulses are outside their cones and bounds."""
     violations = [np.zeros(impulse.shape[:-1])]
     for tangents, normal, c in contacts_of(problem, impulse):
         mu = c[..., 0]
@@ -71,7 +73,9 @@ def primal(problem: ContactData, impulse: Array, pyramid: Pyramid | None = None)
 
 
 def dual(problem: ContactData, corrected: Array, pyramid: Pyramid | None = None) -> Array:
-    """(…) by how much velocities σ + Γ leave the dual cones [m/s]: penetrating contacts, moving free rows."""
+    """(…) dual violation [m/s]: how far velocities σ + Γ are outside the dual cones, by penetration or motion of free
+    rows.
+    """
     violations = [np.zeros(corrected.shape[:-1])]
     for sliding, normal, c in contacts_of(problem, corrected):
         violations.append(_rubbing(c * sliding, pyramid) - normal)
@@ -96,9 +100,9 @@ def complementarity(problem: ContactData, impulse: Array, corrected: Array) -> A
 
 
 def dissipation(problem: ContactData, impulse: Array, velocity: Array) -> Array:
-    """(…, contacts) energy that friction takes, -λ_tᵀ σ_t [J]: not negative for a solution."""
+    """(…, contacts) energy dissipated by friction, -λ_tᵀ σ_t [J]; nonnegative for a solution."""
     pairs = zip(contacts_of(problem, impulse), contacts_of(problem, velocity), strict=True)
-    powers = [-np.sum(push[0] * slide[0], -1) for push, slide in pairs]
+    powers = [-np.sum(impulse_part[0] * velocity_part[0], -1) for impulse_part, velocity_part in pairs]
     return np.stack(powers, -1) if powers else np.zeros((*impulse.shape[:-1], 0))
 
 

@@ -1,7 +1,7 @@
 """Delassus matrices as operators: products G x and, for some methods, (G + E)⁻¹ b.
 
-With the second, ADMM has a factor for nothing: one recursion over the robot for each iteration, whatever the number of
-rows. With the first alone, projected gradients with momentum do, more slowly.
+With a damped solve, ADMM needs no factorization: each iteration costs one recursion over the robot, whatever the number
+of rows. With products alone, accelerated projected gradients work, more slowly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @runtime_checkable
 class Operator(Protocol):
-    """A symmetric matrix (m, m) that is known by its products."""
+    """A symmetric matrix (m, m) represented by its products."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ class Operator(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DelassusOperator:
-    """The Delassus matrix of a mechanism's rows at some configurations, as an operator: O(n + m) a product.
+    """The Delassus matrix of a mechanism's rows at given configurations, as an operator: O(n + m) a product.
 
     Attributes:
         mechanism: The robot and the rows, three for each contact along t1, t2, n: `Point(frame, axes="world")` for
@@ -67,7 +67,7 @@ class DelassusOperator:
 
 @dataclass(frozen=True, eq=False)
 class _Matvec:
-    """An operator of SciPy's kind."""
+    """Adapts an operator with SciPy's interface (`shape`, `matvec`)."""
 
     linear: Any
 
@@ -80,7 +80,7 @@ class _Matvec:
 
 
 def operator_of(G: Any) -> Operator | None:
-    """G as an operator, of this project's kind or of SciPy's, or None where it has entries."""
+    """G as an operator, of this interface or SciPy's; None if it is an array."""
     if isinstance(G, np.ndarray):
         return None
     if hasattr(G, "matvec") and hasattr(G, "shape"):
@@ -89,7 +89,7 @@ def operator_of(G: Any) -> Operator | None:
 
 
 def diagonal(operator: Operator) -> Array:
-    """The diagonal (…, m): the operator's own `diagonal()`, or by m products with unit vectors."""
+    """The diagonal (…, m): the operator's own `diagonal()`, or m products with unit vectors."""
     method = getattr(operator, "diagonal", None)
     if method is not None:
         return np.asarray(method())

@@ -1,4 +1,4 @@
-"""`ContactProblem`: a problem for impulses in cones, as data that can be inspected, saved and solved."""
+"""`ContactProblem`: contact impulses as a problem that can be inspected, saved and solved."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ _SOLVE: Final = Shortcuts(
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class ContactProblem(ContactData):
-    """Impulses λ and velocities σ = (G + R) λ + g after a step, such that each contact obeys its law.
+    """Find impulses λ and velocities σ = (G + R) λ + g after a step that satisfy the law of each contact.
 
-    One problem or a batch: leading axes of all arrays broadcast. Normals point to the first body, λ_n ≥ 0 acts on it.
+    One problem or a batch: the leading axes of all arrays broadcast. Normals point to the first body, on which λ_n ≥ 0
+    acts.
 
     Attributes:
-        G: (…, m, m) Delassus matrix J M⁻¹ Jᵀ [1/kg], symmetric and not indefinite; zeros where it is an operator.
-        operator: What G is given by instead: an object with `shape` and `apply`, such as a `DelassusOperator`; or None.
-        g: (…, m) velocities without any impulses [m/s].
+        G: (…, m, m) Delassus matrix J M⁻¹ Jᵀ [1/kg], symmetric and positive semidefinite; zeros if there is an
+        operator.
+        operator: An object with `shape` and `apply` in place of G, such as a `DelassusOperator`; or None.
+        g: (…, m) free velocities, without impulses [m/s].
         layout: Which rows belong to which cone.
         friction: (…, contacts) coefficients of Coulomb friction, or None without contacts.
         torsional, rolling: (…, …) coefficients [m] of contacts with four or six rows, or None.
         lower, upper: (…, intervals) bounds of impulses [N·s], or None.
-        compliance: (…, m) R, velocity that a row yields to an impulse [1/kg], or None.
+        compliance: (…, m) R, velocity of a row per unit of impulse [1/kg], or None.
 
     >>> problem = dl.ContactProblem(np.eye(3) / 2, [0.0, 0.0, -1.0], friction=0.7)
     >>> problem.solve().impulse.round(6)
@@ -41,19 +43,22 @@ class ContactProblem(ContactData):
     def solve(
         self, law: str | RigidLaw = "ncp", solver: str | SolverOptions | None = None, **shortcuts: Any
     ) -> ContactSolution:
-        """Impulses and velocities that obey the laws of contact.
+        """Solve for impulses and velocities.
 
         Args:
             law: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation, in which sliding
                 contacts lift; "lcp" or `Lcp(faces, pyramid)` for Coulomb's law with a pyramid in place of the cone.
-            solver: A method, or `SolverOptions(method, tolerance, iterations, start)`. Methods are "pgs", "admm",
-                "newton", or "auto": a few sweeps of the first, then the last, and slower and surer ways for problems
-                that are not solved then. On a matrix "sequential_impulses" are the sweeps of "pgs". Of "ncp" also
-                "bisection"; of convex problems also "clarabel", and without friction "proxsuite". Of "lcp": "lemke",
-                which is its "auto", or, without friction, "dantzig". Pivoting methods and references do not use a
-                start.
+            solver: A method, or `SolverOptions(method, tolerance, iterations, start)`. For "ncp" and "ccp": "pgs",
+            "admm",
+                "newton", or "auto" (default): a few sweeps of "pgs", then "newton", then slower and more robust methods
+            for
+                problems that remain unsolved. "sequential_impulses" on a matrix is "pgs". For "ncp" also "bisection";
+            for
+                convex problems also "clarabel", and without friction "proxsuite". For "lcp": "lemke" (default) or,
+            without
+                friction, "dantzig". Pivoting methods and external solvers do not use `start`.
             **shortcuts: method, tolerance, iterations, start (solver); faces, pyramid (law).
         """
         law = _SOLVE.resolve_renamed(shortcuts, "law", law, "ncp")
-        chosen, options = _SOLVE.fill(shortcuts, law=law, solver=solver)
-        return solve_problem(self, chosen, options)
+        rigid_law, options = _SOLVE.fill(shortcuts, law=law, solver=solver)
+        return solve_problem(self, rigid_law, options)

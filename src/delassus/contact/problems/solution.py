@@ -25,13 +25,13 @@ class ContactSolution(Outcome):
 
     Attributes:
         problem: The contact problem.
-        law: By which law: "ncp", "ccp" or "lcp".
+        law: The law that was solved: "ncp", "ccp" or "lcp".
         impulse: (…, m) λ [N·s].
         velocity: (…, m) σ = (G + R) λ + g [m/s].
         residuals: (…, m) d (λ - P(λ - (σ + Γ)/d)) [m/s], d the mean response of a contact: zero for a solution.
-        iterations: (…) how many were made.
-        status: (…) numbers of `Status`.
-        pyramid: Of the law "lcp", the number of faces and "inner" or "outer"; else None.
+        iterations: (…) number of iterations.
+        status: (…) values of `Status`.
+        pyramid: For law "lcp" the number of faces and "inner" or "outer"; else None.
 
     >>> solution = dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5).solve()
     >>> isinstance(solution, dl.contact.ContactSolution)
@@ -56,7 +56,7 @@ class ContactSolution(Outcome):
 
     @property
     def corrected_velocity(self) -> Array:
-        """(…, m) σ + Γ(σ) [m/s], which is complementary to λ; of a convex model, σ itself."""
+        """(…, m) σ + Γ(σ) [m/s], which is complementary to λ; for convex problems, σ itself."""
         convex = self.law in ("ccp", "relaxed")
         return (
             self.velocity if convex else self.velocity + measures.correction(self.problem, self.velocity, self.pyramid)
@@ -66,12 +66,12 @@ class ContactSolution(Outcome):
 
     @property
     def primal_violation(self) -> Array:
-        """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
+        """(…) primal violation [N·s]: how far impulses are outside their cones and bounds."""
         return measures.primal(self.problem, self.impulse, self.pyramid)
 
     @property
     def dual_violation(self) -> Array:
-        """(…) by how much velocities σ + Γ leave the dual cones [m/s]."""
+        """(…) dual violation [m/s]: how far velocities σ + Γ are outside the dual cones."""
         return measures.dual(self.problem, self.corrected_velocity, self.pyramid)
 
     @property
@@ -81,7 +81,7 @@ class ContactSolution(Outcome):
 
     @property
     def dissipation(self) -> Array:
-        """(…, contacts) energy that friction takes [J]."""
+        """(…, contacts) energy dissipated by friction [J]."""
         return measures.dissipation(self.problem, self.impulse, self.velocity)
 
     @property
@@ -89,17 +89,17 @@ class ContactSolution(Outcome):
         """(…, contacts) of each contact "open", "sticking" or "sliding"."""
         sliding_from, closed_from = 1e-6 * np.abs(self.problem.g).max(-1), 1e-9 * np.abs(self.impulse).max(-1)
         modes = []
-        for push, slide in zip(
+        for impulse, velocity in zip(
             measures.contacts_of(self.problem, self.impulse),
             measures.contacts_of(self.problem, self.velocity),
             strict=True,
         ):
-            slides = np.linalg.norm(slide[0][..., :2], axis=-1) > sliding_from
-            modes.append(np.where(push[1] > closed_from, np.where(slides, 2, 1), 0))
+            slides = np.linalg.norm(velocity[0][..., :2], axis=-1) > sliding_from
+            modes.append(np.where(impulse[1] > closed_from, np.where(slides, 2, 1), 0))
         return np.array(MODES)[np.stack(modes, -1)] if modes else np.zeros((*self.impulse.shape[:-1], 0), "<U8")
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two: of the worst problem, where there are several."""
+        """Describe the result in a sentence or two; for a batch, that of the worst problem."""
         status = np.asarray(self.status)
         worst, text = summary_of_worst(Status, status, "problem")
         if worst in (None, Status.NOT_FINITE):

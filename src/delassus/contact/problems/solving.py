@@ -1,4 +1,4 @@
-"""Chooses and calls the kernel that solves a problem; some problems are solved in two calls, which is faster."""
+"""Chooses and calls the kernel that solves a problem. Hard problems are solved in a second call, which is faster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from delassus.contact.systems.protocol import ENTRIES
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 
 LARGEST_COMPILED: Final = 36
-"""Rows up to which a problem is solved by compiled code, in three seconds of compilation; larger ones by NumPy."""
+"""Maximum number of rows of problems that are compiled, which takes up to three seconds; NumPy solves larger ones."""
 
 _ORDER: Final = ("G", "g", *ROWS.inputs, *SOLVER.inputs, "plan")
 """The order of the kernel's inputs."""
@@ -41,14 +41,14 @@ _COMPILED: Final = frozenset({*COMPILED, ENTRIES})
 _UNSOLVED: Final = float(Status.ITERATIONS)
 
 _MANY: Final = 16
-"""Problems from which on those that are not solved at once are collected and solved apart."""
+"""Minimum size of a batch whose unsolved problems are collected for a second call."""
 
 
 def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -> ContactSolution:
-    """The solution by a law and a method.
+    """Solve by a law and a method.
 
-    States of a batch that are computed together wait for the slowest of them. So a batch is tried quickly first, and
-    what is left is solved as a batch of its own. What even that leaves is given to another method.
+    The states of a SIMD vector wait for the slowest of them. So a batch is first solved with few iterations; unsolved
+    problems are collected and solved as a smaller batch, then by another method.
     """
     model, method, tolerance, iterations = law.name, options.method, options.tolerance, options.iterations
     start = options.start
@@ -84,16 +84,16 @@ def solve_problem(problem: ContactData, law: RigidLaw, options: SolverOptions) -
     if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY:
         first = plans(problem.m, start is not None)
         arrays.setdefault("start", np.zeros(problem.m))
-    ways = (*first, method, "admm") if method == "auto" else (method,)
+    plan = (*first, method, "admm") if method == "auto" else (method,)
     results: Results | None = None
-    if not problem.batch:  # one problem is mostly solved at once
-        results, ways = _call_kernel(problem, arrays, model, ways[0], tolerance, iterations), ways[1:]
-        if results[-1] != _UNSOLVED or not ways:
+    if not problem.batch:  # a single problem is mostly solved by the first plan
+        results, plan = _call_kernel(problem, arrays, model, plan[0], tolerance, iterations), plan[1:]
+        if results[-1] != _UNSOLVED or not plan:
             impulse, velocity, residuals, count, status = results
             return ContactSolution(problem, model, impulse, velocity, residuals, as_integer(count), as_integer(status))
     attempts = [
-        Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), has_flag(_UNSOLVED), _keep_better)
-        for way in ways
+        Attempt(partial(_solve_by, problem, model, attempt, tolerance, iterations), has_flag(_UNSOLVED), _keep_better)
+        for attempt in plan
     ]
     cores = {name: 2 if name == "G" else 1 for name in arrays}
     impulse, velocity, residuals, count, status = retry(attempts, Batch(problem.batch, arrays, cores), results=results)
@@ -110,7 +110,7 @@ def _fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:
 def _solve_large(
     problem: ContactData, arrays: dict[str, Any], law: str, method: str, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
-    """The solution by NumPy, of one problem or a batch."""
+    """Solve by NumPy, one problem or a batch."""
     batch, count = problem.batch, int(np.prod(problem.batch))
 
     def flat(name: str, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -125,40 +125,40 @@ def _solve_large(
 def _solve_by(
     problem: ContactData,
     law: str,
-    way: Any,
+    plan: Any,
     tolerance: float,
     iterations: int,
     arrays: dict[str, Any],
     previous: Results | None,
 ) -> tuple[NDArray[np.float64], ...]:
-    """Solve problems by a method or a plan; a plan continues from the impulses of the previous attempt."""
+    """Run a method, or a plan that continues from the impulses of the previous attempt."""
     if previous is not None and "start" in arrays:
-        arrays["start"] = previous[0] if isinstance(way, tuple) else np.zeros_like(previous[0])
-    return _call_kernel(problem, arrays, law, way, tolerance, iterations)
+        arrays["start"] = previous[0] if isinstance(plan, tuple) else np.zeros_like(previous[0])
+    return _call_kernel(problem, arrays, law, plan, tolerance, iterations)
 
 
 def _keep_better(old: Results, new: Results) -> Results:
-    """New solutions where they are solved or their residuals are smaller; iterations add up."""
+    """Replace solutions by new ones that converged or have smaller residuals; iterations add up."""
     better = np.abs(new[2]).max(-1) < np.abs(old[2]).max(-1)
     impulse, velocity, residual, _, status = select_where(better | (new[-1] != Status.ITERATIONS), new, old)
     return impulse, velocity, residual, old[3] + new[3], status
 
 
 def _call_kernel(
-    problem: ContactData, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
+    problem: ContactData, arrays: dict[str, Any], law: str, plan: Any, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
     """Call the kernel for a batch or for one problem."""
-    layout, planned = problem.layout, isinstance(way, tuple)
-    numbers = {**arrays, "tolerance": float(tolerance), "iterations": float(iterations)}
+    layout, planned = problem.layout, isinstance(plan, tuple)
+    inputs = {**arrays, "tolerance": float(tolerance), "iterations": float(iterations)}
     if planned:
-        numbers["plan"] = np.array(way)
-    method = "auto" if planned else way
+        inputs["plan"] = np.array(plan)
+    method = "auto" if planned else plan
     if problem.batch:
-        G, g = numbers.pop("G"), numbers.pop("g")
-        return solve_contacts(layout, G, g, **numbers, law=law, method=method)
-    names = tuple(name for name in _ORDER if name in numbers)
+        G, g = inputs.pop("G"), inputs.pop("g")
+        return solve_contacts(layout, G, g, **inputs, law=law, method=method)
+    names = tuple(name for name in _ORDER if name in inputs)
     results: tuple[NDArray[np.float64], ...] = _single_problem_kernel(layout, names, law, method)(
-        *(numbers[name] for name in names)
+        *(inputs[name] for name in names)
     )
     return results
 

@@ -1,1 +1,1 @@
-"""Reference solutions by external solvers: slow and independent; installed as an extra."""
+"""Reference solutions by external solvers, which are independent and slow; installed as an extra."""

@@ -15,19 +15,21 @@ from delassus.errors import BadArgument
 Array = NDArray[np.float64]
 
 _ATTEMPTS: Final = ((1e-14, 1e-12), (1e-13, 1e-10), (1e-12, 1e-10), (1e-12, 1e-8), (1e-10, 1e-8))
-"""Tolerances and regularizations of clarabel: a sharp one can fail on singular problems where a blunt one succeeds."""
+"""Tolerances and regularizations for clarabel: on singular problems a tight tolerance can fail where a loose one
+succeeds.
+"""
 
 
 @dataclass
 class ConvexProgram:
-    """min ½ xᵀ H x + hᵀ x, and what x must obey, part by part: A x + b in a cone.
+    """min ½ xᵀ H x + hᵀ x with constraints A x + b in a cone, one part for each cone.
 
     Attributes:
-        H: (n, n), symmetric and not indefinite.
+        H: (n, n), symmetric and positive semidefinite.
         h: (n,)
         equal: Parts (A, b) with A x + b = 0.
         positive: Parts with A x + b ≥ 0.
-        second_order: Parts whose first number is not less than the length of the others.
+        second_order: Parts whose first entry is at least the norm of the others.
     """
 
     H: Array
@@ -38,25 +40,25 @@ class ConvexProgram:
 
     @property
     def parts(self) -> list[tuple[Array, Array]]:
-        """All parts in the order in which multipliers come."""
+        """All parts, in the order of their multipliers."""
         return [*self.equal, *self.positive, *self.second_order]
 
     def with_equal(self, A: Array, b: Any = 0.0) -> None:
-        """A x + b = 0 as well."""
+        """Add A x + b = 0."""
         self.equal.append(_part(A, b))
 
     def with_positive(self, A: Array, b: Any = 0.0) -> None:
-        """A x + b ≥ 0 as well."""
+        """Add A x + b ≥ 0."""
         self.positive.append(_part(A, b))
 
     def with_second_order(self, A: Array, b: Any = 0.0) -> None:
-        """(A x + b)_0 ≥ ‖(A x + b)_1…‖ as well."""
+        """Add (A x + b)_0 ≥ ‖(A x + b)_1…‖."""
         self.second_order.append(_part(A, b))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """x (n,), the multipliers y of each part, H x + h = Σ Aᵀ y, iterations, and whether there is no least value."""
+    """x (n,), the multipliers y of each part, H x + h = Σ Aᵀ y, iterations, and whether the program is unbounded."""
 
     x: Array
     multipliers: list[Array]
@@ -90,10 +92,10 @@ def answers_of_clarabel(program: ConvexProgram) -> Iterator[Answer]:
 
 
 def answers_of_proxsuite(program: ConvexProgram) -> Iterator[Answer]:
-    """The one answer of a program without second-order cones."""
+    """The solution of a program without second-order cones; a single attempt."""
     if program.second_order:
         raise BadArgument(
-            "proxsuite solves problems without friction; with friction, take method='clarabel'.", code="not-supported"
+            "proxsuite solves problems without friction; with friction, use method='clarabel'.", code="not-supported"
         )
     (A, b), (C, d) = _stack(program, program.equal), _stack(program, program.positive)
     bounds = (C, -d, np.full(len(d), np.inf))
@@ -104,7 +106,7 @@ def answers_of_proxsuite(program: ConvexProgram) -> Iterator[Answer]:
 
 
 def _stack(program: ConvexProgram, parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """A (rows, n) and b (rows,) of some parts."""
+    """A (rows, n) and b (rows,) of several parts, stacked."""
     A = np.vstack([np.zeros((0, len(program.h))), *(a for a, _ in parts)])
     return A, np.concatenate([np.zeros(0), *(b for _, b in parts)])
 

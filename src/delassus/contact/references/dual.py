@@ -1,10 +1,11 @@
 """The dual program: the impulses that minimize ½ λᵀ (G + R) λ + gᵀ λ in their cones.
 
-Its optimality conditions are those of the convex model "ccp", and without friction those of all models. Clarabel, an
-interior-point method, takes second-order cones; proxsuite, a proximal active-set method, problems without friction.
+Its optimality conditions are those of the convex law "ccp", and without friction those of all laws. Clarabel, an
+interior-point method, handles second-order cones; proxsuite, a proximal active-set method, only problems without
+friction.
 
-An interior-point method knows the energy to some 1e-13, hence velocities to a few 1e-7 of those that would have all of
-the energy: the velocities of a gram beside a ton are known to three digits less.
+An interior-point method reaches a relative accuracy of about 1e-13 in energy, hence of 1e-7 in velocity. Beside a body
+of a ton, the velocity of a body of a gram is accurate to only three or four digits.
 """
 
 from __future__ import annotations
@@ -27,22 +28,24 @@ REFERENCES: Final[dict[str, Callable[[ConvexProgram], Iterable[Answer]]]] = {
 }
 
 _INFINITE: Final = 1e100
-"""Bounds beyond are none."""
+"""Bounds beyond this count as infinite."""
 
 
 @register_solver("clarabel", needs={MATRIX, ENTRIES}, traced=False)
 @register_solver("proxsuite", needs={MATRIX, ENTRIES}, traced=False)
 def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArray[np.float64], int, bool]:
-    """The best impulses (m,) of all attempts in the problem's own units, iterations, and whether rows contradict."""
+    """The best impulses (m,) of all attempts in the problem's units, iterations, and whether the rows are
+    infeasible.
+    """
     scale = float(np.max(np.abs(problem.g))) or 1.0
     program = dual_program(problem, scale)
     best, smallest, count, unbounded = np.zeros(problem.layout.m), np.inf, 0, False
-    for answer in REFERENCES[method](program):
-        count += answer.iterations
-        unbounded = unbounded or answer.unbounded
-        if answer.unbounded or not np.all(np.isfinite(answer.x)):
+    for candidate in REFERENCES[method](program):
+        count += candidate.iterations
+        unbounded = unbounded or candidate.unbounded
+        if candidate.unbounded or not np.all(np.isfinite(candidate.x)):
             continue
-        impulse = problem.project(scale * answer.x)
+        impulse = problem.project(scale * candidate.x)
         error = problem.error(impulse, problem.velocity(impulse))
         if error < smallest:
             best, smallest = impulse, error
@@ -52,7 +55,7 @@ def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArr
 
 
 def dual_program(problem: Scaled, scale: float) -> ConvexProgram:
-    """That of a problem whose velocities, and so its impulses, are divided by a scale."""
+    """The program of a problem whose velocities, and therefore impulses, are divided by a scale."""
     layout, unit = problem.layout, np.eye(problem.layout.m)
     program = ConvexProgram(np.asarray(problem.G), np.asarray(problem.g) / scale)
     free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))

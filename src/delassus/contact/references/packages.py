@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def package(name: str) -> ModuleType:
-    """The package clarabel or proxsuite, or a sentence about how to get it."""
+    """Import clarabel or proxsuite, or raise an error that says how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -30,12 +30,12 @@ def package(name: str) -> ModuleType:
 def solve_by_clarabel(
     H: Array, h: Array, A: Array, b: Array, cones: Sequence[tuple[str, int]], tolerance: float, **settings: Any
 ) -> Any:
-    """What clarabel's interior-point method gives of min ½ xᵀ H x + hᵀ x with b - A x in cones, one after the other.
+    """Solve min ½ xᵀ H x + hᵀ x with b - A x in cones by clarabel's interior-point method, once for each of `settings`.
 
     Args:
         H, h: (n, n) and (n,).
         A, b: (m, n) and (m,).
-        cones: Kind and number of rows of each: "Zero", "Nonnegative", or "SecondOrder", whose first row is the axis.
+        cones: Type and number of rows of each: "Zero", "Nonnegative", or "SecondOrder", whose first row is the axis.
         tolerance: Of gap and feasibility.
         settings: Others, by clarabel's names.
     """
@@ -59,15 +59,15 @@ def solve_by_proxsuite(
     iterations: int,
     start: tuple[Array, ...] = (),
 ) -> Any:
-    """What proxsuite's method of multipliers gives of min ½ xᵀ H x + hᵀ x with A x = b and lower ≤ C x ≤ upper.
+    """Solve min ½ xᵀ H x + hᵀ x with A x = b and lower ≤ C x ≤ upper by proxsuite's method of multipliers.
 
     Args:
         H, h: (n, n) and (n,).
         equalities: A and b.
         bounds: C, lower and upper.
         tolerance: Absolute.
-        iterations: At most.
-        start: x and the multipliers of both kinds of rows, or none.
+        iterations: Maximum number of iterations.
+        start: x and the multipliers of both types of rows, or None.
     """
     solver = package("proxsuite").proxqp.dense.QP(len(h), len(equalities[1]), len(bounds[1]))
     solver.settings.eps_abs, solver.settings.eps_rel, solver.settings.max_iter = tolerance, 0.0, iterations

@@ -1,9 +1,9 @@
-"""The primal program: among the velocities that contacts allow, the nearest to the free velocity in kinetic energy.
+"""The primal program: the admissible velocities that are nearest to the free velocity in kinetic energy.
 
     min ½ (v - v_f)ᵀ M (v - v_f)  with  J v = 0 in free rows, J v ≥ 0 in half-lines, friction ‖σ_t‖ ≤ σ_n in contacts
 
-(Gauss' principle.) Its multipliers are the impulses: M (v - v_f) = Jᵀ λ. They are those of the model "ccp", and without
-friction those of all models. It needs no Delassus matrix, and its answer v is unique whatever J is.
+(Gauss's principle.) Its multipliers are the impulses, M (v - v_f) = Jᵀ λ, under the law "ccp", and without friction
+under all laws. It needs no Delassus matrix, and its solution v is unique for any J.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from delassus.errors import short
 Array = NDArray[np.float64]
 
 _GOOD: Final = 1e-10
-"""The error, as a share of the free velocity, at which no other attempt is made."""
+"""The error, relative to the free velocity, below which no further attempt is made."""
 
 
 def primal_impulses(
@@ -39,6 +39,9 @@ def primal_impulses(
         J: (m, n) Jacobian of the rows.
         free_velocity: (n,) v_f, without any impulses.
         friction: (contacts,) coefficients, or one for all.
+
+    >>> dl.contact.primal_impulses([dl.cones.Friction()], np.eye(3), np.eye(3), [0.0, 0.0, -1.0], 0.5)[1].round(6)
+    array([0., 0., 1.])
     """
     if not all(isinstance(cone, Free | Friction | NonNegative | Interval) for cone in elements(cones)):
         raise ConeError(
@@ -48,7 +51,7 @@ def primal_impulses(
     layout = Layout(elements(cones))
     if layout.rows(Interval) or layout.torsional:
         raise ConeError(
-            "the primal program has free rows, half-lines and contacts of three rows, and no others.",
+            "the primal program supports free rows, half-lines and contacts of three rows only.",
             code="not-supported",
         )
     M, J, v_f = (real_array(name, x) for name, x in (("M", M), ("J", J), ("free_velocity", free_velocity)))
@@ -66,7 +69,7 @@ def primal_impulses(
             code="wrong-shape",
         )
     mu = np.broadcast_to(mu, (layout.contacts,))
-    # In units in which M is one and the free velocity, too: x = Lᵀ v / scale with M = L Lᵀ.
+    # # In units with M = 1 and a free velocity of one: x = Lᵀ v / scale with M = L Lᵀ.
     L = np.linalg.cholesky(M)
     rows = np.linalg.solve(L, J.T).T
     start = L.T @ v_f
@@ -76,34 +79,34 @@ def primal_impulses(
         size[contact.start : contact.stop] = np.linalg.norm(size[contact.start : contact.stop])
     size = np.where(size > 0.0, size, 1.0)
     rows = rows / size[:, None]
-    program, places = ConvexProgram(np.eye(len(M)), -start / scale), []
+    program, parts = ConvexProgram(np.eye(len(M)), -start / scale), []
     for kind, add in ((Free, program.with_equal), (NonNegative, program.with_positive)):
         if layout.rows(kind):
             add(rows[list(layout.rows(kind))])
-            places.append((list(layout.rows(kind)), 1.0))
+            parts.append((list(layout.rows(kind)), 1.0))
     for contact, coefficient in zip(layout.friction, mu, strict=True):
-        # friction ‖σ_t‖ ≤ σ_n, divided by friction where that is large
+        # # friction ‖σ_t‖ ≤ σ_n, divided by large friction
         factors = np.array([1.0, coefficient, coefficient]) / max(1.0, coefficient)
         at = [contact[2], contact[0], contact[1]]
         program.with_second_order(factors[:, None] * rows[at])
-        places.append((at, factors))
+        parts.append((at, factors))
     best: tuple[Any, Any] = (v_f, np.zeros(layout.m))
     smallest = np.inf
-    for answer in answers_of_clarabel(program):
+    for candidate in answers_of_clarabel(program):
         impulse = np.zeros(layout.m)
-        for (at, factors), multipliers in zip(places, answer.multipliers, strict=True):
+        for (at, factors), multipliers in zip(parts, candidate.multipliers, strict=True):
             impulse[at] = factors * multipliers
-        unbalanced = np.abs(answer.x - start / scale - rows.T @ impulse).max()
-        error = max(unbalanced, _residual(layout, mu, impulse, rows @ answer.x))
+        unbalanced = np.abs(candidate.x - start / scale - rows.T @ impulse).max()
+        error = max(unbalanced, _residual(layout, mu, impulse, rows @ candidate.x))
         if error < smallest:
-            best, smallest = (np.linalg.solve(L.T, scale * answer.x), scale * impulse / size), error
+            best, smallest = (np.linalg.solve(L.T, scale * candidate.x), scale * impulse / size), error
         if error <= _GOOD:
             break
     return best
 
 
 def _residual(layout: Layout, friction: Array, impulse: Array, velocity: Array) -> float:
-    """The largest of λ - P(λ - σ)."""
+    """The largest entry of λ - P(λ - σ)."""
     free, half = list(layout.rows(Free)), list(layout.rows(NonNegative))
     residuals = [velocity[free], np.minimum(impulse[half], velocity[half])]
     for contact, coefficient in zip(layout.friction, friction, strict=True):

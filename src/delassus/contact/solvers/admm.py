@@ -2,11 +2,12 @@
 
     x ← -(G + η + ρ)⁻¹ (g + Γ(z) - η x - ρ y - z),   w = α x + (1 - α) y,   y ← P(w - z/ρ),   z ← z - ρ (w - y)
 
-One factor serves all iterations, each of which then costs what a sweep of Gauss–Seidel does, 2 m² multiplications with
-both triangles. It converges for every convex problem, at a rate that does not depend on the order of contacts, and
-usually with friction, where Γ is that of the iteration before. Over-relaxation by α halves the iterations, roughly. The
-penalty ρ = √(ηL) (L/η)^p, L the largest eigenvalue, grows or shrinks, with a new factor, when x - y and the changes of
-y differ by a factor of ten. `admm_step` is that of batches on the host as well, see `large.admm`.
+One factor serves all iterations, each of which costs as much as a Gauss–Seidel sweep: 2 m² multiplications with both
+triangles. ADMM converges for every convex problem, at a rate that does not depend on the order of contacts, and usually
+with friction, where Γ lags by one iteration. Over-relaxation by α roughly halves the number of iterations. The penalty
+is ρ = √(ηL) (L/η)^p, L the largest eigenvalue; it changes, with a new factor, when the primal residual x - y and the
+dual residual (the change of y) differ by a factor of ten. Batches on the host use the same `admm_step`, see
+`large.admm`.
 
 References: J. Carpentier, Q. Le Lidec, L. Montaut, From Compliant to Rigid Contact Simulation (2024); S. Boyd et al.
 (2011).
@@ -26,21 +27,21 @@ from delassus.contact.systems.scaled import Scaled
 
 ETA: Final = 1e-6
 POWER: Final = 0.2
-"""p at first."""
+"""Initial p."""
 
 STEP: Final = 0.05
-"""By which p grows or shrinks."""
+"""Increment of p."""
 
 LARGEST_POWER: Final = 0.6
 APART: Final = 10.0
 PATIENCE: Final = 10.0
-"""Iterations that a penalty gets at least."""
+"""Minimum number of iterations between changes of the penalty."""
 
 RELAXATION: Final = 1.6
 """α, in the first `RELAXED` iterations."""
 
 RELAXED: Final = 300.0
-"""Then it is 1: a penalty that goes on changing and over-relaxation can go in circles together."""
+"""Afterwards α = 1: over-relaxation together with a changing penalty can cycle."""
 
 
 class Iterates(NamedTuple):
@@ -62,13 +63,13 @@ def admm_step(system: Any, solve: Callable[[Any], Any], last: Iterates, rho: Any
 
 
 def disagreements(last: Iterates, now: Iterates, rho: Any) -> tuple[Any, Any]:
-    """The primal one, x - y, and the dual one, by which y has moved (m,)."""
+    """The primal residual x - y and the dual residual, the change of y (m,)."""
     return np.abs(now.x - now.y), np.abs(ETA * (now.x - last.x) + rho * (now.y - last.y))
 
 
 @register_solver("admm", needs={SHIFT, MATRIX})
 def admm(system: Scaled, best: Best, budget: Budget) -> Best:
-    """From the best impulses so far to better ones."""
+    """Improve the best impulses."""
     largest = _largest_eigenvalue(system.G)
 
     def penalty(power: Any) -> Any:
@@ -82,9 +83,13 @@ def admm(system: Scaled, best: Best, budget: Budget) -> Best:
         def step(inner: Any) -> Any:
             last, count, _, best = Iterates(*inner[0]), inner[1], inner[2], Best(*inner[3])
             now = admm_step(system, lambda b: inverse @ b, last, rho, best.count)
-            apart, dual_residual = (np.max(x) for x in disagreements(last, now, rho))
+            primal_residual, dual_residual = (np.max(x) for x in disagreements(last, now, rho))
             improved = best.or_better(Best.of(system, now.y, best.count + 1.0))
-            change = np.where(apart > APART * dual_residual, 1.0, np.where(dual_residual > APART * apart, -1.0, 0.0))
+            change = np.where(
+                primal_residual > APART * dual_residual,
+                1.0,
+                np.where(dual_residual > APART * primal_residual, -1.0, 0.0),
+            )
             change = np.where(count + 1.5 > PATIENCE, change, 0.0)
             return tuple(now), count + 1.0, change, tuple(improved)
 
@@ -102,7 +107,7 @@ def admm(system: Scaled, best: Best, budget: Budget) -> Best:
 
 
 def _largest_eigenvalue(G: Any) -> Any:
-    """By some iterations of the power method, from the rows' sums."""
+    """Estimate by power iteration, starting from the row sums."""
     x = np.sum(np.abs(G), 1)
     for _ in range(6):
         x = G @ (x / np.sqrt(np.sum(x * x)))

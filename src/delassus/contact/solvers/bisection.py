@@ -1,19 +1,19 @@
 """Block Gauss–Seidel in which each contact is solved exactly, by bisection of an angle.
 
-With g̃ the velocity of a contact without its own impulse there are three cases. It separates, g̃_n ≥ 0: no impulse.
-The impulse -G⁻¹ g̃ that stops it is in the cone: it sticks. Else it slides with σ_n = 0, and of the impulses
-λ_n (μ e, 1) on the cone's edge, e a direction of the plane, one is left for each e:
+With g̃ the velocity of a contact without its own impulse there are three cases. It opens, g̃_n ≥ 0: the impulse is
+zero. It sticks: the impulse -G⁻¹ g̃ that stops it is in the cone. Or it slides with σ_n = 0, and its impulse is λ_n (μ
+e, 1) on the boundary of the cone, e a unit vector in the tangent plane, with
 
     λ_n = -g̃_n/D(e),    D(e) = G_nn + μ G_nt e
 
-Friction must be against sliding: e⊥ᵀ σ_t = 0, where D e⊥ᵀ σ_t = D e⊥ᵀ g̃_t - g̃_n e⊥ᵀ (μ G_tt e + G_tn) is a polynomial
-of sines and cosines, rising where friction brakes. Samples around the circle find such a place, nearest to the
-direction in which the contact would stick, and halving makes it exact. Where G couples normal and tangents, the least
-energy on the edge is not there: the correction of de Saxcé is part of the equation solved here, not of the step before.
+Friction must oppose sliding: e⊥ᵀ σ_t = 0, where D e⊥ᵀ σ_t = D e⊥ᵀ g̃_t - g̃_n e⊥ᵀ (μ G_tt e + G_tn) is a trigonometric
+polynomial, increasing where friction brakes. Samples around the circle bracket the root nearest to the direction in
+which the contact would stick, and bisection refines it. If G couples normal and tangents, this root is not the minimum
+of energy on the boundary: the equation includes de Saxcé's correction, without the lag of one iteration.
 
-A sweep costs what one of Gauss–Seidel does and a thousand operations a contact more, and half of the sweeps are
-enough where both converge. Steps are shortened by and by, since contacts that are exact one by one can go in circles
-together: nothing guarantees the end, and the best impulses on the way are kept.
+A sweep costs a thousand operations per contact more than one of Gauss–Seidel, and half as many sweeps suffice where
+both converge. Convergence is not guaranteed: contacts that are solved exactly one by one can cycle. So steps are
+shortened gradually, and the best iterate is returned.
 
 References: J. Hwangbo, J. Lee, M. Hutter, Per-contact iteration method (2018); Q. Le Lidec et al., Contact models in
 robotics (2023).
@@ -36,22 +36,22 @@ from delassus.errors import BadArgument
 from delassus.linalg.filtered_system import least_norm
 
 _ANGLES: Final = numpy.pi * (numpy.arange(-8, 8) / 8.0) ** 3
-"""Of the samples, from the direction in which the contact would stick: more of them where it almost does."""
+"""Sample angles relative to the direction in which the contact would stick, dense where it almost sticks."""
 
 _SAMPLES: Final = list(zip(numpy.cos(_ANGLES).tolist(), numpy.sin(_ANGLES).tolist(), strict=True))
 _NEARNESS: Final = 1.0 - numpy.abs(numpy.arange(-8, 8) + 0.5) / 16.0
 
 _HALVINGS: Final = 24
-"""After which a secant step has all digits."""
+"""Number of bisections, after which a secant step is exact to rounding."""
 
 LEAST_RELAXATION: Final = 0.9
 FALL: Final = 0.99
-"""The relaxation goes from one to the least, by this factor of the difference in each sweep."""
+"""In each sweep the distance of the relaxation from its minimum decreases by this factor."""
 
 
 @register_solver("bisection", needs={SWEEP})
 def bisection(system: SweptSystem, best: Best, budget: Budget) -> Best:
-    """From the best impulses so far to better ones."""
+    """Improve the best impulses."""
     refuse_bisection(system)
 
     def step(carry: Any, best: Best) -> tuple[Any, Best]:
@@ -65,36 +65,36 @@ def bisection(system: SweptSystem, best: Best, budget: Budget) -> Best:
 
 
 def refuse_bisection(system: Any) -> None:
-    """Raise if a problem has contacts that are not of three rows, or of the convex model."""
+    """Raise an error unless all contacts have three rows and the law is not convex."""
     if system.convex or system.layout.torsional:
         raise BadArgument(
-            "method 'bisection' solves contacts of three rows with law='ncp'; take 'newton', 'admm' or 'pgs' for "
+            "method 'bisection' solves contacts of three rows with law='ncp'; use 'newton', 'admm' or 'pgs' for "
             "law='ccp' and for torsional friction.",
             code="not-supported",
         )
 
 
 def one_contact(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
-    """The impulse (3,) of a contact, relaxed towards the exact one."""
-    alone = velocity - G @ impulse
-    sticking = -least_norm(G, alone[:, None])[:, 0]
+    """The impulse (3,) of a contact, relaxed towards the exact solution."""
+    free_velocity = velocity - G @ impulse
+    sticking = -least_norm(G, free_velocity[:, None])[:, 0]
     sticks = length(sticking[:2]) <= friction * sticking[2]
-    sliding, has_root = _sliding(G, alone, friction, sticking[:2])
+    sliding, has_root = _sliding(G, free_velocity, friction, sticking[:2])
     other = coulomb_step(G, impulse, velocity, friction, 1.0)
     new = np.where(sticks, sticking, np.where(has_root, sliding, other))
-    new = np.where(alone[2] >= 0.0, 0.0, new)
+    new = np.where(free_velocity[2] >= 0.0, 0.0, new)
     return impulse + relaxation * (new - impulse)
 
 
-def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]:
-    """The impulse (3,) that brakes a sliding contact, and whether it was found."""
+def _sliding(G: Any, free_velocity: Any, friction: Any, towards: Any) -> tuple[Any, Any]:
+    """The impulse (3,) of a sliding contact, and whether it exists."""
 
     def D(e: Any) -> Any:
         return G[2, 2] + friction * (G[2, 0] * e[0] + G[2, 1] * e[1])
 
     def sliding(e: Any) -> Any:
-        """The tangential velocity (2,) of the direction e, times D: D(e) σ_t."""
-        return D(e) * alone[:2] - alone[2] * (friction * (G[:2, :2] @ e) + G[:2, 2])
+        """The tangential velocity (2,) for the direction e, times D: D(e) σ_t."""
+        return D(e) * free_velocity[:2] - free_velocity[2] * (friction * (G[:2, :2] @ e) + G[:2, 2])
 
     def across(e: Any) -> Any:
         """D e⊥ᵀ σ_t."""
@@ -106,12 +106,12 @@ def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]
     samples = np.stack([np.stack([u[0] * c - u[1] * s, u[0] * s + u[1] * c]) for c, s in _SAMPLES])
     values = np.stack([across(e) for e in samples])
     later = np.roll(values, -1)
-    # Normal impulses beyond a place where D is zero are negative.
+    # # The normal impulse is negative where D < 0.
     possible = np.stack([D(e) for e in samples]) > 0.0
     rising = (values < 0.0) & (later >= 0.0) & (possible | np.roll(possible, -1))
     where = np.argmax(np.where(rising, _NEARNESS, -1.0)) + 0.0
     before, after = np.take(samples, where, axis=0), np.take(np.roll(samples, -1, 0), where, axis=0)
-    ends = (before, after, np.take(values, where), np.take(later, where))
+    bracket = (before, after, np.take(values, where), np.take(later, where))
 
     def halve(carry: Any, _: Any) -> Any:
         a, b, at_a, at_b = carry
@@ -125,11 +125,11 @@ def _sliding(G: Any, alone: Any, friction: Any, towards: Any) -> tuple[Any, Any]
             np.where(is_low, at_b, value),
         ), None
 
-    (a, b, at_a, at_b), _ = scan(halve, ends, length=_HALVINGS)
+    (a, b, at_a, at_b), _ = scan(halve, bracket, length=_HALVINGS)
     e = at_b * a - at_a * b
     size = length(e)
     e = np.where(size > 0.0, e / np.where(size > 0.0, size, 1.0), a)
     reach, s = D(e), sliding(e)
     good = np.any(rising) & (reach > 0.0) & (s @ e <= 0.0)
-    normal = -alone[2] / np.where(reach > 0.0, reach, 1.0)
+    normal = -free_velocity[2] / np.where(reach > 0.0, reach, 1.0)
     return normal * np.concatenate([friction * e, np.ones(1)]), good

@@ -14,42 +14,49 @@ from delassus.contact.systems.protocol import MATRIX, NEWTON, SWEEP
 from delassus.contact.systems.scaled import Scaled
 
 SWEEPS: Final = (6, 20)
-"""Of Gauss–Seidel before Newton's method, at least and at most: they find most contacts' modes. Half as many as rows
-take about the time of one or two iterations of Newton's method, and save more of them."""
+"""Minimum and maximum number of Gauss–Seidel sweeps before Newton's method. They find most modes of contacts. Half as
+many sweeps as rows cost one or two Newton iterations, and save more.
+"""
 
 _COMPLIANCE: Final = 1e-10
-"""Of all rows, as a share of their response, where no rigid solution has been found."""
+"""Compliance of all rows, relative to their response, if no rigid solution exists."""
 
 _ROUGH: Final = 1e-5
-"""To what such a compliant problem is solved."""
+"""Tolerance of that compliant problem."""
 
 _CONTRADICTION: Final = 1e-3
-"""What rows must leave of the velocity scale to contradict each other: less could be that of rows that hardly move."""
+"""Residual, relative to the velocity scale, above which rows are infeasible. Below it they may be rows that hardly
+move.
+"""
 
 
 _FIRST: Final = 4.0
-"""Attempts of Newton's method before the check whether rows contradict each other."""
+"""Attempts of Newton's method before the test of infeasibility."""
 
 _LAST: Final = float(len(ATTEMPTS))
 
 
 def follow_plan(problem: Scaled, best: Best, budget: Budget, plan: Any) -> Best:
-    """So many sweeps, then attempts of Newton's method from one to another: three numbers that a call chooses."""
+    """Run a plan of three values known at run time: the number of sweeps, then the first and last attempt of Newton's
+    method.
+    """
     return newton(problem, sweep_repeatedly(problem, best, budget, plan[0]), budget, span=(plan[1], plan[2]))
 
 
 def plans(m: int, warm: bool) -> tuple[tuple[float, float, float], ...]:
-    """How a batch is solved, one plan after the other for what is left: most problems need the first alone.
+    """Successive plans for a batch; most problems are solved by the first.
 
-    States that are computed together wait for each other, so plans are short, and what is left is collected.
+    The states of a SIMD vector wait for the slowest, so plans are short, and unsolved problems are collected.
     """
     first = (float(sweeps_for(m)), 0.0, 1.0)
-    rest = ((0.0, 1.0, 2.0), (0.0, 2.0, 3.0))
-    return ((0.0, 0.0, 1.0), first, *rest) if warm else (first, *rest)
+    restarts = ((0.0, 1.0, 2.0), (0.0, 2.0, 3.0))
+    return ((0.0, 0.0, 1.0), first, *restarts) if warm else (first, *restarts)
 
 
 class _Round(NamedTuple):
-    """What rows ask for less (m,) [m/s], the number of the round, -1 for one without sweeps, and the best so far."""
+    """The velocity relaxed in rows (m,) [m/s], the index of the round (-1 for one without sweeps), and the best so
+    far.
+    """
 
     shift: Any
     number: Any
@@ -58,13 +65,13 @@ class _Round(NamedTuple):
 
 @register_solver("auto", needs={MATRIX, SWEEP, NEWTON})
 def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
-    """Sweeps, then Newton's method with all of its attempts, and the closest answer where there is no solution.
+    """Gauss–Seidel, then Newton with all attempts; the least-squares solution if the rows are infeasible.
 
-    One loop of at most three rounds, of which most states make one, and one more without sweeps before them after a
-    warm start. If the first finds nothing, all rows yield a little in the second, so that there is a solution. What
-    they yield, c λ, is next to nothing if rows can be met at all. Else it is what no impulses can achieve: rows ask for
-    that much less. The third round starts from there. Friction is no part of the second, unless the model is convex: it
-    can wedge, but not be the reason that there is no motion that rows allow.
+    A loop of at most three rounds; most states need one. A warm start adds one without sweeps before them. If the first
+    round fails, all rows get a compliance c in the second, so that a solution exists. Its deviation c λ is negligible
+    if the rows are feasible; otherwise it is the velocity that no impulses can achieve, and the third round solves the
+    problem relaxed by it. The second round ignores friction unless the law is convex: friction can jam the iteration,
+    but cannot make rows infeasible.
     """
     m = problem.layout.m
 
@@ -77,14 +84,14 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
             friction=problem.friction if problem.convex else np.where(second, 0.0, problem.friction),
         )
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
-        begun = Best.of(shifted, np.where(second, 0.0, last.impulse), last.count)
-        begun = sweep_repeatedly(shifted, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
-        # The third round of rows that do not contradict each other goes on with attempts that have not been made.
+        initial = Best.of(shifted, np.where(second, 0.0, last.impulse), last.count)
+        initial = sweep_repeatedly(shifted, initial, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
+        # # For feasible rows, the third round continues with the attempts that remain.
         begin = np.where((rounds > 1.5) & ~np.any(shift != 0.0), _FIRST, 0.0)
         end = np.where(rounds < 0.0, 1.0, np.where(rounds < 1.5, _FIRST, _LAST))
-        solution = newton(shifted, begun, goal, span=(begin, end))
+        solution = newton(shifted, initial, goal, span=(begin, end))
         slack = np.where(second & (solution.error <= goal.tolerance), _COMPLIANCE * solution.impulse, 0.0)
-        # Rows that are met but for the last digits do not contradict each other; they hardly move.
+        # # Rows that are met up to rounding are not infeasible; they hardly move.
         contradictory = (np.max(np.abs(slack) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)
         shift = np.where(contradictory, slack, shift)
         start = np.where(contradictory, 0.0, solution.impulse)
@@ -95,24 +102,24 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> SolverResult:
         goal = budget._replace(tolerance=np.maximum(_allowed(now.shift), budget.tolerance))
         return now.best.open(goal) & (now.number < 2.5)
 
-    # A warm start begins with a round that has no sweeps, which would lead away from it.
+    # # A warm start begins without sweeps, which would move away from the initial guess.
     start = _Round(np.zeros(m), np.array(-1.0 if budget.warm else 0.0), best)
     last: _Round = while_loop(goes_on, play, start, 4)
     return SolverResult(last.best, np.any(last.shift != 0.0))
 
 
 def sweeps_for(m: int) -> float:
-    """Number of sweeps before Newton's method, for a number of rows."""
+    """Number of sweeps before Newton's method, for m rows."""
     return float(min(max(SWEEPS[0], m // 2), SWEEPS[1]))
 
 
 def _allowed(shift: Any) -> Any:
-    """The error that rows which contradict each other may have: what they leave is known to that."""
+    """The error allowed for infeasible rows; their residual velocity is known to this accuracy."""
     return np.where(np.any(shift != 0.0), 4.0 * _ROUGH, 0.0)
 
 
 def solve_by_name(problem: Scaled, best: Best, budget: Budget, method: str) -> SolverResult:
-    """Solve by the registered solver of this name; most do not check whether rows contradict each other."""
+    """Solve by the registered solver of this name; most do not test for infeasible rows."""
     law = "ccp" if problem.convex else "ncp"
     solution = find_solver(method, problem.capabilities, law).solve(problem, best, budget)
     return solution if isinstance(solution, SolverResult) else SolverResult(solution, np.array(False))

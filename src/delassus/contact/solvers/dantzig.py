@@ -1,12 +1,12 @@
 """Dantzig's principal pivoting for impulses with bounds: frictionless contacts, joint limits, joint friction.
 
-One row after the other whose velocity has the wrong sign is driven: its impulse grows, those of the rows that stand
-still follow, so that they go on standing still, until its own velocity is zero or it meets a bound. If another row is
-stopped on the way, or meets a bound, it changes sides first. What has become right stays right, so it ends. For a
-symmetric G that is not indefinite, each change is one pivot on the diagonal, whatever the rank. If nothing ever stops
-the driven row, the rows contradict each other.
+The method drives one row with a velocity of the wrong sign at a time: its impulse grows, and the impulses of the rows
+at rest follow so that they stay at rest, until the driven row comes to rest or meets a bound. If another row comes to
+rest or meets a bound first, it changes sets. Rows that satisfy their conditions continue to, so the method terminates.
+For a symmetric positive semidefinite G, each change is one diagonal pivot, whatever the rank. If nothing stops the
+driven row, the rows are infeasible.
 
-Each change costs 2 m² multiplications, and m to 2 m are usual. Answers are exact to rounding.
+Each pivot costs 2 m² multiplications; m to 2 m of them are typical. Solutions are exact to rounding.
 
 References: R.W. Cottle, G.B. Dantzig (1968); D. Baraff, Fast contact force computation (1994).
 """
@@ -24,11 +24,11 @@ from delassus.contact.solvers.progress import FOREVER
 from delassus.linalg.filtered_system import regularization
 
 _NEVER: Final = 1e100
-"""Steps and bounds beyond are infinite."""
+"""Steps and bounds beyond this count as infinite."""
 
 
 class DantzigSolution(NamedTuple):
-    """Impulses (m,), the number of pivots, and whether rows contradict each other."""
+    """Impulses (m,), the number of pivots, and whether the rows are infeasible."""
 
     impulse: Any
     pivots: Any
@@ -36,15 +36,15 @@ class DantzigSolution(NamedTuple):
 
 
 class _Drive(NamedTuple):
-    """Where a drive is.
+    """State of the iteration.
 
     Attributes:
         impulse: (m,).
-        still: (m,) 1 for rows that stand still, else 0.
+        still: (m,) 1 for rows at rest, else 0.
         T: (m, m) see `pivot`.
-        row: The row that is driven, -1 for none.
-        over, never: 1 if no velocity is of the wrong sign any more, or if nothing ends the drive.
-        pivots: How many have been made.
+        row: Index of the driven row, -1 for none.
+        over, never: 1 if all velocities have the right sign, or if the rows are infeasible.
+        pivots: Number of pivots so far.
     """
 
     impulse: Any
@@ -62,36 +62,36 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Da
     Args:
         G: (m, m) with a diagonal of about one.
         g: (m,) velocities.
-        lower: (m,) bounds; beyond 1e100, none.
-        upper: The same from above.
-        slack: (m,) velocities of the wrong sign that are small enough.
-        most: How many pivots are made at most.
+        lower: (m,) bounds; values beyond 1e100 are infinite.
+        upper: (m,) bounds, likewise.
+        slack: (m,) tolerances of velocities of the wrong sign.
+        most: Maximum number of pivots.
     """
     m = len(g)
     below, above = lower > -_NEVER, upper < _NEVER
     start = np.where(below, lower, np.where(above, upper, 0.0))
-    nobody, places = np.array(-1.0), numpy.arange(m, dtype=float)
+    nobody, indices = np.array(-1.0), numpy.arange(m, dtype=float)
 
     def wrong(impulse: Any, velocity: Any, still: Any) -> Any:
-        """How much each row's velocity is of the wrong sign, those without bounds first."""
+        """The velocity of the wrong sign of each row, with rows without bounds first."""
         up = np.where(impulse < upper, -velocity, 0.0)
         down = np.where(impulse > lower, velocity, 0.0)
-        much = np.where(still > 0.5, 0.0, np.maximum(up, down))
-        return np.where(much > slack, much * np.where(below | above, 1.0, _NEVER), 0.0)
+        violation = np.where(still > 0.5, 0.0, np.maximum(up, down))
+        return np.where(violation > slack, violation * np.where(below | above, 1.0, _NEVER), 0.0)
 
     def step(last: _Drive) -> _Drive:
         impulse, still, T, row = last.impulse, last.still, last.T, last.row
         velocity = G @ impulse + g
         error = wrong(impulse, velocity, still)
         row = np.where(row < 0.0, np.argmax(error) + 0.0, row)
-        over = np.max(error) == 0.0
-        here = places == row
-        speed = select_row(here, velocity)
-        way = np.where(speed < 0.0, 1.0, -1.0)
-        response = way * select_row(
-            here, T
-        )  # T is symmetric but for signs: of the impulses that follow, and of velocities
-        moves = np.where(here, way, np.where(still > 0.5, -response, 0.0))
+        done = np.max(error) == 0.0
+        driven = indices == row
+        speed = select_row(driven, velocity)
+        direction = np.where(speed < 0.0, 1.0, -1.0)
+        response = direction * select_row(
+            driven, T
+        )  # T is symmetric up to signs: responses of impulses at rest, and of velocities
+        moves = np.where(driven, direction, np.where(still > 0.5, -response, 0.0))
         drifts = np.where(still > 0.5, 0.0, response)
         room = np.where(
             moves > regularization(), (upper - impulse) / np.where(moves > regularization(), moves, 1.0), 10.0 * _NEVER
@@ -100,32 +100,32 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Da
             moves < -regularization(), (lower - impulse) / np.where(moves < -regularization(), moves, 1.0), room
         )
         right = (still < 0.5) & (error == 0.0) & (lower < upper)
-        stops = np.where(impulse > lower, drifts > regularization(), drifts < -regularization())
-        free_run = np.where(stops, np.abs(velocity) / np.where(stops, np.abs(drifts), 1.0), 10.0 * _NEVER)
-        met = np.where(right & ~here, free_run, 10.0 * _NEVER)
-        own = np.where(
-            here & (np.abs(drifts) > regularization()),
+        stopping = np.where(impulse > lower, drifts > regularization(), drifts < -regularization())
+        free_run = np.where(stopping, np.abs(velocity) / np.where(stopping, np.abs(drifts), 1.0), 10.0 * _NEVER)
+        bound_step = np.where(right & ~driven, free_run, 10.0 * _NEVER)
+        stopping_step = np.where(
+            driven & (np.abs(drifts) > regularization()),
             np.abs(velocity) / np.maximum(np.abs(drifts), regularization()),
             10.0 * _NEVER,
         )
-        times = np.concatenate([room, np.minimum(met, own)])
+        times = np.concatenate([room, np.minimum(bound_step, stopping_step)])
         first, length = np.argmin(times) + 0.0, np.min(times)
         never = length > _NEVER
         length = np.where(never, 0.0, np.maximum(length, 0.0))
-        bounded = first < m
-        who = places == np.where(bounded, first, first - m)
+        hits_bound = first < m
+        pivot_row = indices == np.where(hits_bound, first, first - m)
         impulse = impulse + length * moves
-        impulse = np.where(who & bounded, np.where(moves > 0.0, upper, lower), impulse)
-        # A row that meets a bound while it stands still moves from now on; one that is stopped stands still.
-        changes = ~never & ~(bounded & np.any(who & here))
-        T = np.where(changes, pivot(T, who, np.where(bounded, -1.0, 1.0)), T)
-        still = np.where(who & changes, np.where(bounded, 0.0, 1.0), still)
-        row = np.where(np.any(who & here), nobody, row)
+        impulse = np.where(pivot_row & hits_bound, np.where(moves > 0.0, upper, lower), impulse)
+        # # A row at rest that meets a bound becomes free to move; a row that is stopped comes to rest.
+        changes = ~never & ~(hits_bound & np.any(pivot_row & driven))
+        T = np.where(changes, pivot(T, pivot_row, np.where(hits_bound, -1.0, 1.0)), T)
+        still = np.where(pivot_row & changes, np.where(hits_bound, 0.0, 1.0), still)
+        row = np.where(np.any(pivot_row & driven), nobody, row)
         impulse, still, T, row = (
-            np.where(over, old, new) for old, new in zip(last[:4], (impulse, still, T, row), strict=True)
+            np.where(done, old, new) for old, new in zip(last[:4], (impulse, still, T, row), strict=True)
         )
-        ends = np.where(over, 1.0, 0.0), np.where(never & ~over, 1.0, 0.0)
-        return _Drive(impulse, still, T, row, *ends, last.pivots + 1.0)
+        flags = np.where(done, 1.0, 0.0), np.where(never & ~done, 1.0, 0.0)
+        return _Drive(impulse, still, T, row, *flags, last.pivots + 1.0)
 
     def goes_on(last: _Drive) -> Any:
         return (last.over + last.never == 0.0) & (last.pivots < most)
@@ -133,16 +133,16 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Da
     zero = np.array(0.0)
     last: _Drive = while_loop(goes_on, step, _Drive(start, np.zeros(m), 1.0 * G, nobody, zero, zero, zero), FOREVER)
     impulse, still, T = last.impulse, last.still, last.T
-    for _ in range(2):  # what rounding has left of velocities that are zero
-        left = np.where(still > 0.5, G @ impulse + g, 0.0)
-        impulse = impulse + np.where(still > 0.5, T @ left, 0.0)
+    for _ in range(2):  # refines velocities that should be zero
+        drift = np.where(still > 0.5, G @ impulse + g, 0.0)
+        impulse = impulse + np.where(still > 0.5, T @ drift, 0.0)
     return DantzigSolution(np.minimum(np.maximum(impulse, lower), upper), last.pivots, last.never > 0.5)
 
 
-def pivot(T: Any, who: Any, way: Any) -> Any:
-    """The matrix after one row has changed sides.
+def pivot(T: Any, who: Any, direction: Any) -> Any:
+    """Update the matrix after one row has changed sets.
 
-    With A the rows that stand still and N the others, T_AA = -G_AA⁻¹, T_AN = G_AA⁻¹ G_AN = T_NAᵀ, and
+    With A the rows at rest and N the others, T_AA = -G_AA⁻¹, T_AN = G_AA⁻¹ G_AN = T_NAᵀ, and
     T_NN = G_NN - G_NA G_AA⁻¹ G_AN.
     """
     row = select_row(who, T)
@@ -150,6 +150,6 @@ def pivot(T: Any, who: Any, way: Any) -> Any:
     pivot = np.where(np.abs(pivot) > regularization() * regularization(), pivot, 1.0)
     share = row / pivot
     inner = T - row[:, None] * share[None, :]
-    edge = way * share
+    edge = direction * share
     result = np.where(who[:, None], edge[None, :], np.where(who[None, :], edge[:, None], inner))
     return np.where(who[:, None] & who[None, :], -1.0 / pivot, result)

@@ -5,9 +5,9 @@ derivative D there, and
 
     (I - D + D G) dλ = -D (dG λ + dg) + ∂P/∂friction · dfriction
 
-which is one linear system of equations for all of them. An open contact has dλ = 0, a sticking one dσ = 0, and a
-sliding one keeps λ on the edge of its cone and turns it with σ. Where impulses are not unique, they do not change along
-what moves nothing.
+This is one linear system for all derivatives. An open contact has dλ = 0, a sticking one dσ = 0, and for a sliding one
+λ stays on the boundary of its cone and turns with σ. Where impulses are not unique, their derivative has no component
+along the null space.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from delassus.linalg.lu import solve_without_pivots
 def contact_derivatives(
     layout: Layout, G: Traced, g: Traced, impulse: Traced, *, rows: RowParameters = NO_PARAMETERS, law: str = "ncp"
 ) -> tuple[Floats, Floats]:
-    """∂λ/∂g (m, m) [kg] and ∂λ/∂friction (m, contacts) [N·s] of the solution λ of a problem.
+    """Derivatives ∂λ/∂g (m, m) [kg] and ∂λ/∂friction (m, contacts) [N·s] of the solution λ of a problem.
 
-    Velocities follow: ∂σ/∂g = I + (G + R) ∂λ/∂g. A change of G acts as one of g by dG λ.
+    Velocities follow: ∂σ/∂g = I + (G + R) ∂λ/∂g. A change dG has the effect of a change dG λ of g.
 
     >>> problem = dl.ContactProblem(np.eye(3), [1.0, 0.0, -1.0], friction=0.5)
     >>> impulse = problem.solve(tolerance=1e-12).impulse
@@ -41,7 +41,9 @@ def contact_derivatives(
     (3, 3)
     """
     if layout.contacts and rows.friction is None:
-        raise BadArgument(f"friction is missing: {layout.contacts} contacts need it.", code="missing-argument")
+        raise BadArgument(
+            f"friction is missing: {layout.contacts} contacts need it; pass friction=.", code="missing-argument"
+        )
 
     def gap(impulse: Any, g: Any, friction: Any) -> Any:
         """P(λ - σ) - λ (m,), in the solvers' order and units."""

@@ -1,8 +1,8 @@
 """Projected Gauss–Seidel: sweeps over the contacts until all residuals are below the tolerance.
 
-m² multiplications a sweep on a matrix, see `systems.sweep` for the step of a contact. It needs no factor and starts
-from anything; on feet of a robot a few sweeps are enough. Errors that many contacts share, and mass ratios, take it
-hundreds or millions.
+m² multiplications a sweep with a matrix; see `systems.sweep` for the update of a contact. It needs no factorization and
+starts anywhere. For the feet of a robot a few sweeps suffice; errors shared by many contacts, and large mass ratios,
+take hundreds to millions.
 
 References: M. Jean, J.J. Moreau (1992); B. Brogliato, Nonsmooth Mechanics (2016).
 """
@@ -21,13 +21,13 @@ from delassus.contact.systems.protocol import SWEEP, SweptSystem
 @register_solver("pgs", needs={SWEEP})
 @register_solver("sequential_impulses", needs={SWEEP})
 def gauss_seidel(system: SweptSystem, best: Best, budget: Budget) -> Best:
-    """From the best impulses so far to better ones, as many sweeps as it takes.
+    """Sweep from the best impulses until convergence.
 
-    Named "sequential_impulses" on the velocities of bodies: the iterates are the same.
+    On the velocities of bodies it is called "sequential_impulses"; the iterates are the same.
     """
 
-    def step(held: Any, best: Best) -> tuple[Any, Best]:
-        impulse, response = system.sweep(*held)
+    def step(carry: Any, best: Best) -> tuple[Any, Best]:
+        impulse, response = system.sweep(*carry)
         velocity = system.velocity_of(response, impulse)
         return (impulse, response), Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
 
@@ -35,7 +35,7 @@ def gauss_seidel(system: SweptSystem, best: Best, budget: Budget) -> Best:
 
 
 def sweep_repeatedly(system: SweptSystem, best: Best, budget: Budget, sweeps: Any) -> Best:
-    """The result of so many sweeps, unless the best is good already; its error is computed at the end alone."""
+    """Run a number of sweeps, unless the best impulses are good already; the error is computed only at the end."""
     count = np.where(best.open(budget), sweeps, 0.0)
     impulse, response = repeat_sweeps(system, best.impulse, system.respond(best.impulse, best.velocity), count)
     velocity = system.velocity_of(response, impulse)
@@ -44,7 +44,7 @@ def sweep_repeatedly(system: SweptSystem, best: Best, budget: Budget, sweeps: An
 
 
 def repeat_sweeps(system: SweptSystem, impulse: Any, response: Any, sweeps: Any) -> tuple[Any, Any]:
-    """Impulses (m,) and the response after so many sweeps, a number that is known at run time."""
+    """Impulses (m,) and the response after a number of sweeps that is known at run time."""
 
     def body(carry: Any) -> Any:
         impulse, response, count = carry

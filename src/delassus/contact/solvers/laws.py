@@ -23,7 +23,7 @@ class Ncp(Options):
 
 @dataclass(frozen=True, eq=False)
 class Ccp(Options):
-    """The convex relaxation of `Ncp`: contacts that slide open by friction times their sliding speed.
+    """The convex relaxation of `Ncp`, in which sliding contacts open with friction times their sliding speed.
 
     >>> problem = dl.ContactProblem(np.eye(3), [1.0, 0.0, -1.0], friction=0.5)
     >>> bool(problem.solve(law=dl.contact.Ccp()).velocity[2] > 0.1)      # a sliding contact separates
@@ -38,8 +38,8 @@ class Lcp(Options):
     """Friction pyramids in place of cones.
 
     Attributes:
-        faces: Of a pyramid, 3 or more.
-        pyramid: "inner" or "outer", whether it lies in the cone or around it.
+        faces: Number of faces of a pyramid, at least 3.
+        pyramid: "inner" or "outer": inside or around the cone.
 
     >>> problem = dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5)
     >>> problem.solve(law=dl.contact.Lcp(faces=8)).impulse.round(6)
@@ -58,4 +58,4 @@ class Lcp(Options):
 RigidLaw = Ncp | Ccp | Lcp
 
 RIGID_LAWS: Final = (Ncp(), Ccp(), Lcp())
-"""All of them, with their defaults."""
+"""All laws with their defaults."""

@@ -1,13 +1,13 @@
 """Lemke's method for the linear complementarity problem 0 ≤ z ⊥ w = M z + q ≥ 0.
 
-An artificial variable z0 lifts all w = M z + q + z0 d to zero or more, and is then pushed out: one variable enters the
-basis after the other, always the partner of the one that has just left it, until z0 leaves. What leaves is decided by
-the ratios of a simplex step. Friction ties many of them, so q has an infinitely small multiple of a vector without any
-pattern added, which unties them: no basis comes twice. For matrices of frictional contact it ends with a solution if
-velocities exist that free all contacts (Anitescu, Potra); otherwise it may end in a ray, on which no variable leaves.
+An artificial variable z0 makes all w = M z + q + z0 d nonnegative, and is then driven to zero. In each pivot a variable
+enters the basis, always the complement of the one that has just left, until z0 leaves. The ratio test of the simplex
+method decides what leaves. Friction causes ties, so q is perturbed by an infinitesimal multiple of an irregular vector;
+with this no basis repeats. For matrices of frictional contact the method ends with a solution if velocities exist that
+separate all contacts (Anitescu, Potra); otherwise it may end in a ray, on which no variable leaves.
 
-Each pivot costs 2 n² multiplications and as many choices, and n/2 to 2 n of them are usual: that is the cost of a few
-inverses, and no guess makes it less. Choose it for pyramids, few contacts, and certainty.
+Each pivot costs 2 n² multiplications and as many comparisons; n/2 to 2 n pivots are typical, the cost of a few
+inverses. A warm start does not help. Choose it for pyramids, few contacts, and guaranteed results.
 
 References: C.E. Lemke (1965); R.W. Cottle, J.-S. Pang, R.E. Stone, The Linear Complementarity Problem (1992), §4.4.
 """
@@ -25,15 +25,15 @@ from delassus.contact.solvers.progress import FOREVER
 from delassus.linalg.filtered_system import regularization
 
 _NEVER: Final = 1e100
-"""Ratios beyond belong to bounds that count as infinite."""
+"""Ratios beyond this belong to bounds that count as infinite."""
 
 
 _SMALL: Final = 24
-"""Variables up to which pivots are so few that rounding does not add up from one to the next."""
+"""Number of variables up to which rounding errors of successive pivots do not accumulate."""
 
 
 class LemkeSolution(NamedTuple):
-    """z (n,), zero or more, the number of pivots, and whether z0 has left, or nothing could: a ray."""
+    """z (n,) ≥ 0, the number of pivots, and whether z0 has left or the method ended in a ray."""
 
     z: Any
     pivots: Any
@@ -42,15 +42,15 @@ class LemkeSolution(NamedTuple):
 
 
 class _Tableau(NamedTuple):
-    """Where the pivots are.
+    """State of the iteration.
 
     Attributes:
-        T: (n, n + 2) rows of B⁻¹, of B⁻¹ times the infinitely small vector, and of B⁻¹ q.
-        basis: (n,) the basic variables: w, z from n on, z0 = 2 n.
-        row, column: The row that leaves, and the column (n,) of the variable that enters.
-        enters: That variable.
-        solved, ray: 1 if z0 has left, or if nothing could, else 0.
-        pivots: How many have been made.
+        T: (n, n + 2) B⁻¹, and B⁻¹ times the perturbation and times q, as columns.
+        basis: (n,) indices of basic variables: w from 0, z from n, z0 = 2 n.
+        row, column: The leaving row, and the column (n,) of the entering variable.
+        enters: The index of the entering variable.
+        solved, ray: 1 if z0 has left, or if the method has ended in a ray; else 0.
+        pivots: Number of pivots so far.
     """
 
     T: Any
@@ -63,24 +63,24 @@ class _Tableau(NamedTuple):
     pivots: Any
 
 
-def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
-    """The problem of M (n, n) and q (n,) with numbers about one.
+def lemke(M: Any, q: Any, cover: Any, tie_tolerance: Any, most: Any) -> LemkeSolution:
+    """Solve for M (n, n) and q (n,) with entries of the order of one.
 
     Args:
         M: The matrix.
         q: The vector.
-        cover: (n,) d, positive; another one leads to a solution on another way.
-        ties: Ratios that differ by less, as a share, are tied.
-        most: How many pivots are made at most.
+        cover: (n,) d > 0; another covering vector leads along another path.
+        ties: Relative difference below which ratios are tied.
+        most: Maximum number of pivots.
     """
     n = len(q)
-    # Rows of the basic variables, w at first: of B⁻¹, of B⁻¹ times the infinitely small vector, and of B⁻¹ q.
+    # # Rows of the basic variables, initially w: B⁻¹, B⁻¹ times the perturbation, and B⁻¹ q.
     rows = np.concatenate([np.eye(n), np.array(uneven(n))[:, None], q[:, None]], 1)
     basis, row, enters = np.array(_places(n)), np.argmin(q / cover) + 0.0, np.array(2.0 * n)
     solved, ray, count = np.where(np.min(q) < 0.0, 0.0, 1.0), np.array(0.0), np.array(0.0)
 
     def refine(T: Any, basis: Any, x: Any, right: Any) -> Any:
-        """x = B⁻¹ b with less of what rounding has done to B⁻¹: b - B x shows it."""
+        """x = B⁻¹ b after a step of iterative refinement with the residual b - B x."""
         w, z, z0 = _values(basis, x)
         return x + T[:, :n] @ (right - w + M @ z + z0 * cover)
 
@@ -89,10 +89,10 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
 
     def pivot(last: _Tableau) -> _Tableau:
         T, basis, row, column, enters = last.T, last.basis, last.row, last.column, last.enters
-        here = _places(n) == row
-        ratios = select_row(here, T) / select_row(here, column)
-        T = np.where(here[:, None], ratios, T - column[:, None] * ratios)
-        leaves, basis = select_row(here, basis), np.where(here, enters, basis)
+        leaving = _places(n) == row
+        ratios = select_row(leaving, T) / select_row(leaving, column)
+        T = np.where(leaving[:, None], ratios, T - column[:, None] * ratios)
+        leaves, basis = select_row(leaving, basis), np.where(leaving, enters, basis)
         solved = leaves == 2.0 * n
         enters = np.where(leaves < n, leaves + n, leaves - n)
         direction = _column(M, enters)
@@ -100,9 +100,9 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> LemkeSolution:
         if n > _SMALL:
             column = refine(T, basis, column, direction)
             T = np.concatenate([T[:, :-1], refine(T, basis, T[:, -1], q)[:, None]], 1)
-        row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, ties)
-        ends = np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0)
-        return _Tableau(T, basis, row, column, enters, *ends, last.pivots + 1.0)
+        row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, tie_tolerance)
+        flags = np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0)
+        return _Tableau(T, basis, row, column, enters, *flags, last.pivots + 1.0)
 
     start = _Tableau(rows, basis, row, -cover, enters, solved, ray, count)
     last: _Tableau = while_loop(goes_on, pivot, start, FOREVER)
@@ -118,23 +118,23 @@ def _column(M: Any, variable: Any) -> Any:
     return np.where(variable < n, np.where(_places(n) == variable, 1.0, 0.0), of_z)
 
 
-def select_row(here: Any, rows: Any) -> Any:
-    """The one of some rows, or numbers, for which a boolean holds."""
-    if trace_of(here, rows) is None:
-        return rows[int(numpy.argmax(here))]
+def select_row(mask: Any, rows: Any) -> Any:
+    """Select from rows or values the one for which a boolean holds."""
+    if trace_of(mask, rows) is None:
+        return rows[int(numpy.argmax(mask))]
     selected = rows[0]
     for k in range(1, len(rows)):
-        selected = np.where(here[k], rows[k], selected)
+        selected = np.where(mask[k], rows[k], selected)
     return selected
 
 
-def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, ties: Any) -> tuple[Any, Any]:
-    """The row whose variable is the first to become zero as the one of a column grows, and whether there is none."""
+def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, tie_tolerance: Any) -> tuple[Any, Any]:
+    """The row whose variable is the first to reach zero as the entering one grows, and whether there is none."""
     usable = column > regularization() * np.maximum(np.max(np.abs(column)), 1.0)
     slope = np.where(usable, column, 1.0)
     ratio = np.where(usable, np.maximum(q, 0.0) / slope, 10.0 * _NEVER)
     least = np.min(ratio)
-    tied = usable & (ratio <= least * (1.0 + ties) + 1e-12)
+    tied = usable & (ratio <= least * (1.0 + tie_tolerance) + 1e-12)
     order = np.where(tied, np.where(artificial, -_NEVER, small_part / slope), 10.0 * _NEVER)
     return np.argmin(order) + 0.0, least > _NEVER
 
@@ -155,5 +155,5 @@ def _places(count: int) -> Any:
 
 
 def uneven(n: int) -> Any:
-    """(n,) numbers between ½ and 1½ without a pattern: multiples of the golden ratio, less their integers."""
+    """(n,) values between ½ and 1½ without a pattern: fractional parts of multiples of the golden ratio."""
     return 0.5 + numpy.arange(1, n + 1) * 0.6180339887498949 % 1.0

@@ -1,14 +1,14 @@
 """Newton's method on λ = P(λ - σ), with P smoothed far from the solution.
 
-Each iteration solves (I - D + D (G + ρ)) Δλ = P(λ - σ) - λ, D the Jacobian of P: m³/3 multiplications. From a guess
-that has the contacts' modes right (open, sticking, sliding) two or three of them give all digits, whatever the mass
-ratios. Elsewhere it may go in circles, so a number of attempts follow: P is smooth first, with a radius e of the order
-of the impulses, and e shrinks with the error. They differ in where they start and how fast e shrinks; what one of them
-does not find another one does, almost always. `NewtonRules` has the attempts, and all that differs between a problem
-that comes alone and the problem of a step that begins at the impulses of the step before.
+Each iteration solves (I - D + D (G + ρ)) Δλ = P(λ - σ) - λ, D the Jacobian of P: m³/3 multiplications. If the modes of
+the contacts (open, sticking, sliding) are right, two or three iterations converge to rounding, whatever the mass
+ratios. Otherwise Newton's method may cycle. So it makes several attempts with a smooth P, whose radius e starts at the
+order of the impulses and shrinks with the error. Attempts differ in their start and in how fast e shrinks; where one
+fails another almost always succeeds. `NewtonRules` has the attempts, and the differences between a single problem and
+that of a time step, which starts at the previous impulses.
 
-Impulses that are not unique, in a G that is singular, stay what they are along its null space: ρ, or a small multiple
-of I, is added to the matrix, which leaves the solution what it is.
+For singular G impulses are not unique. The term ρ, or a small multiple of I, keeps them constant along the null space,
+and does not change the solution.
 
 References: P. Alart, A. Curnier (1991); X. Chen, L. Qi, D. Sun, smoothing Newton methods (1998); V. Acary, M. Brémond,
 O. Huber, On solving contact problems with Coulomb friction (2018).
@@ -32,8 +32,8 @@ from delassus.contact.systems.protocol import NEWTON
 class Attempt(NamedTuple):
     """Options of one attempt of Newton's method.
 
-    `radius` is e at the beginning, as a share of the scale of impulses; `shrinks` by what it is multiplied;
-    `iterations` how many are made at most; `from_best` 1 to begin at the best impulses, 0 at none.
+    `radius` is the initial e, relative to the scale of impulses; `shrinks` its factor of decrease; `iterations` the
+    maximum number of iterations; `from_best` is 1 to start at the best impulses, 0 to start at zero.
     """
 
     radius: float
@@ -61,13 +61,14 @@ ATTEMPTS: Final = (
     Attempt(30.0, 0.8, 110.0, 0.0),
     Attempt(1.0, 0.1, 40.0, 0.0),
 )
-"""Of problems that come alone."""
+"""Attempts for single problems."""
 
 
 @dataclass(frozen=True)
 class Proximal:
-    """ρ, as a share of a contact's own response: `near` in the first `at_once` iterations of the first attempt, then
-    `far`, multiplied by `shrinks` in each iteration until it is `near` again. Elsewhere it is `near`."""
+    """ρ, relative to a contact's own response: `near` in the first `at_once` iterations of the first attempt, then
+    `far`, multiplied by `shrinks` in each iteration down to `near`. Later attempts use `near`.
+    """
 
     near: float
     far: float
@@ -77,17 +78,17 @@ class Proximal:
 
 @dataclass(frozen=True)
 class NewtonRules:
-    """Options of Newton's method that are decided at compile time.
+    """Options of Newton's method, known at compile time.
 
     Attributes:
-        attempts: One after the other.
-        eager: In so many of the first attempts, e shrinks with every iteration; in the others once the rounded problem
-            is solved to the size of its rounding.
-        sweeps: Of Gauss–Seidel before the first attempts, a number each: they find most contacts' modes. With none, an
-            iteration rounds less as soon as it may, before its step, and its error is that of the projected impulses;
-            else it rounds less after its step, and its error is the residual from which the next one begins, which
-            takes one product with G in place of two.
-        proximal: ρ, or None for the least that keeps a matrix regular.
+        attempts: In order.
+        eager: Number of initial attempts in which e shrinks with every iteration. In the others it shrinks once the
+        residual of the smoothed problem is below the smoothing error.
+        sweeps: Number of Gauss–Seidel sweeps before each of the first attempts; they find most modes of contacts. If
+        empty, an iteration shrinks e before its step, and its error is that of the projected impulses. Otherwise it
+        shrinks e after its step, and its error is the residual of the next iteration, which saves one of two products
+        with G.
+        proximal: Rule for ρ, or None for the smallest value that keeps the matrix regular.
     """
 
     attempts: tuple[Attempt, ...] = ATTEMPTS
@@ -97,12 +98,13 @@ class NewtonRules:
 
 
 ALONE: Final = NewtonRules()
-"""For problems that come alone."""
+"""Rules for single problems."""
 
 
 class NewtonState(NamedTuple):
-    """λ and λ - σ (m,), the radius e, ρ, the attempt and the iterations made in it; the best impulses (m,) with the
-    velocities that they are known with, their error, and the number of all iterations."""
+    """λ and λ - σ (m,), the radius e, ρ, the attempt and its number of iterations; the best impulses (m,), their
+    velocities and error, and the total number of iterations.
+    """
 
     impulse: Any
     ahead: Any
@@ -115,7 +117,7 @@ class NewtonState(NamedTuple):
 
 @register_solver("newton", needs={NEWTON})
 def newton(system: Any, best: Best, budget: Budget, span: tuple[Any, Any] | None = None) -> Best:
-    """From the best impulses so far to better ones, by all attempts, or by those from one to another (`span`)."""
+    """Improve the best impulses by all attempts, or by those from `span[0]` to `span[1]`."""
     first, end = (0.0, float(len(ATTEMPTS))) if span is None else span
     attempt = np.array(first)
     table = np.array(ATTEMPTS)
@@ -129,63 +131,65 @@ def newton(system: Any, best: Best, budget: Budget, span: tuple[Any, Any] | None
 def iterate_newton(
     system: Any, state: NewtonState, rules: NewtonRules, should_continue: Callable[[NewtonState], Any]
 ) -> NewtonState:
-    """Iterations from a state, through the attempts of the rules, as long as they should continue."""
+    """Run iterations through the attempts of the rules until convergence."""
     schedule, scale = np.array(rules.attempts), np.max(np.abs(system.g))
     radii, shrinks, lengths, from_best = (schedule[:, k] for k in range(4))
     proximal, inverse = rules.proximal, 1.0 / system.limit if rules.sweeps else None
 
     def begin(impulse: Any, attempt: Any) -> tuple[Any, Any]:
-        """Where an attempt starts: after sweeps."""
-        wanted = np.array(0.0)
+        """The start of an attempt, after its sweeps."""
+        no_radius = np.array(0.0)
         for k, count in reversed(list(enumerate(rules.sweeps))):
-            wanted = np.where(attempt < k + 0.5, count, wanted)
-        swept, response = repeat_sweeps(system, impulse, system.respond(impulse), wanted)
+            no_radius = np.where(attempt < k + 0.5, count, no_radius)
+        swept, response = repeat_sweeps(system, impulse, system.respond(impulse), no_radius)
         return swept, swept - system.velocity_of(response, swept)
 
     def measure(impulse: Any, best: Best) -> tuple[Any, Best]:
-        """λ - σ of the next iteration, and the best impulses, the projection of these among them."""
+        """λ - σ of the next iteration, and the best impulses, updated with the projection of these."""
         if inverse is None:
             return state.ahead, best.or_better(Best.of(system, system.project(impulse), best.count + 1.0))
-        ahead = impulse - system.velocity(impulse)
-        projected = system.smooth(ahead, 0.0)[0]
+        target = impulse - system.velocity(impulse)
+        projected = system.smooth(target, 0.0)[0]
         error = np.max(np.abs(projected - impulse) * inverse)
         better = error < best.error
-        kept = Best(np.where(better, projected, best.impulse), best.velocity, np.where(better, error, best.error), 0.0)
-        return ahead, kept._replace(count=best.count + 1.0)
+        best_projected = Best(
+            np.where(better, projected, best.impulse), best.velocity, np.where(better, error, best.error), 0.0
+        )
+        return target, best_projected._replace(count=best.count + 1.0)
 
     def step(last: NewtonState) -> NewtonState:
-        impulse, ahead, e = last.impulse, last.ahead, last.e
+        impulse, target, e = last.impulse, last.ahead, last.e
         if rules.sweeps:
-            impulse, ahead = cond(last.made < 0.5, begin, (impulse, ahead), impulse, last.attempt)
+            impulse, target = cond(last.made < 0.5, begin, (impulse, target), impulse, last.attempt)
         else:
-            ahead = impulse - system.velocity(impulse)
-            far = np.max(np.abs(system.smooth(ahead, e)[0] - impulse))
-            e = np.where(far <= e, e * np.take(shrinks, last.attempt), e)
+            target = impulse - system.velocity(impulse)
+            gap_size = np.max(np.abs(system.smooth(target, e)[0] - impulse))
+            e = np.where(gap_size <= e, e * np.take(shrinks, last.attempt), e)
         weights = system.row_weights(e)
         if weights is not None:
-            ahead = impulse - weights * (impulse - ahead)
-        y, slopes = system.smooth_in_metric(ahead, e)
+            target = impulse - weights * (impulse - target)
+        y, slopes = system.smooth_in_metric(target, e)
         gap, rho = y - impulse, last.rho if proximal else 0.0
-        far = np.max(np.abs(gap))
+        gap_size = np.max(np.abs(gap))
         impulse = impulse + system.newton_direction(slopes, rho, gap, proximal, weights)
-        ahead, best = measure(impulse, last.best)
+        target, best = measure(impulse, last.best)
         if rules.sweeps:
-            less = (far <= e) | (last.attempt < rules.eager - 0.5)
+            less = (gap_size <= e) | (last.attempt < rules.eager - 0.5)
             e = np.where(less, e * np.take(shrinks, last.attempt), e)
-        made = last.made + 1.0
-        over = (made + 0.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
-        attempt = np.where(over, last.attempt + 1.0, last.attempt)
-        impulse = np.where(over, np.where(np.take(from_best, attempt) > 0.5, best.impulse, 0.0), impulse)
-        e = np.where(over, np.take(radii, attempt) * scale, e)
-        rho = last.rho if proximal is None else _next_rho(proximal, last.rho, made, attempt)
-        return NewtonState(impulse, ahead, e, rho, attempt, np.where(over, 0.0, made), best)
+        iterations = last.made + 1.0
+        exhausted = (iterations + 0.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
+        attempt = np.where(exhausted, last.attempt + 1.0, last.attempt)
+        impulse = np.where(exhausted, np.where(np.take(from_best, attempt) > 0.5, best.impulse, 0.0), impulse)
+        e = np.where(exhausted, np.take(radii, attempt) * scale, e)
+        rho = last.rho if proximal is None else _next_rho(proximal, last.rho, iterations, attempt)
+        return NewtonState(impulse, target, e, rho, attempt, np.where(exhausted, 0.0, iterations), best)
 
     last: NewtonState = while_loop(should_continue, step, state, FOREVER)
     return last
 
 
-def _next_rho(proximal: Proximal, rho: Any, made: Any, attempt: Any) -> Any:
-    near, at_once = proximal.near, proximal.at_once
-    shrunk = np.maximum(proximal.shrinks * rho, near)
-    rho = np.where(made == at_once, proximal.far, np.where(made < at_once, near, shrunk))
-    return np.where(attempt < 0.5, rho, near)
+def _next_rho(proximal: Proximal, rho: Any, iterations: Any, attempt: Any) -> Any:
+    smallest, at_once = proximal.near, proximal.at_once
+    shrunk = np.maximum(proximal.shrinks * rho, smallest)
+    rho = np.where(iterations == at_once, proximal.far, np.where(iterations < at_once, smallest, shrunk))
+    return np.where(attempt < 0.5, rho, smallest)

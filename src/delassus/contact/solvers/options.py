@@ -10,13 +10,13 @@ from delassus.common.options import Options
 
 @dataclass(frozen=True, eq=False)
 class SolverOptions(Options):
-    """Options of a contact solver. The function that solves checks that the method suits the problem.
+    """Options of a contact solver. The solving function checks that the method suits the problem.
 
     Attributes:
-        method: A method of `ContactProblem.solve`, such as "newton", "pgs" or "admm"; "auto" chooses.
-        tolerance: The residual at which a state is solved, as a share of its largest free velocity.
-        iterations: The largest number of iterations.
-        start: (…, m) impulses to start from [N·s], such as those of the step before.
+        method: A method of `ContactProblem.solve`, such as "newton", "pgs" or "admm"; "auto" selects one.
+        tolerance: The residual of a solution, relative to the largest free velocity.
+        iterations: Maximum number of iterations.
+        start: (…, m) initial impulses [N·s], such as those of the previous step.
 
     >>> dl.contact.SolverOptions(method="newton", tolerance=1e-10).method
     'newton'
@@ -30,7 +30,7 @@ class SolverOptions(Options):
 
 
 class SolverInputs(NamedTuple):
-    """Impulses (m,) to start from, the residual and the number of iterations at which a solve ends.
+    """Initial impulses (m,), tolerance of the residual, and maximum number of iterations.
 
     >>> dl.contact.SolverInputs(tolerance=1e-6).tolerance
     1e-06

@@ -10,13 +10,13 @@ from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
 from delassus.contact.systems.protocol import ContactSystem
 
 FOREVER = UNBOUNDED
-"""The bound of loops that end by a count at run time."""
+"""Upper bound of loops whose number of iterations is known at run time."""
 
 
 class Budget(NamedTuple):
-    """When a solver ends: at an error (a share of the velocity scale), or after a number of iterations.
+    """Stopping criteria: an error, relative to the velocity scale, and a maximum number of iterations.
 
-    `warm` says that it starts from impulses that may be almost right.
+    `warm` states that the initial impulses may be close to the solution.
     """
 
     tolerance: Any
@@ -34,12 +34,12 @@ class Best(NamedTuple):
 
     @classmethod
     def of(cls, problem: ContactSystem, impulse: Any, count: Any = 0.0) -> Best:
-        """Of some impulses."""
+        """Create from initial impulses."""
         velocity = problem.velocity(impulse)
         return cls(impulse, velocity, problem.error(impulse, velocity), np.array(count))
 
     def or_better(self, other: Best) -> Best:
-        """The better of two, with the count of the other, which comes later."""
+        """The better of two, with the count of `other`, the later one."""
         better = other.error < self.error
         return other.where(better, self)
 
@@ -49,28 +49,28 @@ class Best(NamedTuple):
         return Best(impulse, velocity, error, self.count)
 
     def open(self, budget: Budget) -> Any:
-        """Whether there is something left to do, and iterations to do it with."""
+        """Whether the problem is neither solved nor out of iterations."""
         return (self.error > budget.tolerance) & (self.count < budget.iterations)
 
 
 class SolverResult(NamedTuple):
-    """The best impulses, and whether they are those of rows that contradict each other."""
+    """The best impulses, and whether the rows are infeasible."""
 
     best: Best
     contradictory: Any
 
 
 def initial_best(problem: ContactSystem, start: Any) -> Best:
-    """No impulses at all, or those to start from where they are better."""
+    """Zero impulses, or the start where it is better."""
     none = Best.of(problem, np.zeros(problem.layout.m))
     if start is None:
         return none
-    given = Best.of(problem, problem.project(start))
-    return none.or_better(given)
+    warm = Best.of(problem, problem.project(start))
+    return none.or_better(warm)
 
 
 def iterate(step: Callable[[Any, Any], tuple[Any, Best]], held: Any, best: Best, budget: Budget) -> Best:
-    """`held, best = step(held, best)` while there is something to do."""
+    """Iterate `held, best = step(held, best)` until convergence or the iteration limit."""
     last: Best
     _, last = while_loop(lambda carry: carry[1].open(budget), lambda carry: step(*carry), (held, best), FOREVER)
     return last

@@ -1,12 +1,12 @@
-"""The table of contact solvers. Each registers itself and says which operations of a system it needs.
+"""The table of contact solvers. Each registers itself with the operations of a system that it needs.
 
     @register_solver("pgs", needs={SWEEP})
     def gauss_seidel(system, best, budget): ...
 
-A name may have several implementations, for systems of other capabilities: a traced loop over one state, or a loop of
-the host over a batch. `find_solver` takes the one that needs most of what a system has. Names that do not exist, or do
-not fit, are refused with a list of those that do. Files of the packages below are imported when a solver is looked
-for: a new solver is a new file.
+A name may have several implementations, for systems with different capabilities: a traced loop over one state, or a
+host loop over a batch. `find_solver` selects the one that uses most capabilities of a system. Unknown and unsuitable
+names raise an error that lists the suitable ones. Files of the packages below are imported when a solver is looked up,
+so a new solver is a new file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class ContactSolver:
-    """A method of solving contact problems.
+    """A registered method.
 
     Attributes:
-        name: As users write it.
-        needs: Capabilities that a system must have; `TRACED` among them for those that run inside kernels.
-        laws: The laws of contact that it solves: "ncp", "ccp", "lcp".
+        name: The name for users.
+        needs: Required capabilities of a system; `TRACED` for solvers that run inside kernels.
+        laws: The supported laws: "ncp", "ccp", "lcp".
         solve: A function of a system, the best impulses so far, and a budget of iterations.
     """
 
@@ -41,14 +41,14 @@ class ContactSolver:
     solve: Callable[..., Any]
 
     def fits(self, capabilities: Collection[str], law: str = "ncp") -> bool:
-        """Whether a system with these capabilities can be solved by it, under a law."""
+        """Whether the solver supports systems with these capabilities under a law."""
         return self.needs <= set(capabilities) and law in self.laws
 
 
 _SOLVERS: Final[list[ContactSolver]] = []
 
 _PACKAGES: Final = ("delassus.contact.solvers", "delassus.contact.large", "delassus.contact.references")
-"""Where solvers are."""
+"""Packages that contain solvers."""
 
 
 @cache
@@ -76,14 +76,14 @@ def register_solver(
 
 
 def solver_names(capabilities: Collection[str], law: str = "ncp") -> tuple[str, ...]:
-    """The names of the solvers that fit, "auto" first."""
+    """The names of the suitable solvers, "auto" first."""
     _import_solvers()
     names = dict.fromkeys(solver.name for solver in _SOLVERS if solver.fits(capabilities, law))
     return tuple(sorted(names, key=lambda name: (name != "auto", name)))
 
 
 def find_solver(name: Any, capabilities: Collection[str], law: str = "ncp") -> ContactSolver:
-    """The solver of this name for systems with these capabilities."""
+    """Find the solver of this name for systems with these capabilities."""
     if isinstance(name, str):
         return _find_solver(name, frozenset(capabilities), law)
     raise _unknown_solver(name, capabilities, law)
@@ -99,7 +99,7 @@ def _find_solver(name: str, capabilities: frozenset[str], law: str) -> ContactSo
 
 
 def _unknown_solver(name: Any, capabilities: Collection[str], law: str) -> UnknownOption:
-    """The error for a method that there is not, or that does not fit."""
+    """The error for a method that is unknown or unsuitable."""
     fitting = ", ".join(solver_names(capabilities, law))
     if not isinstance(name, str) or all(solver.name != name for solver in _SOLVERS):
         return UnknownOption(

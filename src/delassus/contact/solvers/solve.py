@@ -29,18 +29,18 @@ ROWS: Final = Bundle(
     upper="(intervals)",
     compliance="(m)",
 )
-"""Numbers of the rows of a problem."""
+"""Parameters of the rows of a problem."""
 NO_PARAMETERS: Final = RowParameters()
 
 SOLVER: Final = Bundle(SolverInputs, start="(m)", tolerance="()", iterations="()")
-"""Where a solve begins and ends."""
+"""Start and stopping criteria."""
 NO_INPUTS: Final = SolverInputs()
 
 _DIGITS: Final = 16.0
-"""What rounding takes from a sum, in units of the last digit."""
+"""Rounding error of a sum, in units in the last place."""
 
 _ROUNDED: Final = {"float64": 1e-7, "float32": 1e-3}
-"""The share of the velocity scale up to which rounding counts as none: more of it leaves too few digits."""
+"""Largest rounding error, relative to the velocity scale, that is accepted: above it, too few digits are left."""
 
 
 @kernel(
@@ -58,17 +58,17 @@ def solve_contacts(
     law: str = "ncp",
     method: str = "auto",
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], iterations, and the number of a `Status`.
+    """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], iterations, and a value of `Status`.
 
-    Numbers are taken as they are: a negative friction counts as zero. With a plan it is followed, instead of a
-    method: see `follow_plan`. Fields of `rows` and `solver` are keywords, too.
+    Values are not checked: a negative friction counts as zero. A plan, if there is one, replaces the method: see
+    `follow_plan`. Fields of `rows` and `solver` are also keywords.
 
     >>> problem = dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5)
     >>> dl.contact.solve_contacts(problem.layout, problem.G, problem.g, friction=[0.5])[0].round(6)
     array([0., 0., 1.])
     """
     if law not in ("ncp", "ccp"):
-        raise BadArgument(f"there is no law {law!r}; the laws are: ncp, ccp.", code="unknown-law")
+        raise BadArgument(f"unknown law {law!r}; the laws are: ncp, ccp.", code="unknown-law")
     start, tolerance, iterations = solver
     problem = Scaled.of(layout, law == "ccp", G, g, rows)
     factors = shape_of(layout, *rows.coefficients)
@@ -83,16 +83,16 @@ def solve_contacts(
     impulse = problem.from_scaled(best.impulse, factors)
     velocity, residual = velocity_and_residual(layout, law, G, g, impulse, rows)
 
-    # A number of G or g that is not finite shows in the velocities: zero times infinity is not a number.
+    # # NaN and infinity in G or g propagate to the velocities, as zero times infinity is NaN.
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(velocity))
     for x in (*rows.rigid, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
-    # What rounding leaves of impulses that cancel each other cannot be less.
+    # # The residual cannot be less than the rounding error of impulses that cancel each other.
     rounding = _DIGITS * 2.0 ** -computing_in().digits * np.max(np.abs(best.impulse)) / np.min(problem.limit)
     imprecise = (status > 0.5) & (best.error <= rounding)
-    met = _is_met_to_rounding(problem, best, budget.tolerance, imprecise)
-    status = np.where(imprecise, np.where(met, float(Status.CONVERGED), float(Status.PRECISION)), status)
+    is_met = _is_met_to_rounding(problem, best, budget.tolerance, imprecise)
+    status = np.where(imprecise, np.where(is_met, float(Status.CONVERGED), float(Status.PRECISION)), status)
     status = np.where(result.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
     return impulse, velocity, residual, best.count, status
@@ -101,18 +101,18 @@ def solve_contacts(
 def velocity_and_residual(
     layout: Layout, law: str, G: Any, g: Any, impulse: Any, rows: RowParameters
 ) -> tuple[Any, Any]:
-    """σ (m,) and the residual (m,) [m/s] of impulses (m,), with responses that compliance is no part of."""
+    """σ (m,) and the residual (m,) [m/s] of impulses (m,), with responses that exclude compliance."""
     velocity = multiply(G, impulse) + g + (0.0 if rows.compliance is None else rows.compliance * impulse)
     plain, factors = Scaled.of(layout, law == "ccp", G, g, rows.rigid), shape_of(layout, *rows.coefficients)
-    taken, moving = plain.to_scaled(impulse, factors), plain.to_scaled_velocity(velocity, factors)
-    return velocity, plain.residual_given(plain.residual(taken, moving), factors)
+    scaled_impulse, scaled_velocity = plain.to_scaled(impulse, factors), plain.to_scaled_velocity(velocity, factors)
+    return velocity, plain.residual_given(plain.residual(scaled_impulse, scaled_velocity), factors)
 
 
-def _is_met_to_rounding(problem: Scaled, best: Best, tolerance: Any, needed: Any) -> Any:
-    """Whether every row is met to the tolerance, but for the rounding of the impulses that move it, where needed.
+def _is_met_to_rounding(problem: Scaled, best: Best, tolerance: Any, is_needed: Any) -> Any:
+    """Whether every row is met to the tolerance plus the rounding error of its impulses, evaluated where `needed`.
 
-    Heavy bodies on light ones have impulses whose effects cancel: Σ |G_rk λ_k| is what is rounded in row r. Rows that
-    others move do not count. A loop of at most one iteration, which states that do not need it skip.
+    Impulses of heavy bodies on light ones cancel each other: Σ |G_rk λ_k| determines the rounding error in row r. Rows
+    moved only by others do not count. A loop of at most one iteration, which states that do not need it skip.
     """
     digits = _DIGITS * 2.0 ** -computing_in().digits
 
@@ -120,8 +120,8 @@ def _is_met_to_rounding(problem: Scaled, best: Best, tolerance: Any, needed: Any
         _, _, impulse, velocity = carry
         rounding = digits * map(lambda row: np.sum(np.abs(row * impulse)), problem.G)
         allowed = tolerance * problem.limit + np.minimum(rounding, _ROUNDED[computing_in().name] * problem.limit)
-        met = problem._replace(limit=allowed).error(impulse, velocity) <= 1.0
-        return np.array(False), met, impulse, velocity
+        is_met = problem._replace(limit=allowed).error(impulse, velocity) <= 1.0
+        return np.array(False), is_met, impulse, velocity
 
-    start = (needed, np.array(False), best.impulse, best.velocity)
+    start = (is_needed, np.array(False), best.impulse, best.velocity)
     return while_loop(lambda carry: carry[0], look, start, 1)[1]

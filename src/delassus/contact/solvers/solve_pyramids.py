@@ -22,7 +22,7 @@ from delassus.contact.systems.protocol import MATRIX, PYRAMIDS, TRACED
 from delassus.contact.systems.scaled import Scaled, enormous, shape_of
 
 _ATTEMPTS: Final = 3
-"""Ways to a solution: with other covering vectors and ties, where rounding has led the first one astray."""
+"""Covering vectors and tolerances of ties for successive attempts, if rounding misleads the first."""
 
 PYRAMID_SYSTEM: Final = frozenset({TRACED, MATRIX, PYRAMIDS})
 """Capabilities of a linear complementarity problem."""
@@ -31,7 +31,7 @@ _TIES: Final = (1e-7, 1e-9, 1e-8)
 
 
 _SOLVER: Final = Bundle(SolverInputs, tolerance="()", iterations="()")
-"""Where a solve ends: pivots start from nothing."""
+"""Stopping criteria; pivoting has no warm start."""
 
 
 @kernel("(m,m),(m)->(m),(m),(m),(),()", inputs={"rows": ROWS, "solver": _SOLVER})
@@ -46,39 +46,43 @@ def solve_pyramids(
     pyramid: str = "inner",
     method: str = "auto",
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], pivots, and the number of a `Status`."""
+    """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], pivots, and a value of `Status`."""
     compliance = rows.compliance
     problem = Pyramids(Scaled.of(layout, False, G, g, rows), faces, pyramid)
     factors = shape_of(layout, *rows.coefficients)
     goal = 1e-8 if solver.tolerance is None else solver.tolerance
     most = 1000.0 if solver.iterations is None else solver.iterations
-    best, made, unsolvable = find_solver(method, PYRAMID_SYSTEM, "lcp").solve(problem, goal, most)
+    best, pivots, unsolvable = find_solver(method, PYRAMID_SYSTEM, "lcp").solve(problem, goal, most)
     error = problem.error(best)
     impulse = problem.scaled.from_scaled(best, factors)
     velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
-    # Recomputed from what is returned, and with responses that compliance is no part of.
+    # # Recomputed from the returned values, with responses that exclude compliance.
     plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, rows.rigid))
-    left = plain.residual(plain.scaled.to_scaled(impulse, factors), plain.scaled.to_scaled_velocity(velocity, factors))
-    residual = plain.scaled.residual_given(left, factors)
+    residuals = plain.residual(
+        plain.scaled.to_scaled(impulse, factors), plain.scaled.to_scaled_velocity(velocity, factors)
+    )
+    residual = plain.scaled.residual_given(residuals, factors)
 
-    known = [x for x in rows if x is not None]
+    inputs = [x for x in rows if x is not None]
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(G)) & np.isfinite(np.sum(g))
-    for x in known:
+    for x in inputs:
         finite = finite & ~np.any(np.isnan(x))
     name = Status.NO_SOLUTION if layout.contacts and method != "dantzig" else Status.INFEASIBLE
     status = np.where(unsolvable, float(name), float(Status.ITERATIONS))
     status = np.where(_free_rows_left(problem, best) > _CONTRADICTION, float(Status.INFEASIBLE), status)
     status = np.where(error <= goal, float(Status.CONVERGED), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
-    return impulse, velocity, residual, made, status
+    return impulse, velocity, residual, pivots, status
 
 
 _CONTRADICTION: Final = 1e-4
-"""What free rows must leave of the velocity scale to contradict each other."""
+"""Residual of free rows, relative to the velocity scale, above which they are infeasible."""
 
 
 class _Attempts(NamedTuple):
-    """The best impulses (m,) and their error, how many attempts ended in rays, pivots, and the next attempt."""
+    """The best impulses (m,) and their error, the number of attempts that ended in rays, pivots, and the next
+    attempt.
+    """
 
     impulse: Any
     error: Any
@@ -91,22 +95,22 @@ class _Attempts(NamedTuple):
 @register_solver("lemke", needs=PYRAMID_SYSTEM, laws=("lcp",))
 def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
     """Impulses (m,), pivots, and whether all attempts have ended in rays."""
-    asked = complementarity_of(problem)
-    n = len(asked.q)
-    none = asked.impulse(np.zeros(n))
+    lcp = complementarity_of(problem)
+    n = len(lcp.q)
+    none = lcp.impulse(np.zeros(n))
     if not n:
         return none, np.array(0.0), np.array(False)
-    covers = np.stack([np.ones(n), np.array(uneven(n)[::-1]), np.sqrt(np.maximum(np.diag(asked.M), 0.1))])
+    covers = np.stack([np.ones(n), np.array(uneven(n)[::-1]), np.sqrt(np.maximum(np.diag(lcp.M), 0.1))])
 
     def attempt(last: _Attempts) -> _Attempts:
-        best, error, rays, made, k = last
-        result = lemke(asked.M, asked.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - made)
-        impulse = asked.impulse(result.z)
+        best, error, rays, pivots, k = last
+        result = lemke(lcp.M, lcp.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - pivots)
+        impulse = lcp.impulse(result.z)
         new = problem.error(impulse)
         better = new < error
         rays = rays + np.where(result.ray, 1.0, 0.0)
         better_of = np.where(better, impulse, best), np.where(better, new, error)
-        return _Attempts(*better_of, rays, made + result.pivots, k + 1.0)
+        return _Attempts(*better_of, rays, pivots + result.pivots, k + 1.0)
 
     def goes_on(last: _Attempts) -> Any:
         return (last.error > goal) & (last.pivots < most) & (last.number < _ATTEMPTS - 0.5)
@@ -118,7 +122,7 @@ def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
 
 @register_solver("dantzig", needs=PYRAMID_SYSTEM, laws=("lcp",))
 def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
-    """Solve problems without friction, whose contacts are half-lines with tangents without impulse."""
+    """Solve problems without friction: contacts are half-lines, and their tangents have zero impulses."""
     scaled, layout = problem.scaled, problem.scaled.layout
     lower, upper = np.zeros(layout.m), np.full(layout.m, enormous())
     lower[: len(layout.rows(Free))] = -enormous()
@@ -135,7 +139,7 @@ def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]
 
 
 def _free_rows_left(problem: Pyramids, impulse: Any) -> Any:
-    """The largest velocity of a free row as a share of what a tolerance of one allows."""
+    """The largest velocity of a free row, relative to its limit."""
     free = len(problem.scaled.layout.rows(Free))
     if not free:
         return np.array(0.0)

@@ -1,1 +1,1 @@
-"""Contact problems as solvers see them: scaled σ = G λ + g with cones, with G as a matrix or as products."""
+"""Contact problems in the form of solvers: scaled σ = G λ + g with cones, with G as a matrix or as products."""

@@ -1,13 +1,13 @@
 """The projection of Alart and Curnier in a scaled metric, for contacts of four and six rows.
 
-A contact obeys λ = P(λ - R⁻¹ σ) with any R > 0, a number for each row: the normal part onto the half-line, then the k
-tangents z onto the ball of radius r = friction · λ_n, nearest in the metric R,
+A contact satisfies λ = P(λ - R⁻¹ σ) with any R > 0, one value for each row. P projects the normal part onto the
+half-line, then the k tangents z onto the ball of radius r = friction · λ_n in the metric R,
 
     z' = (R + x)⁻¹ R z,   x ≥ 0 with ‖z'‖ = r,
 
-x by three steps of Halley's method from a lower bound. Rows of torsional and rolling friction respond to their impulses
-by 10⁻⁴ of what the others do: with one number for all rows iterations are many, with R about the diagonal of the
-Delassus matrix they are as few as those of three rows.
+x by three steps of Halley's method from a lower bound. Rows of torsional and rolling friction respond 10⁻⁴ times as
+much to their impulses as the others. With the same R for all rows this takes many iterations; with R close to the
+diagonal of the Delassus matrix, as few as contacts of three rows.
 
 References: P. Alart, A. Curnier, A mixed formulation for frictional contact problems (1991); J. Moré, The Levenberg–
 Marquardt algorithm (1978), for the equation of x.
@@ -21,17 +21,17 @@ import delassus.numpy as np
 from delassus.contact.systems.smooth import length, tiny
 
 _HALLEY: Final = 3
-"""Steps of Halley's method: with two, some x are off by a percent."""
+"""Steps of Halley's method; with two, errors of x reach a percent."""
 
 _GROUPS: Final = (slice(0, 2), slice(2, 3), slice(3, 5))
-"""Tangents that share a number of R: those that slide, spin and roll."""
+"""Tangents that share a value of R: sliding, spinning and rolling."""
 
 _LEAST: Final = 1e-6
-"""A number of R as a share of the largest of its contact, at least: a row without friction has no response."""
+"""Smallest value of R, relative to the largest of its contact: a row without friction has no response."""
 
 
 class BallPoint(NamedTuple):
-    """The nearest point (…, k) of a ball, (R + x)⁻¹ (…, k), and whether there was nothing to do (…)."""
+    """The projection (…, k) onto a ball, (R + x)⁻¹ (…, k), and whether the point was inside (…)."""
 
     point: Any
     A: Any
@@ -39,7 +39,7 @@ class BallPoint(NamedTuple):
 
 
 def metric_of(response: Any) -> Any:
-    """R (…, k + 1) of contacts whose rows, the normal last, respond to their own impulses by these (…, k + 1)."""
+    """R (…, k + 1) of contacts from the responses (…, k + 1) of their rows to their own impulses, the normal last."""
     k = response.shape[-1] - 1
     means = [np.mean(response[..., group], -1)[..., None] + 0.0 * response[..., group] for group in groups(k)]
     R = np.concatenate([*means, response[..., k:]], -1)
@@ -48,12 +48,12 @@ def metric_of(response: Any) -> Any:
 
 
 def groups(k: int) -> tuple[slice, ...]:
-    """Which of k tangents share a number of R."""
+    """The slices of k tangents that share a value of R."""
     return tuple(group for group in _GROUPS if group.start < k)
 
 
 def project_onto_ball(z: Any, R: Any, radius: Any) -> BallPoint:
-    """The point of the ball of a radius (…) that is nearest to z (…, k) in the metric R (…, k)."""
+    """Project z (…, k) onto the ball of a radius (…) in the metric R (…, k)."""
     w, inside = R * z, length(z) <= radius
     size, least = length(w), np.where(radius > 0.0, radius, 1.0)
     lower = np.maximum(size / least - np.max(R, -1), 0.0)
@@ -63,14 +63,14 @@ def project_onto_ball(z: Any, R: Any, radius: Any) -> BallPoint:
     x = lower
     for _ in range(_HALLEY):
         A = 1.0 / (R + x[..., None])
-        there = A * w
-        q = length(there) + tiny()
-        a, b = np.sum(there * there * A, -1), np.sum(there * there * A * A, -1)
+        point = A * w
+        q = length(point) + tiny()
+        a, b = np.sum(point * point * A, -1), np.sum(point * point * A * A, -1)
         F, F1, F2 = 1.0 / q - 1.0 / least, a / (q * q * q), 3.0 * (a * a / (q * q) - b) / (q * q * q)
         x = np.clip(x - 2.0 * F * F1 / (2.0 * F1 * F1 - F * F2 + tiny()), lower, upper)
     A = 1.0 / (R + x[..., None])
-    there = A * w
-    edge = there * (radius / (length(there) + tiny()))[..., None]
+    point = A * w
+    edge = point * (radius / (length(point) + tiny()))[..., None]
     return BallPoint(np.where(inside[..., None], z, edge), A, inside)
 
 
@@ -82,23 +82,23 @@ def project_in_metric(z: Any, R: Any, friction: Any) -> tuple[Any, BallPoint]:
 
 
 def slopes_in_metric(z: Any, R: Any, friction: Any, tangents: BallPoint) -> Any:
-    """P'(z) (k + 1, k + 1) of one contact, from its tangential part."""
-    k, (there, A, inside) = len(z) - 1, tangents
-    turned = A * there
-    inverse = 1.0 / (np.sum(there * turned) + tiny())
-    W = np.diag(A) - inverse * (turned[:, None] * turned[None, :])
-    closed = np.where(z[k] > 0.0, 1.0, 0.0)
+    """P'(z) (k + 1, k + 1) of one contact, from the projection of its tangents."""
+    k, (point, A, inside) = len(z) - 1, tangents
+    rotated = A * point
+    inverse = 1.0 / (np.sum(point * rotated) + tiny())
+    W = np.diag(A) - inverse * (rotated[:, None] * rotated[None, :])
+    is_closed = np.where(z[k] > 0.0, 1.0, 0.0)
     D = np.zeros((k + 1, k + 1))
-    D[:k, :k] = np.where(inside, np.eye(k), W * R[None, :k]) * closed
-    D[:k, k] = np.where(inside, 0.0, turned * (inverse * friction * length(there))) * closed
-    D[k, k] = closed
+    D[:k, :k] = np.where(inside, np.eye(k), W * R[None, :k]) * is_closed
+    D[:k, k] = np.where(inside, 0.0, rotated * (inverse * friction * length(point))) * is_closed
+    D[k, k] = is_closed
     return D
 
 
 def proximal_slopes(D: Any, rho: Any, weights: Any) -> Any:
-    """D - ρ D R⁻½ (k, k), what an iteration takes off I, of the weights R⁻¹ (k,).
+    """D - ρ D R⁻½ (k, k), which an iteration subtracts from I, for the weights R⁻¹ (k,).
 
-    With ρ alone, contacts that stick would be as soft as ρ R: redundant ones lose digits. With ρ R⁻¹ they would be as
-    soft as ρ, which is much for rows that respond by 10⁻⁵.
+    With ρ alone, sticking contacts would have a compliance of ρ R, and redundant ones lose digits. With ρ R⁻¹ it would
+    be ρ, which is large for rows that respond by 10⁻⁵.
     """
     return D - rho * D * np.sqrt(weights)[None, :]

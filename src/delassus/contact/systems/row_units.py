@@ -1,4 +1,4 @@
-"""The base of contact problems with the scaled rows of a `Scaled` problem and another representation of G."""
+"""Base class of contact problems that share the rows of a `Scaled` problem and represent G in another way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delassus.contact.systems.scaled import Scaled
 
 
 class HasRows:
-    """Something with `rows` in their own units: their cones, laws and residuals."""
+    """A problem with `rows` in scaled units: their cones, laws and residuals."""
 
     rows: Scaled
 
@@ -20,12 +20,12 @@ class HasRows:
 
     @property
     def convex(self) -> bool:
-        """Whether contacts are those of the convex model."""
+        """Whether the law is convex."""
         return self.rows.convex
 
     @property
     def g(self) -> Any:
-        """(m,) velocities of rows without impulses."""
+        """(m,) free velocities of the rows."""
         return self.rows.g
 
     @property
@@ -38,7 +38,7 @@ class HasRows:
         return self.rows.corrected_velocity(velocity)
 
     def project(self, x: Any) -> Any:
-        """The nearest impulses (m,)."""
+        """Project impulses (m,) onto the cones."""
         return self.rows.project(x)
 
     def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
@@ -54,5 +54,5 @@ class HasRows:
         return self.rows.smooth_in_metric(x, e)
 
     def error(self, impulse: Any, velocity: Any) -> Any:
-        """The largest residual of a row as a share of its limit."""
+        """The largest residual of a row, relative to its limit."""
         return self.rows.error(impulse, velocity)

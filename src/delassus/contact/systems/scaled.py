@@ -1,8 +1,9 @@
 """A contact problem scaled by the responses of its contacts, with the operations that all solvers use.
 
 Rows are put into the solvers' order and divided by √d, d the mean response tr(G_ii)/3 of a contact or the row's own
-G_ii: λ' = √d λ and σ' = σ/√d, so that every contact responds to its own impulse by about one. Masses of 10⁻³ and 10³ kg
-look alike then, and so do meters and millimeters. The cones stay what they are, since the rows of one contact share d.
+G_ii: λ' = √d λ and σ' = σ/√d, so that the response of every contact to its own impulse is about one. This makes masses
+of 10⁻³ and 10³ kg alike, and lengths in meters and millimeters. The cones do not change, since the rows of a contact
+share d.
 """
 
 from __future__ import annotations
@@ -27,29 +28,29 @@ from delassus.linalg.products import multiply
 
 
 def enormous() -> float:
-    """Bounds beyond count as this: their squares are still numbers."""
+    """Larger bounds are set to this; its square does not overflow."""
     return 1e150 if computing_in().name == "float64" else 1e18
 
 
 def rounding() -> float:
-    """Responses that are a smaller share of the largest one are the squares of rounding errors."""
+    """Responses below this fraction of the largest one are squares of rounding errors."""
     return 1e-26 if computing_in().name == "float64" else 1e-12
 
 
 LARGEST_FRICTION = 1e6
-"""Coefficients of friction beyond, infinity among them, count as this."""
+"""Larger coefficients of friction, including infinity, are set to this."""
 
 
 CAPABILITIES: Final = frozenset({TRACED, MATRIX, SWEEP, SHIFT, NEWTON})
-"""Of a dense matrix."""
+"""Capabilities of a dense matrix."""
 
 
 class Scaled(NamedTuple):
-    """σ = G λ + g with cones, in the solvers' order and units, and √d (m,) to leave them.
+    """σ = G λ + g with cones, in the solvers' order and units, and √d (m,) to convert back.
 
-    `g` is (m,), `friction` (contacts,), `lower` and `upper` (intervals,); `convex` drops the correction of de Saxcé:
-    sliding contacts lift then. `limit` (m,) is the residual that a row may have at a tolerance of one. `metric` has R
-    (rows,) of contacts of four and six rows, and None for others; it is None where there are no such contacts.
+    `g` is (m,), `friction` (contacts,), `lower` and `upper` (intervals,); `convex` drops de Saxcé's correction, so that
+    sliding contacts open. `limit` (m,) is the residual that a row may have at a tolerance of one. `metric` has R
+    (rows,) for contacts of four and six rows and None for others; it is None if there are no such contacts.
     """
 
     layout: Layout
@@ -72,8 +73,8 @@ class Scaled(NamedTuple):
         g: Any,
         parameters: RowParameters,
     ) -> Scaled:
-        """From rows as the user has them."""
-        G = np.tril(G) + np.tril(G, -1).T  # an asymmetric matrix has been refused
+        """Create from rows in the user's order and units."""
+        G = np.tril(G) + np.tril(G, -1).T  # its symmetry has been checked
         if parameters.compliance is not None:
             G = G + np.diag(parameters.compliance)
         order, response = list(layout.order), np.stack([G[r, r] for r in range(layout.m)])
@@ -89,8 +90,9 @@ class Scaled(NamedTuple):
         g: Any,
         parameters: RowParameters,
     ) -> tuple[Scaled, Any]:
-        """The problem without its G, of the responses (m,) of rows to their own impulses, and the factors (m,), in the
-        solvers' order, by which rows of G are multiplied."""
+        """Create the problem without G, from the responses (m,) of rows to their own impulses; also return the factors
+        (m,), in the solvers' order, that scale the rows of G.
+        """
         order = list(layout.order)
         shape, coefficients = _shape(layout, *parameters.coefficients)
         d = np.zeros(layout.m)
@@ -101,7 +103,7 @@ class Scaled(NamedTuple):
         for kind in (Free, NonNegative, Interval):
             for row in layout.rows(kind):
                 d[row] = response[row]
-        # A row that nothing moves has no response to divide by, or one that is made of rounding.
+        # # A row with zero response, or one of the size of rounding errors, is not divided by it.
         most = np.max(d) if layout.m else np.array(0.0)
         moves = d > rounding() * most
         d = np.where(moves, d, np.where(most > 0.0, most, 1.0))
@@ -111,44 +113,44 @@ class Scaled(NamedTuple):
         g, root = g[order] * factor, root[order]
         lower, upper = parameters.lower, parameters.upper
         if lower is not None:
-            bounded = root[layout.scalars - layout.intervals : layout.scalars]
-            lower, upper = (np.clip(b, -enormous(), enormous()) * bounded for b in (lower, upper))
+            interval_root = root[layout.scalars - layout.intervals : layout.scalars]
+            lower, upper = (np.clip(b, -enormous(), enormous()) * interval_root for b in (lower, upper))
         limit, metric = _limit(layout, g, root), None
         if layout.torsional and not convex:
-            own = response[order] * acts * acts
-            metric = [metric_of(own[at]) if at.stop - at.start > 3 else None for at in layout.blocks]
+            scaled_response = response[order] * acts * acts
+            metric = [metric_of(scaled_response[at]) if at.stop - at.start > 3 else None for at in layout.blocks]
         return cls(layout, convex, None, g, root, coefficients, lower, upper, limit, metric), acts
 
     # --- from and to the user's rows ------------------------------------------------------------------------------
 
     def to_scaled(self, impulse: Any, factors: Any) -> Any:
-        """Impulses (m,) in these units, from those of the user; `factors` as `shape_of` gives them."""
+        """Impulses (m,) in scaled units, from those of the user; `factors` are those of `shape_of`."""
         order = list(self.layout.order)
-        acts = factors[order] > 0.0  # a coefficient of zero: the row does nothing
+        acts = factors[order] > 0.0  # zero coefficient: no impulse
         return np.where(acts, impulse[order] * self.root / np.where(acts, factors[order], 1.0), 0.0)
 
     def from_scaled(self, scaled: Any, factors: Any) -> Any:
         """Impulses (m,) in the user's order and units."""
-        back = numpy.argsort(self.layout.order)
-        return (scaled / self.root)[back] * factors
+        inverse_order = numpy.argsort(self.layout.order)
+        return (scaled / self.root)[inverse_order] * factors
 
     def to_scaled_velocity(self, velocity: Any, factors: Any) -> Any:
-        """Velocities (m,) in these units, from those of the user."""
+        """Velocities (m,) in scaled units, from those of the user."""
         return (velocity * factors)[list(self.layout.order)] / self.root
 
     def residual_given(self, residual: Any, factors: Any) -> Any:
         """A residual (m,) as velocities in the user's order and units."""
-        back = numpy.argsort(self.layout.order)
-        return (residual * self.root)[back] * factors
+        inverse_order = numpy.argsort(self.layout.order)
+        return (residual * self.root)[inverse_order] * factors
 
-    # --- what solvers ask ---------------------------------------------------------------------------------------
+    # # --- operations of solvers ----------------------------------------------------------------------------------
 
     def velocity(self, impulse: Any) -> Any:
         """σ = G λ + g (m,)."""
         return multiply(self.G, impulse) + self.g
 
     def corrected_velocity(self, velocity: Any) -> Any:
-        """σ + Γ(σ): with friction · ‖σ_t‖ on the normals (de Saxcé), unless the problem is convex."""
+        """σ + Γ(σ): adds friction · ‖σ_t‖ to the normals (de Saxcé), unless the problem is convex."""
         if self.convex:
             return velocity
         lifts = self.by_contact(lambda sigma, mu: mu * length(sigma[:-1]), velocity, self.friction)
@@ -158,7 +160,7 @@ class Scaled(NamedTuple):
         return result
 
     def project(self, x: Any) -> Any:
-        """The nearest impulses (m,) that the cones allow."""
+        """Project impulses (m,) onto the cones."""
         parts = [self._project_scalars(x, 0.0)[0]] if self.layout.scalars else []
         parts += self.by_contact(lambda x, mu: _apply_projection(second_order, x, mu, 0.0)[0], x, self.friction)
         return np.concatenate(parts)
@@ -168,10 +170,10 @@ class Scaled(NamedTuple):
         return natural_residual(self, impulse, velocity)
 
     def error(self, impulse: Any, velocity: Any) -> Any:
-        """The largest residual of a row as a share of what a tolerance of one allows.
+        """The largest residual of a row, relative to its limit.
 
-        With much friction, the residual of de Saxcé's form shows little of a contact that penetrates. So the one of
-        Alart and Curnier, whose first part is that of the normals alone, counts as well.
+        With large friction, de Saxcé's residual hides the penetration of a contact. So the larger of it and of Alart
+        and Curnier's residual counts, which tests the normals first.
         """
         inverse = 1.0 / self.limit
         error = np.max(np.abs(self.residual(impulse, velocity)) * inverse)
@@ -194,7 +196,9 @@ class Scaled(NamedTuple):
         return np.concatenate([*parts, *(y for y, _ in result)]), [*jacobians, *(D for _, D in result)]
 
     def row_weights(self, e: Any) -> Any:
-        """R⁻¹ (m,), the weights of velocities in λ = P(λ - R⁻¹ σ); ones while kinks are rounded. None: ones always."""
+        """R⁻¹ (m,), the weights of velocities in λ = P(λ - R⁻¹ σ); ones while P is smoothed. None for ones in all
+        cases.
+        """
         if self.metric is None:
             return None
         weights = np.ones(self.layout.m)
@@ -204,8 +208,9 @@ class Scaled(NamedTuple):
         return weights
 
     def smooth_in_metric(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
-        """As `smooth`, of λ - R⁻¹ σ with the weights of `row_weights`: without rounding, the projection in the metric
-        R."""
+        """As `smooth`, of λ - R⁻¹ σ with the weights of `row_weights`: without smoothing, the projection in the metric
+        R.
+        """
         y, jacobians = self.smooth(x, e)
         if self.metric is None:
             return y, jacobians
@@ -224,15 +229,15 @@ class Scaled(NamedTuple):
                 jacobians[first + k] = np.where(rounds, jacobians[first + k], D)
         return y, jacobians
 
-    # --- a matrix that is there -----------------------------------------------------------------------------------
+    # # --- operations of a dense matrix -----------------------------------------------------------------------------
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """All that a dense matrix allows."""
+        """All capabilities of a dense matrix."""
         return CAPABILITIES
 
     def respond(self, impulse: Any, velocity: Any = None) -> Any:
-        """The velocities (m,): sweeps keep those of all rows up to date, m² multiplications a pass."""
+        """The velocities (m,) of all rows, which sweeps keep up to date: m² multiplications a sweep."""
         return self.velocity(impulse) if velocity is None else velocity
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
@@ -240,20 +245,20 @@ class Scaled(NamedTuple):
         return response
 
     def diagonal_block(self, rows: Any) -> Any:
-        """G of some rows among themselves."""
+        """The diagonal block of G of `rows`."""
         return self.G[rows, rows]
 
     def row_velocities(self, response: Any, impulse: Any, rows: Any) -> Any:
-        """σ of some rows."""
+        """σ of `rows`."""
         return response[rows]
 
     def push(self, response: Any, rows: Any, change: Any) -> Any:
-        """Velocities (m,) after impulses of some rows have changed."""
+        """Velocities (m,) after a change of the impulses of `rows`."""
         columns = self.G[:, rows]
         return response + (columns * change if isinstance(rows, int) else columns @ change)
 
     def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
-        """Impulses and velocities (m,) after one pass over all rows."""
+        """Impulses and velocities (m,) after one sweep over all rows."""
         if not self._in_loops:
             return sweep_rows(self, impulse, response, relaxation, update)
         impulse, response = sweep_scalars(self, impulse, response, relaxation)
@@ -261,28 +266,30 @@ class Scaled(NamedTuple):
 
     @property
     def _in_loops(self) -> bool:
-        """Whether loops go over contacts: they have equally many rows, and code for each would be long."""
+        """Whether the compiled code loops over contacts: if they have equally many rows, and unrolled code would be
+        long.
+        """
         return self.layout.large and len({at.stop - at.start for at in self.layout.blocks}) == 1
 
     def _sweep_contacts(self, impulse: Any, velocity: Any, update: Update, relaxation: Any) -> tuple[Any, Any]:
-        """The contacts of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
+        """Sweep over the contacts in a loop that reads and updates the velocities of one contact at a time."""
         start, count = self.layout.scalars, self.layout.contacts
         size = (self.layout.m - start) // count
-        places = start + float(size) * numpy.arange(count)[:, None] + numpy.arange(float(size))
+        offsets = start + float(size) * numpy.arange(count)[:, None] + numpy.arange(float(size))
         rows = self.G[start:].reshape(count, size, -1)
-        own = np.stack([self.G[at, at] for at in self.layout.blocks])
+        blocks = np.stack([self.G[at, at] for at in self.layout.blocks])
 
         def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
-            G, G_own, pushed, mu, place = contact
-            new = update(G_own, pushed, np.take(velocity, place), mu, relaxation)
-            return velocity + (new - pushed) @ G, new
+            G, G_own, impulses, mu, offset = contact
+            new = update(G_own, impulses, np.take(velocity, offset), mu, relaxation)
+            return velocity + (new - impulses) @ G, new
 
-        pushed = impulse[start:].reshape(count, size)
-        velocity, pushed = scan(step, velocity, (rows, own, pushed, self.friction, np.array(places)))
-        return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
+        impulses = impulse[start:].reshape(count, size)
+        velocity, impulses = scan(step, velocity, (rows, blocks, impulses, self.friction, np.array(offsets)))
+        return np.concatenate([impulse[:start], impulses.reshape(-1)]), velocity
 
     def solve_shifted(self, shift: Any) -> Any:
-        """(G + shift)⁻¹ (m, m), for a number `shift`; apply it by a product."""
+        """(G + shift)⁻¹ (m, m), for a scalar `shift`; apply it by a product."""
         return np.linalg.inv(self.G + shift * np.eye(self.layout.m), assume_a="pos")
 
     def newton_direction(self, slopes: list[Any], rho: Any, gap: Any, proximal: Any = None, weights: Any = None) -> Any:
@@ -291,17 +298,19 @@ class Scaled(NamedTuple):
         return solve_without_pivots(self.newton_matrix(slopes, rho, weights), gap)
 
     def newton_matrix(self, jacobians: list[Any], rho: Any = 0.0, weights: Any = None) -> Any:
-        """I - D + D (R⁻¹ G + ρ R⁻½), and a little of I (m, m)."""
-        layout, G, kept = self.layout, self.G if weights is None else weights[:, None] * self.G, 1.0 - rho
+        """I - D + D (R⁻¹ G + ρ R⁻½), plus a small multiple of I (m, m)."""
+        layout, G, identity_part = self.layout, self.G if weights is None else weights[:, None] * self.G, 1.0 - rho
         rows = []
         if layout.scalars:
             D, *jacobians = jacobians
-            rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - kept * D) @ np.eye(layout.scalars, layout.m))
+            rows.append(
+                D[:, None] * G[: layout.scalars] + np.diag(1.0 - identity_part * D) @ np.eye(layout.scalars, layout.m)
+            )
         rows += self.by_contact(lambda G, D: D @ G, G, jacobians)
         matrix = np.concatenate(rows)
         for at, D in zip(layout.blocks, jacobians, strict=True):
             beside = matrix[at, at] + np.eye(len(D))
-            matrix[at, at] = beside - (kept * D if weights is None else proximal_slopes(D, rho, weights[at]))
+            matrix[at, at] = beside - (identity_part * D if weights is None else proximal_slopes(D, rho, weights[at]))
         return matrix + regularization() * np.eye(layout.m)
 
     def _project_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
@@ -316,27 +325,27 @@ class Scaled(NamedTuple):
             y[k], slope[k] = x[k] + below - above, 1.0 - below_x - above_x
         return y, slope
 
-    def by_contact(self, function: Any, rows: Any, *others: Any) -> list[Any]:
-        """What a function of a contact's rows, and of a number or array of it, gives for each of the contacts."""
+    def by_contact(self, function: Any, rows: Any, *values: Any) -> list[Any]:
+        """The results of a function of a contact's rows, and of one value or array for each contact."""
         layout = self.layout
         if not layout.large or len({at.stop - at.start for at in layout.blocks}) != 1:
-            return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
-        stacked = [np.stack(x) if isinstance(x, list) else x for x in others]
+            return [function(rows[at], *(x[k] for x in values)) for k, at in enumerate(layout.blocks)]
+        stacked = [np.stack(x) if isinstance(x, list) else x for x in values]
         result = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *stacked)
-        several = isinstance(result, tuple)
-        return [tuple(x[k] for x in result) if several else result[k] for k in range(layout.contacts)]
+        is_tuple = isinstance(result, tuple)
+        return [tuple(x[k] for x in result) if is_tuple else result[k] for k in range(layout.contacts)]
 
 
 def shape_of(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> Any:
-    """By what the impulses (m,) of a circular cone are multiplied to be those of the user's."""
+    """Factors (m,) from impulses of circular cones to those of the user."""
     return _shape(layout, friction, torsional, rolling)[0]
 
 
 def _shape(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> tuple[Any, Any]:
-    """The factors (m,) that make a circle of an ellipse, and the coefficients (contacts,) of the circular cones.
+    """The factors (m,) that map circles to ellipses, and the coefficients (contacts,) of the circular cones.
 
-    Contacts of three rows are circular already. The others become cones of coefficient one, so that a coefficient may
-    be zero: its row then does nothing.
+    Contacts of three rows are circular. The others become cones with coefficient one, so that a coefficient may be
+    zero: the impulse of its row is then zero.
     """
     factors, coefficients = np.ones(layout.m), np.ones(layout.contacts)
     spins = rolls = 0
@@ -357,9 +366,8 @@ def _shape(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> tuple
 def _limit(layout: Layout, g: Any, root: Any) -> Any:
     """The residual (m,) that rows may have at a tolerance of one.
 
-    For contacts it is the largest of their free velocities in m/s. Other rows may have other units: they have the
-    largest free velocity of all rows, or a small part of what the motion as a whole has, in units of √d, if that is
-    more.
+    For contacts it is the largest of their free velocities [m/s]. Other rows may have other units: for them it is the
+    largest free velocity of all rows or, if larger, a small fraction of the motion as a whole, in units of √d.
     """
     energy, start = np.max(np.abs(g)), layout.scalars
     energy = np.where(energy > 0.0, energy, 1.0)
@@ -374,9 +382,9 @@ def _limit(layout: Layout, g: Any, root: Any) -> Any:
 
 
 def _apply_projection(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
-    """A projection about the normal at x, the normal last, and its Jacobian."""
+    """A radial projection at x, the normal last, and its Jacobian."""
     t = length(x[:-1])
-    turned: RadialProjection = kind(t, x[-1], friction, e)
-    y = np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
+    projection: RadialProjection = kind(t, x[-1], friction, e)
+    y = np.concatenate([projection.share * x[:-1], np.stack([projection.h])])
     direction = x[:-1] * (1.0 / np.where(t > 0.0, t, 1.0))
-    return y, slopes(turned, direction)
+    return y, slopes(projection, direction)

@@ -1,12 +1,13 @@
-"""Projections onto cones, their smoothed versions, and the derivatives of both.
+"""Projections onto cones, their smooth approximations, and the derivatives of both.
 
-A contact is solved when λ = P(λ - σ), P the projection onto what its impulses may be, in units in which the contact's
-own response is about one. P has kinks: where a contact opens, where it begins to slide. Newton's method needs slopes,
-and goes in circles between them. With s(x) = (x + √(x² + 4 e²)) / 2 instead of max(x, 0) the kinks are rounded with a
-radius e, and as e goes to zero so does the difference (Chen, Harker, Kanzow, Smale).
+A contact is solved when λ = P(λ - σ), P the projection onto the admissible impulses, in units in which the contact's
+own response is about one. P has kinks where a contact opens and where it begins to slide; Newton's method can cycle
+between their sides. Replacing max(x, 0) by s(x) = (x + √(x² + 4 e²)) / 2 smooths the kinks with a radius e, and the
+error vanishes with e (Chen, Harker, Kanzow, Smale).
 
-All projections here turn about the normal: they see of the tangents only their length t, and z of the normal. They
-give f, the new length as a share of t, and h, the new normal part, with their slopes.
+All projections here are rotationally symmetric about the normal: they depend only on the length t of the tangential
+part and on the normal part z. They return f, the ratio of new to old length, and h, the new normal part, with their
+slopes.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from delassus.compiler.tracing.trace import computing_in
 
 
 def tiny() -> float:
-    """Lengths below count as zero: their squares would not be numbers any more."""
+    """Lengths below this count as zero: their squares would underflow."""
     return 1e-150 if computing_in().name == "float64" else 1e-18
 
 
 class RadialProjection(NamedTuple):
-    """A projection about the normal: y_t = share · x_t and y_n = h, with the slopes of f = share · t and of h."""
+    """A radial projection: y_t = share · x_t and y_n = h, with the slopes of f = share · t and of h."""
 
     share: Any
     f_t: Any
@@ -34,7 +35,7 @@ class RadialProjection(NamedTuple):
 
 
 def positive_part(x: Any, e: Any) -> tuple[Any, Any]:
-    """s(x) and its slope: max(x, 0) and a step of height 1 for e = 0."""
+    """s(x) and its slope: max(x, 0) and a unit step for e = 0."""
     if isinstance(e, float) and e == 0.0:
         return np.maximum(x, 0.0), np.where(x > 0.0, 1.0, 0.0)
     root = np.sqrt(x * x + 4.0 * e * e) + tiny()
@@ -45,7 +46,7 @@ def positive_part(x: Any, e: Any) -> tuple[Any, Any]:
 
 
 def coulomb(t: Any, z: Any, friction: Any, e: Any) -> RadialProjection:
-    """The normal part onto its half-line, then the tangents onto the disk of radius friction · normal.
+    """Project the normal part onto its half-line, then the tangents onto the disk of radius friction · normal.
 
     Its fixed points obey Signorini's and Coulomb's laws (Alart, Curnier): a closed contact has σ_n = 0, and a sliding
     one λ_t against σ_t.
@@ -61,32 +62,32 @@ def coulomb(t: Any, z: Any, friction: Any, e: Any) -> RadialProjection:
 
 
 def second_order(t: Any, z: Any, friction: Any, e: Any) -> RadialProjection:
-    """The nearest point of the cone ‖t‖ ≤ friction · z.
+    """Project onto the cone ‖t‖ ≤ friction · z.
 
-    Along the cone's edge d = (friction, 1)/n and across it, x = a d + b c: inside, b > 0, nothing changes; beside the
-    edge b is lost, and where a < 0 the apex is nearest.
+    With d = (friction, 1)/n along the boundary and c across it, x = a d + b c. For b > 0 the point is inside; otherwise
+    b is dropped, and for a < 0 the projection is the apex.
     """
     square = friction * friction
     narrow = 1.0 / (1.0 + square)
     a, a_x = positive_part((friction * t + z) * narrow, e)
     b, b_x = positive_part((friction * z - t) * narrow, 0.0 if isinstance(e, float) and e == 0.0 else friction * e)
     f = friction * a - b
-    near = t < 1e-7 * np.abs(z) + tiny()
+    is_axial = t < 1e-7 * np.abs(z) + tiny()
     f_t = (square * a_x + b_x) * narrow
-    share = np.where(near, f_t, f / np.where(near, 1.0, t))
+    share = np.where(is_axial, f_t, f / np.where(is_axial, 1.0, t))
     f_z = friction * (a_x - b_x) * narrow
     return RadialProjection(share, f_t, f_z, a + friction * b, f_z, (a_x + square * b_x) * narrow)
 
 
-def slopes(turned: RadialProjection, direction: Any) -> Any:
-    """The Jacobian (k + 1, k + 1) of a projection about the normal; the direction (k,) is that of the tangents."""
+def slopes(projection: RadialProjection, direction: Any) -> Any:
+    """The Jacobian (k + 1, k + 1) of a radial projection, for tangents of a direction (k,)."""
     k = len(direction)
-    along = direction[:, None] * direction[None, :]
+    direction_product = direction[:, None] * direction[None, :]
     D = np.zeros((k + 1, k + 1))
-    D[:k, :k] = turned.f_t * along + turned.share * (np.eye(k) - along)
-    D[:k, k] = turned.f_z * direction
-    D[k, :k] = turned.h_t * direction
-    D[k, k] = turned.h_z
+    D[:k, :k] = projection.f_t * direction_product + projection.share * (np.eye(k) - direction_product)
+    D[:k, k] = projection.f_z * direction
+    D[k, :k] = projection.h_t * direction
+    D[k, k] = projection.h_z
     return D
 
 

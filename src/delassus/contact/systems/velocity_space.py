@@ -1,8 +1,8 @@
 """A contact problem in body velocities, for sequential impulses: G = J M⁻¹ Jᵀ is not formed.
 
-A contact reads its velocity J_i v and passes the change of its impulse on at once, v ← v + M⁻¹ J_iᵀ Δλ_i. The iterates
-are those of Gauss–Seidel on G, but a contact costs 6 n multiplications in place of 3 m: for many contacts on few
-velocities. What J does not touch is left out when the kernel is compiled, if its zeros are known then.
+Each contact reads its velocity J_i v and applies the change of its impulse at once, v ← v + M⁻¹ J_iᵀ Δλ_i. The iterates
+are those of Gauss–Seidel on G, but a contact costs 6 n multiplications in place of 3 m: faster for many contacts on few
+velocities. Zeros of J that are known at compile time are skipped.
 
 Reference: E. Catto, Iterative dynamics with temporal coherence (2005).
 """
@@ -23,8 +23,9 @@ from delassus.contact.systems.sweep import sweep_rows
 
 @dataclass(frozen=True, eq=False)
 class VelocitySpaceProblem(HasRows):
-    """Rows in their own units, with the blocks of G that contacts have on their own; J (m, n), M⁻¹ Jᵀ (n, m) and the
-    compliance (m,) in these units; the velocities (n,) without impulses."""
+    """Rows in scaled units, with the diagonal blocks of G; J (m, n), M⁻¹ Jᵀ (n, m) and the compliance (m,) in these
+    units; the free velocities (n,).
+    """
 
     rows: Scaled
     J: Any
@@ -36,8 +37,8 @@ class VelocitySpaceProblem(HasRows):
     def of(
         cls, layout: Layout, convex: bool, J: Any, towards: Any, v: Any, parameters: RowParameters
     ) -> VelocitySpaceProblem:
-        """From rows as the user has them."""
-        blocks = np.zeros((layout.m, layout.m))  # of G, those that contacts and rows have on their own
+        """Create from rows in the user's order and units."""
+        blocks = np.zeros((layout.m, layout.m))  # the diagonal blocks of G
         for _, rows in layout.places:
             for i in rows:
                 for j in rows if rows in layout.friction else (i,):
@@ -66,7 +67,7 @@ class VelocitySpaceProblem(HasRows):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Sweeps alone: there is no matrix."""
+        """Sweeps only: G is not formed."""
         return frozenset({TRACED, SWEEP})
 
     def velocity(self, impulse: Any) -> Any:
@@ -82,18 +83,18 @@ class VelocitySpaceProblem(HasRows):
         return self.row_velocities(response, impulse, slice(None))
 
     def diagonal_block(self, rows: Any) -> Any:
-        """G of some rows among themselves."""
+        """The diagonal block of G of `rows`."""
         return self.rows.G[rows, rows]
 
     def row_velocities(self, response: Any, impulse: Any, rows: Any) -> Any:
-        """σ of some rows."""
+        """σ of `rows`."""
         return self.J[rows] @ response + self.compliance[rows] * impulse[rows]
 
     def push(self, response: Any, rows: Any, change: Any) -> Any:
-        """Velocities of the bodies (n,) after impulses of some rows have changed."""
+        """Velocities of the bodies (n,) after a change of the impulses of `rows`."""
         columns = self.towards[:, rows]
         return response + (columns * change if isinstance(rows, int) else columns @ change)
 
     def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
-        """Impulses (m,) and velocities of the bodies (n,) after one pass over all rows."""
+        """Impulses (m,) and velocities of the bodies (n,) after one sweep over all rows."""
         return sweep_rows(self, impulse, response, relaxation, update)

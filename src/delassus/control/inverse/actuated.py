@@ -1,7 +1,8 @@
 """`ActuatedMechanism`: a mechanism with actuators, whose forces u act as B u.
 
-B (nv, nu) is the same in all states. Its parts are found once: `reach`, orthonormal directions in which actuators push;
-`passive`, those in which none does, so that passiveᵀ B = 0; and what turns the one into forces of actuators.
+B (nv, nu) is the same in all states, so its decomposition is computed once: `reach`, orthonormal directions of the
+generalized forces of actuators; `passive`, the directions without actuators, passiveᵀ B = 0; and the map from
+generalized forces to forces of actuators.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from delassus.model.model import Model, ParametricModel
 from delassus.model.transmission import Actuator
 
 RANK: Final = 1e-10
-"""Singular values of B below this share of the largest count as zero."""
+"""Singular values of B below this fraction of the largest count as zero."""
 
 
 @dataclass(frozen=True)
 class ActuatedMechanism(HasModel):
-    """A mechanism with actuators: what inverse dynamics compiles for.
+    """A mechanism with actuators; the argument of inverse dynamics.
 
     Attributes:
-        mechanism: The robot and its constraints; a model is one without any.
-        actuation: A matrix (nv, nu), names or patterns of joints in the order of the torques, or some `Actuator`. By
-            default the model's own actuators, or, if it has none, every joint but a free base. It is kept as rows of
+        mechanism: The robot and its constraints; a model is a mechanism without constraints.
+        actuation: A matrix (nv, nu), names or patterns of joints in the order of the torques, or `Actuator`s. By
+            default the model's own actuators, or, if it has none, every joint except a free base. Stored as rows of
             numbers.
-        names: What the actuators are called.
+        names: Names of the actuators.
 
     >>> dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*").nu
     1
@@ -46,14 +47,14 @@ class ActuatedMechanism(HasModel):
     actuation: Any = None
     names: tuple[str, ...] = ()
 
-    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+    if TYPE_CHECKING:  # constructor arguments, which are more general than the fields
 
         def __init__(
             self, mechanism: Mechanism | Model | ParametricModel, actuation: Any = None, names: tuple[str, ...] = ()
         ) -> None: ...
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> ActuatedMechanism:
-        """With parameters, if its mechanism has some."""
+        """Create with parameters, if the mechanism has some."""
         parametric = isinstance(mechanism, (ParametricMechanism, ParametricModel))
         return object.__new__(ParametricActuated if parametric else cls)
 
@@ -65,7 +66,7 @@ class ActuatedMechanism(HasModel):
         object.__setattr__(self, "names", tuple(self.names) or names)
         if len(self.names) != B.shape[1]:
             raise ActuationError(
-                f"there are {len(self.names)} names for {B.shape[1]} actuators; give one for each.", code="wrong-shape"
+                f"there are {len(self.names)} names for {B.shape[1]} actuators; pass one for each.", code="wrong-shape"
             )
 
     def __repr__(self) -> str:
@@ -78,7 +79,7 @@ class ActuatedMechanism(HasModel):
 
     @property
     def __kernel_model__(self) -> Any:
-        """What kernels of a `Mechanism` get."""
+        """The model for kernels of a `Mechanism`."""
         return self.mechanism
 
     @property
@@ -98,9 +99,9 @@ class ActuatedMechanism(HasModel):
 
     @cached_property
     def _directions(self) -> tuple[tuple[tuple[float, ...], ...], int]:
-        """Orthonormal directions of generalized forces, those that actuators reach first, and how many these are."""
+        """Orthonormal directions of generalized forces, those of actuators first, and the number of these."""
         velocity, one = np.unique(np.nonzero(self.B)[0]), np.count_nonzero(self.B, axis=0)
-        if np.all(one <= 1):  # each actuator drives one velocity: no rounding at all
+        if np.all(one <= 1):  # each actuator drives one velocity: exact
             order = [*velocity.tolist(), *(k for k in range(self.nv) if k not in velocity)]
             return tuple(map(tuple, np.eye(self.nv)[order].tolist())), len(velocity)
         U, s, _ = np.linalg.svd(self.B)
@@ -108,24 +109,24 @@ class ActuatedMechanism(HasModel):
 
     @property
     def rank(self) -> int:
-        """In how many directions actuators push."""
+        """The rank of B."""
         return self._directions[1]
 
     @property
     def reach(self) -> Floats:
-        """(nv, rank): orthonormal directions in which actuators push."""
+        """(nv, rank): orthonormal directions of the generalized forces of actuators."""
         return np.array(self._directions[0])[: self.rank].T
 
     @property
     def passive(self) -> Floats:
-        """(nv, nv - rank): orthonormal directions in which no actuator pushes."""
+        """(nv, nv - rank): orthonormal directions without actuators."""
         return np.array(self._directions[0])[self.rank :].T.reshape(self.nv, self.nv - self.rank)
 
     @property
     def inverse(self) -> Floats:
-        """(nu, nv): forces of actuators from the generalized ones that they make; for those that are not redundant."""
+        """(nu, nv): from generalized forces to forces of actuators, if these are not redundant."""
         B = self.B
-        if np.all(np.count_nonzero(B, axis=0) <= 1):  # one velocity each: transposed, divided by gears
+        if np.all(np.count_nonzero(B, axis=0) <= 1):  # one velocity each: transpose, divided by gear ratios
             return np.where(B == 0.0, 0.0, 1.0 / np.where(B == 0.0, 1.0, B)).T
         return np.asarray(np.linalg.pinv(B, rcond=RANK), float)
 
@@ -136,9 +137,9 @@ class ActuatedMechanism(HasModel):
 
     @property
     def default_weight(self) -> Floats:
-        """(nu,): what squares of the actuators' forces are added with unless weights are given.
+        """(nu,): default weights of the squared forces of actuators.
 
-        1 for torques, the square of the robot's length for forces, so that nothing depends on units.
+        1 for torques, the square of the robot's length for forces, so that the result is independent of units.
         """
         length = length_of(self.mechanism.plain.model)
         pulling = np.zeros(self.nv, bool)
@@ -150,7 +151,7 @@ class ActuatedMechanism(HasModel):
 
 @dataclass(frozen=True, repr=False)
 class ParametricActuated(ActuatedMechanism, ParametricComposite):
-    """That of a mechanism whose model has parameters."""
+    """An actuated mechanism whose model has parameters."""
 
     def with_parameters(self, parameters: Any) -> ActuatedMechanism:
         """The actuated mechanism with these parameters (nparameters,)."""
@@ -162,22 +163,22 @@ class ParametricActuated(ActuatedMechanism, ParametricComposite):
         return self.mechanism
 
 
-def mechanism_of(given: Any) -> Mechanism:
-    """A mechanism, or a model as one without constraints of the user's."""
-    if isinstance(given, Mechanism):
-        refuse_unilateral(given, "control")
-        return given
-    if isinstance(given, (Model, ParametricModel)):
-        return Mechanism(given)
-    raise BadArgument(f"the mechanism is {short(repr(given))}; it must be a Mechanism, or a Model.", code="wrong-type")
+def mechanism_of(robot: Any) -> Mechanism:
+    """A mechanism, or that of a model without user constraints."""
+    if isinstance(robot, Mechanism):
+        refuse_unilateral(robot, "control")
+        return robot
+    if isinstance(robot, (Model, ParametricModel)):
+        return Mechanism(robot)
+    raise BadArgument(f"the mechanism is {short(repr(robot))}; it must be a Mechanism, or a Model.", code="wrong-type")
 
 
 def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
-    """The mechanism with its actuators; the same object as before for the same arguments, so that calls are short."""
+    """The mechanism with its actuators, cached by arguments to keep calls fast."""
     if isinstance(mechanism, ActuatedMechanism):
         if actuation is not None:
             raise ActuationError(
-                "actuation is given twice: omit it, since an ActuatedMechanism has its own.",
+                "actuation conflicts with that of the ActuatedMechanism; omit it.",
                 code="conflicting-arguments",
             )
         return mechanism
@@ -187,15 +188,15 @@ def actuated(mechanism: Any, actuation: Any = None) -> ActuatedMechanism:
         )
     if isinstance(actuation, np.ndarray) and actuation.dtype == float:
         return _of_array(mechanism, actuation.shape, actuation.tobytes())
-    named = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)
-    if actuation is None or isinstance(actuation, str) or named:
+    is_hashable_list = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)
+    if actuation is None or isinstance(actuation, str) or is_hashable_list:
         return _cached_actuated(mechanism, tuple(actuation) if isinstance(actuation, list) else actuation)
     return ActuatedMechanism(mechanism, actuation)
 
 
 @lru_cache(maxsize=64)
-def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> ActuatedMechanism:
-    return ActuatedMechanism(mechanism, np.frombuffer(numbers).reshape(shape))
+def _of_array(mechanism: Any, shape: tuple[int, ...], data: bytes) -> ActuatedMechanism:
+    return ActuatedMechanism(mechanism, np.frombuffer(data).reshape(shape))
 
 
 @lru_cache(maxsize=64)

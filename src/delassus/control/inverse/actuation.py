@@ -19,11 +19,11 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class ActuationError(BadArgument):
-    """Actuators that cannot be understood."""
+    """Invalid actuators."""
 
 
 Actuation: TypeAlias = str | Actuator | Iterable[str] | Iterable[Actuator] | ArrayLike
-"""What drives a robot: names or patterns of joints, actuators, or a matrix B (nv, nu)."""
+"""The actuators of a robot: names or patterns of joints, `Actuator`s, or a matrix B (nv, nu)."""
 
 
 def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
@@ -36,11 +36,11 @@ def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...
         actuation = (actuation,)
     if isinstance(actuation, Actuator):
         actuation = (actuation,)
-    several = list(elements(actuation)) if isinstance(actuation, Iterable) else []
-    if several and all(isinstance(x, Actuator) for x in several):
-        return _of_actuators(model, several)
-    if several and all(isinstance(x, str) for x in several):
-        return _of_velocities(model, _velocities(model, several))
+    entries = list(elements(actuation)) if isinstance(actuation, Iterable) else []
+    if entries and all(isinstance(x, Actuator) for x in entries):
+        return _of_actuators(model, entries)
+    if entries and all(isinstance(x, str) for x in entries):
+        return _of_velocities(model, _velocities(model, entries))
     return _of_matrix(model, actuation)
 
 
@@ -55,8 +55,8 @@ def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
         ) from None
     if B.ndim != 2 or len(B) != model.nv:
         raise ActuationError(
-            f"actuation has shape {B.shape}; it has a row for each of the {model.nv} velocities of {model.name!r} and "
-            f"a column for each actuator: ({model.nv}, nu). Names of joints will do as well.",
+            f"actuation has shape {B.shape}; it must have a row for each of the {model.nv} velocities of "
+            f"{model.name!r} and a column for each actuator: ({model.nv}, nu). Alternatively pass names of joints.",
             code="wrong-shape",
         )
     if not np.all(np.isfinite(B)):
@@ -64,10 +64,10 @@ def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
     return B, tuple(f"actuator {k}" for k in range(B.shape[1]))
 
 
-def _of_velocities(model: Model, numbers: Sequence[int]) -> tuple[Floats, tuple[str, ...]]:
-    B = np.zeros((model.nv, len(numbers)))
-    B[list(numbers), range(len(numbers))] = 1.0
-    return B, tuple(_name_of(model, v) for v in numbers)
+def _of_velocities(model: Model, indices: Sequence[int]) -> tuple[Floats, tuple[str, ...]]:
+    B = np.zeros((model.nv, len(indices)))
+    B[list(indices), range(len(indices))] = 1.0
+    return B, tuple(_name_of(model, v) for v in indices)
 
 
 def _of_actuators(model: Model, actuators: Sequence[Actuator]) -> tuple[Floats, tuple[str, ...]]:
@@ -80,14 +80,14 @@ def _of_actuators(model: Model, actuators: Sequence[Actuator]) -> tuple[Floats, 
 
 
 def _velocities(model: Model, patterns: Sequence[str]) -> list[int]:
-    """The velocities of joints by names or patterns, in the order given."""
-    own = [joint for joint in model.joints if joint.mimic is None]
-    found: list[int] = []
+    """The velocities of joints by names or patterns, in the given order."""
+    independent = [joint for joint in model.joints if joint.mimic is None]
+    indices: list[int] = []
     for pattern in patterns:
-        for joint in find_by_pattern("joint", pattern, own, code="unknown-joint"):
+        for joint in find_by_pattern("joint", pattern, independent, code="unknown-joint"):
             at = model.v_slice(joint.name)
-            found += [v for v in range(at.start, at.stop) if v not in found]
-    return found
+            indices += [v for v in range(at.start, at.stop) if v not in indices]
+    return indices
 
 
 def _name_of(model: Model, v: int) -> str:

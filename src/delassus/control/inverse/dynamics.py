@@ -1,28 +1,29 @@
-"""Constrained inverse dynamics: torques of actuators u and forces of constraints λ that make a motion,
+"""Constrained inverse dynamics: torques u of actuators and forces λ of constraints that produce a motion,
 
     M a + c = B u + Jᵀ λ,
 
-c being what is left of gravity, velocities, springs and dampers (see `passive`): those of the model act by themselves.
-Actuators do not reach everything: a free base has none, nor have the joints of a linkage that are carried along. With N
-the directions that none reaches (Nᵀ B = 0, the same in all states), constraints alone have to do the rest,
+c includes gravity, velocity products, springs and dampers (see `passive_forces`). Actuators do not drive all
+velocities: a free base has none, nor have the passive joints of a linkage. Along the directions N without actuators (Nᵀ
+B = 0, the same in all states), only constraints act,
 
     K λ = Nᵀ (M a + c),      K = Nᵀ Jᵀ,      and then      B u = M a + c - Jᵀ λ.
 
-This is Mistry's orthogonal decomposition begun from its other end: he decomposes Jᵀ, which changes from state to state,
-and solves for u with the matrix that is left; B does not change, and what is left is small, six equations for a legged
-robot, whatever its joints. K has any rank. Where it has less than there are rows, torques and forces can be chosen, and
-squares of torques are made least, or of forces, or of both, in weights that are given (Righetti); where something is
-still open, the forces are the smallest in the natural norm of rows (see `proximal`). Where K cannot do what it has to,
-the motion cannot be had, and the answer is that of least squares in the metric of M⁻¹:
+This is Mistry's orthogonal decomposition, applied to B instead of Jᵀ: Jᵀ changes from state to state, while B is
+constant. The remaining system is small, six equations for a legged robot with any number of joints. K has any rank. If
+its rank is less than the number of rows, torques and forces are not unique, and weighted squares of torques, of forces,
+or of both are minimized (Righetti). Forces that are still free are the smallest in the natural norm of rows (see
+`proximal`). If K λ = Nᵀ (M a + c) has no solution, the motion is infeasible, and the result is the least-squares
+solution in the metric of M⁻¹:
 
     minimize rᵀ M⁻¹ r,   r = M a + c - B u - Jᵀ λ,
 
-whose torques give, of all that the actuators can, the acceleration nearest to a in the metric of M. An acceleration
-that breaks the constraints is some M⁻¹ Jᵀ μ away from the nearest one that does not: the torques are those of the
-latter, and the forces take up μ. Rows that give way (compliance C) have the force that the motion tells,
-λ = -(J a + γ)/C: they resist as inertia does, and M + Jᵀ C⁻¹ J is the metric in which accelerations are near.
+Its torques produce, of all feasible accelerations, the one nearest to a in the metric of M. An acceleration that
+violates the constraints differs from the nearest feasible one by M⁻¹ Jᵀ μ: the torques are those of the feasible one,
+and the forces include μ. Rows with compliance C have the force λ = -(J a + γ)/C, which acts like inertia, and the
+metric is M + Jᵀ C⁻¹ J.
 
-O(n d) operations for M and c, and O(k² m + m² p) a sweep of two small decompositions, k = nv - rank B, m rows, p ≤ m.
+O(n d) operations for M and c, and O(k² m + m² p) for each Jacobi sweep of two small decompositions, k = nv - rank B, m
+rows, p ≤ m.
 References: M. Mistry, J. Buchli, S. Schaal, Inverse dynamics control of floating base systems using orthogonal
 decomposition (2010); L. Righetti, J. Buchli, M. Mistry, S. Schaal, Inverse dynamics control of floating-base robots
 with external constraints: a unified view (2011); S. Savin, Robotics with contact (2022).
@@ -52,10 +53,10 @@ from delassus.dynamics.mass.crba import mass_matrix
 from delassus.linalg.least_squares import RANK
 
 _MET: Final = 1e-9
-"""The share of the forces at a joint that may be left of its equation, and of the accelerations in a row."""
+"""Largest accepted residual, relative to the forces at a joint, and to the accelerations of a row."""
 
 _ROUNDING: Final = 1e-4
-"""Joints and rows at which little happens are compared with this share of the others, mass for mass."""
+"""Joints and rows with small values are compared with this fraction of the largest, scaled by inertia."""
 
 _SHORTCUTS: Final = Shortcuts("inverse_dynamics", "mechanism q v a actuation", options=InverseOptions())
 
@@ -70,21 +71,21 @@ def inverse_dynamics(
     options: InverseOptions | None = None,
     **shortcuts: Any,
 ) -> InverseDynamics:
-    """Torques of the actuators and forces of the constraints that make a motion, of one state or a batch.
+    """Torques of the actuators and forces of the constraints that produce a motion, of one state or a batch.
 
-    Without weights, the torques are the smallest that make the motion. With `force_weight` alone, the forces are; with
-    both weights, their sum is. Springs and dampers of the model's joints and tendons act by themselves; dry friction is
-    not known to it.
+    Without weights, the torques are the smallest that produce the motion. With `force_weight` alone, the forces are
+    minimized; with both weights, the sum of both costs. Springs and dampers of the model's joints and tendons are
+    included; joint friction is not.
 
     Args:
         mechanism: The robot and its constraints, a model, or an `ActuatedMechanism`.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        a: Accelerations (…, nv) [rad/s², m/s²] that are asked for.
-        actuation: A matrix (nv, nu), names or patterns of joints, or some `Actuator`; by default the model's own, or,
-            if it has none, all joints but a free base. An actuator's torque is its force before its gear.
+        a: Target accelerations (…, nv) [rad/s², m/s²].
+        actuation: A matrix (nv, nu), names or patterns of joints, or `Actuator`s; by default the model's own, or, if it
+            has none, all joints except a free base. The torque of an actuator is its force before its gear.
         options: An `InverseOptions`: distribution, mask, time, tau, parameters.
-        **shortcuts: Fields of the options, and of the distribution: torque_weight, torque_target, force_weight,
+        **shortcuts: Fields of the options and of the distribution: torque_weight, torque_target, force_weight,
             force_target, rank.
 
     >>> loop = dl.Mechanism(dl.load("four_bar"))
@@ -108,9 +109,9 @@ def inverse_dynamics(
 def actuated_inverse_dynamics(
     robot: ActuatedMechanism, q: Traced, v: Traced, a: Traced, *, setting: InverseInputs = NO_INPUTS
 ) -> InverseDynamics:
-    """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialized, bound and inlined.
+    """The kernel of `inverse_dynamics`, for a mechanism with its actuators; can be specialized, bound and inlined.
 
-    Fields of `setting` are keywords, too: mask, time, tau, torque_weight, torque_target, force_weight, force_target,
+    Fields of `setting` are also keywords: mask, time, tau, torque_weight, torque_target, force_weight, force_target,
     rank.
 
     >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"))
@@ -127,16 +128,16 @@ def actuated_inverse_dynamics(
         problem = Problem.of(robot.mechanism, q, v, np.zeros(robot.nv), mask, time)
         J, gamma = jacobian_of(problem), bias_of(problem)
         moving = J @ a + gamma
-        found = distribute_forces(robot, M, b, J, moving, choice, rank)
+        solution = distribute_forces(robot, M, b, J, moving, choice, rank)
     else:
         J, moving = np.zeros((0, robot.nv)), np.zeros(0)
-        found = Forces(free_torques(robot, M, b, choice), np.zeros(0))
-    torque, force = found
+        solution = Forces(free_torques(robot, M, b, choice), np.zeros(0))
+    torque, force = solution
     constraint_torque = J.T @ force
     residual = b - robot.B @ torque - constraint_torque
     inputs = [x for x in (q, v, a, mask, tau, *choice, time, share) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*inputs, residual, torque, force)))
-    # Of forces that cancel each other, such as a weight that a spring carries, rounding is left.
+    # # Forces that cancel each other, such as a weight on a spring, leave rounding errors.
     size = sum(np.abs(f) for f in forces) + numpy.abs(robot.B) @ np.abs(torque) + np.abs(J).T @ np.abs(force)
     violation = moving
     if robot.m:
@@ -148,16 +149,16 @@ def actuated_inverse_dynamics(
 
 
 def _status(robot: ActuatedMechanism, a: Any, size: Any, residual: Any, violation: Any, J: Any, gamma: Any) -> Any:
-    """The number of a `ControlStatus` of what is finite; `size` (nv,) are the forces that meet at each joint."""
+    """A value of `ControlStatus` for finite results; `size` (nv,) are the forces that meet at each joint."""
     mobility = numpy.array(joint_mobilities(robot.mechanism))
     unit = 1.0 / numpy.sqrt(mobility)
     scale = np.maximum(size, _ROUNDING * np.max(size / unit) * unit)
-    met = np.all(np.abs(residual) <= _MET * scale)
-    status = np.where(met, float(ControlStatus.REALISED), float(ControlStatus.NEAREST))
+    is_met = np.all(np.abs(residual) <= _MET * scale)
+    status = np.where(is_met, float(ControlStatus.REALISED), float(ControlStatus.NEAREST))
     if not robot.m:
         return status
     rows = J @ (np.abs(a) + mobility * size) + np.abs(gamma)
     row_unit = numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
     scale = np.maximum(rows, _ROUNDING * np.max(rows / row_unit) * row_unit)
     breaks = np.any(np.abs(violation) > _MET * scale)
-    return np.where(met & breaks, float(ControlStatus.BREAKS_CONSTRAINTS), status)
+    return np.where(is_met & breaks, float(ControlStatus.BREAKS_CONSTRAINTS), status)

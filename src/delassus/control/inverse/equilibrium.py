@@ -24,15 +24,15 @@ from delassus.step.sources.contact import Contact, contacts_of
 Floats = NDArray[np.float64]
 
 _STEP: Final = 1e-3
-"""[s] In which nothing moves, so that it does not matter."""
+"""Time step [s]; its value has no effect at rest."""
 
 
 def gravity_compensation(
     mechanism: Robot | ActuatedMechanism, q: ArrayLike, *, actuation: Actuation | None = None, **options: Any
 ) -> InverseDynamics:
-    """Torques (…, nu) that hold a mechanism where it is, and the forces of its constraints; see `inverse_dynamics`.
+    """Torques (…, nu) for zero acceleration at rest, and the forces of constraints; see `inverse_dynamics`.
 
-    They hold it against its weight and its springs.
+    They balance gravity and springs.
 
     Args:
         mechanism: The robot and its constraints, a model, or an `ActuatedMechanism`.
@@ -44,8 +44,8 @@ def gravity_compensation(
     (2,)
     """
     robot = actuated(mechanism, actuation)
-    still = np.zeros(robot.nv)
-    return inverse_dynamics(robot, q, still, still, **options)
+    zero = np.zeros(robot.nv)
+    return inverse_dynamics(robot, q, zero, zero, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +54,15 @@ class Equilibrium(Outcome):
 
     Attributes:
         torque: (…, nu) forces of the actuators [N·m, N].
-        force: (…, m) of contacts (t1, t2, n of each point) and constraints [N, N·m], contacts within their friction.
-        residual: (…, nv) what neither holds [N·m, N]: zero in an equilibrium.
-        status: (…) numbers of `ControlStatus`: REALISED in an equilibrium.
-        explanation: What `contact_inverse_dynamics` says of it, with names of rows.
+        force: (…, m) of contacts (t1, t2, n of each point) and constraints [N, N·m], within the friction cones.
+        residual: (…, nv) unbalanced generalized force [N·m, N]: zero in an equilibrium.
+        status: (…) values of `ControlStatus`: REALISED in an equilibrium.
+        explanation: The result of `contact_inverse_dynamics`, with names of rows.
+
+    >>> quadruped = dl.load("quadruped")
+    >>> feet = [dl.Contact(foot, friction=0.5, radius=0.02) for foot in quadruped.frames("*_foot")]
+    >>> dl.control.equilibrium(quadruped, quadruped.posture("home"), contacts=feet).torque.shape
+    (12,)
     """
 
     status_type: ClassVar = ControlStatus
@@ -69,7 +74,7 @@ class Equilibrium(Outcome):
     explanation: ContactExplanation
 
     def describe(self) -> str:
-        """Whether it stands, in a sentence or two: of the worst pose, where there are several."""
+        """Describe the result in a sentence or two; for a batch, that of the worst pose."""
         worst, _ = worst_control(self.status)
         most = float(np.max(np.abs(self.residual), initial=0.0))
         if not np.size(self.status):
@@ -91,45 +96,51 @@ def equilibrium(
     share: float = 1e-6,
     **options: Any,
 ) -> Equilibrium:
-    """Torques and forces that hold a pose at rest, contacts within their friction, of one pose or a batch.
+    """Torques and forces that hold a pose at rest with contacts within friction, of one pose or a batch.
 
-    What actuators do not reach has to be held by contacts, constraints and springs; actuators do the rest.
+    Contacts, constraints and springs must balance the velocities without actuators; actuators do the rest.
 
     Args:
         mechanism: The robot with its constraints, a model, or an `ActuatedMechanism`; actuators drive one joint each.
         q: Configurations (…, nq) [rad, m].
-        contacts: Where it may touch: some `Contact`. Those with a gap do not push.
+        contacts: The candidates: `Contact`s. Those with a gap have no force.
         actuation: As for `inverse_dynamics`.
         tolerance: As for `contact_dynamics`.
-        share: What may be missing in an equilibrium, as a share of the largest generalized force of gravity.
-        options: friction, normal, height, limits and the like, as for `contact_inverse_dynamics`; tau (…, nv) are
-            generalized forces besides those of the model's springs [N·m, N].
+        share: Largest accepted unbalanced force, relative to the largest generalized force of gravity.
+        options: friction, normal, height, limits and others, as for `contact_inverse_dynamics`; tau (…, nv) are
+            generalized forces in addition to the model's springs [N·m, N].
+
+    >>> quadruped = dl.load("quadruped")
+    >>> feet = [dl.Contact(foot, friction=0.5, radius=0.02) for foot in quadruped.frames("*_foot")]
+    >>> stand = dl.control.equilibrium(quadruped, quadruped.posture("home"), contacts=feet)
+    >>> stand.status.item() == dl.control.ControlStatus.REALISED
+    True
     """
     robot = actuated(mechanism, actuation)
     contacts = contacts_of(contacts)
     if not contacts and not robot.m and not options.get("limits"):
-        raise ActuationError("there are no contacts or constraints: use gravity_compensation.", code="nothing-to-do")
+        raise ActuationError("there are no contacts or constraints; use gravity_compensation.", code="nothing-to-do")
     if not 0.0 <= share < np.inf:
         raise ActuationError(
-            f"share is {share!r}; it must not be negative: it is the fraction of the forces that may be "
-            "missing, such as 1e-6.",
+            f"share is {share!r}; it must not be negative: it is the fraction of the forces that may remain "
+            "unbalanced, such as 1e-6.",
             code="out-of-range",
         )
     passive, q = _passive(robot), np.asarray(q, float)
     if q.shape[-1:] != (robot.nq,):
-        raise ActuationError(f"q has shape {q.shape}; its last axis has {robot.nq} numbers.", code="wrong-shape")
-    still = np.zeros(robot.nv)
-    # A non-finite pose would stop nobody else's, but its forces must not be any number's.
+        raise ActuationError(f"q has shape {q.shape}; its last axis must have {robot.nq} values.", code="wrong-shape")
+    zero = np.zeros(robot.nv)
+    # # Poses with NaN are replaced, and their results set to NaN, so that the others are solved.
     finite = np.isfinite(np.sum(q, -1))
     calm = np.where(finite[..., None], q, robot.neutral())
-    passive_torque = passive_forces(robot.mechanism.plain.model, calm, still) + np.asarray(
+    passive_torque = passive_forces(robot.mechanism.plain.model, calm, zero) + np.asarray(
         options.pop("tau", 0.0), float
     )
     explanation = contact_inverse_dynamics(
         robot.mechanism,
         calm,
-        still,
-        still,
+        zero,
+        zero,
         contacts=contacts,
         time_step=_STEP,
         passive=passive,
@@ -137,9 +148,9 @@ def equilibrium(
         tolerance=tolerance,
         **options,
     )
-    needed = explanation.torque - passive_torque
-    torque = np.where(finite[..., None], np.matvec(robot.inverse, needed), 0.0)
-    residual = np.where(finite[..., None], needed * (passive != 0.0), np.nan)
+    actuator_torque = explanation.torque - passive_torque
+    torque = np.where(finite[..., None], np.matvec(robot.inverse, actuator_torque), 0.0)
+    residual = np.where(finite[..., None], actuator_torque * (passive != 0.0), np.nan)
     weight = np.max(np.abs(explanation.torque), -1) + np.max(np.abs(explanation.force), -1, initial=0.0)
     is_held = np.all(np.abs(residual) <= share * weight[..., None], -1) & (explanation.status <= Status.LEAST_SQUARES)
     status = np.where(is_held, ControlStatus.REALISED, ControlStatus.NEAREST)
@@ -150,11 +161,11 @@ def equilibrium(
 
 
 def _passive(robot: ActuatedMechanism) -> Floats:
-    """1 for velocities that no actuator drives (nv,), otherwise 0."""
+    """1 for velocities without actuators (nv,), otherwise 0."""
     B = robot.B
     if np.any(np.count_nonzero(B, axis=0) != 1) or np.any(np.count_nonzero(B, axis=1) > 1):
         raise ActuationError(
-            "the equilibrium under friction needs actuators that drive one joint each, and no two the same.",
+            "the equilibrium under friction needs actuators that drive one joint each, at most one per joint.",
             code="not-supported",
         )
     return np.where(np.any(B != 0.0, axis=1), 0.0, 1.0)

@@ -10,14 +10,14 @@ from delassus.common.options import Options
 
 @dataclass(frozen=True, eq=False)
 class DistributionOptions(Options):
-    """How torques and forces are chosen where several make the motion.
+    """Weights that select torques and forces which are not unique.
 
     Attributes:
-        torque_weight: (…, nu) or one number: Σ w (u - u*)² is made least where there is a choice.
+        torque_weight: (…, nu) or one value: Σ w (u - u*)² is minimized.
         torque_target: (…, nu) u* [N·m, N], by default zero.
-        force_weight: (…, m) or one number: Σ w (λ - λ*)² is made least.
+        force_weight: (…, m) or one value: Σ w (λ - λ*)² is minimized.
         force_target: (…, m) λ* [N, N·m], by default zero.
-        rank: Squares of singular values of K below this share of the largest count as zero; 1e-12 unless given.
+        rank: Squared singular values of K below this fraction of the largest count as zero; by default 1e-12.
 
     >>> dl.control.DistributionOptions(force_weight=1.0).force_weight
     1.0
@@ -35,11 +35,11 @@ class InverseOptions(Options):
     """Options of `inverse_dynamics`.
 
     Attributes:
-        distribution: How torques and forces are chosen.
-        mask: (…, m) not zero for rows that act; by default all.
-        time: (…) [s] what references move with, needed where they do.
-        tau: (…, nv) other generalized forces on the robot [N·m, N], besides those of its springs and dampers.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        distribution: Weights of torques and forces.
+        mask: (…, m) nonzero for active rows; by default all.
+        time: (…) [s] time of moving references, required if there are any.
+        tau: (…, nv) other generalized forces on the robot [N·m, N], in addition to springs and dampers.
+        parameters: (…, nparameters) values for a model with parameters.
 
     >>> dl.control.InverseOptions(tau=np.zeros(3)).tau.shape
     (3,)
@@ -57,9 +57,9 @@ class LinearizationOptions(Options):
     """Options of `linearize`.
 
     Attributes:
-        tau: (…, nv) other generalized forces, constant [N·m, N], besides those of springs and dampers.
-        time: (…) [s] what references move with, needed where they do.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        tau: (…, nv) other constant generalized forces [N·m, N], in addition to springs and dampers.
+        time: (…) [s] time of moving references, required if there are any.
+        parameters: (…, nparameters) values for a model with parameters.
 
     >>> dl.control.LinearizationOptions(time=0.5).time
     0.5

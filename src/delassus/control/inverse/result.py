@@ -51,15 +51,15 @@ class _Arrays(NamedTuple):
 
 
 class InverseDynamics(Provenance, Outcome, _Arrays):
-    """Torques of actuators and forces of constraints that make a motion, one state or a batch.
+    """Torques of actuators and forces of constraints that produce a motion, one state or a batch.
 
     Attributes:
         torque: (…, nu) forces of the actuators [N·m, N].
         force: (…, m) of the constraints [N, N·m], on the robot, in the axes of each constraint.
-        residual: (…, nv) M a + c - B u - tau - Jᵀ λ [N·m, N]: what is left to do that actuators and constraints cannot;
-            c is less what springs and dampers do.
-        status: (…) numbers of `ControlStatus`.
-        violation: (…, m) J a + γ + C λ [m/s², rad/s²]: how far the acceleration breaks the constraints.
+        residual: (…, nv) M a + c - B u - tau - Jᵀ λ [N·m, N]: generalized force that neither actuators nor constraints
+            can provide; c includes springs and dampers.
+        status: (…) values of `ControlStatus`.
+        violation: (…, m) J a + γ + C λ [m/s², rad/s²]: constraint violation of the acceleration.
         actuated: The mechanism with its actuators.
 
     >>> arm, zero = dl.load("double_pendulum"), np.zeros(2)
@@ -72,7 +72,7 @@ class InverseDynamics(Provenance, Outcome, _Arrays):
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], actuated: ActuatedMechanism, _: Any) -> InverseDynamics:
-        """That of a call."""
+        """Create from the results of a call."""
         torque, force, residual, status, violation = values
         return cls(torque, force, residual, as_integer(status), violation).with_inputs(actuated=actuated)
 
@@ -87,7 +87,7 @@ class InverseDynamics(Provenance, Outcome, _Arrays):
         return {name: self.force[..., rows] for name, rows in self.actuated.mechanism.slices.items()}
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        """Describe the result in a sentence or two; for a batch, that of the worst state."""
         worst, text = worst_control(self.status)
         if worst is ControlStatus.NEAREST:
             at, most = largest_entry(self.residual, self.status == worst)
@@ -101,16 +101,16 @@ class InverseDynamics(Provenance, Outcome, _Arrays):
 
 
 def worst_control(status: Any) -> tuple[ControlStatus, str]:
-    """The worst of some, and a sentence about it that counts them."""
+    """The worst status of a batch, and a sentence that counts it."""
     if not np.size(status):
         return ControlStatus.REALISED, "There is no state."
     worst = worst_of(ControlStatus, status)
-    counted = f" ({np.sum(status == worst)} of {status.size} states)" if np.size(status) > 1 else ""
-    return worst, f"{worst.sentence[:-1]}{counted}."
+    count_text = f" ({np.sum(status == worst)} of {status.size} states)" if np.size(status) > 1 else ""
+    return worst, f"{worst.sentence[:-1]}{count_text}."
 
 
 def largest_entry(values: Any, among: Any) -> tuple[int, float]:
-    """The row of the largest of values (…, rows) among some items (…), and its size."""
+    """The row of the largest of values (…, rows) among selected states (…), and its magnitude."""
     size = np.where(np.asarray(among)[..., None], np.abs(values), -1.0)
     return int(np.argmax(size)) % size.shape[-1], float(np.max(size))
 

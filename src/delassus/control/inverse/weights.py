@@ -14,36 +14,37 @@ from delassus.control.inverse.distribution import Choice
 
 
 def per_actuator(name: str, positive: bool = False) -> Input:
-    """An input with a number for each actuator, or one for all."""
+    """An input with one value for each actuator, or one for all."""
 
     def read(robot: Any, value: Any) -> Any:
-        numbers = real_array(name, value, "one number, or one for each actuator")
-        if numbers.ndim and numbers.shape[-1] != robot.nu:
+        values = real_array(name, value, "one number, or one for each actuator")
+        if values.ndim and values.shape[-1] != robot.nu:
             raise ActuationError(
-                f"{name} has shape {numbers.shape}; its last axis has one number for each of the {robot.nu} actuators.",
+                f"{name} has shape {values.shape}; its last axis must have one value for each of the {robot.nu} "
+                "actuators.",
                 code="wrong-shape",
             )
-        if positive and numpy.any(numbers <= 0.0):
+        if positive and numpy.any(values <= 0.0):
             raise ActuationError(
-                f"{name} is {numpy.min(numbers):g}; weights of actuators must be positive.", code="out-of-range"
+                f"{name} is {numpy.min(values):g}; weights of actuators must be positive.", code="out-of-range"
             )
-        return numbers if numbers.ndim else numpy.full(robot.nu, numbers)
+        return values if values.ndim else numpy.full(robot.nu, values)
 
     return Input("(nu)", read=read)
 
 
 class InverseInputs(NamedTuple):
-    """What inverse dynamics takes at run time besides a motion; None for the defaults.
+    """Run-time inputs of inverse dynamics besides the motion; None for the defaults.
 
     Attributes:
-        mask: (…, m) not zero for rows that act; by default all.
-        time: (…) [s] what references move with, needed where they do.
-        tau: (…, nv) other generalized forces on the robot [N·m, N], besides those of its springs and dampers.
-        torque_weight: (…, nu) Σ w (u - u*)² is made least where there is a choice.
+        mask: (…, m) nonzero for active rows; by default all.
+        time: (…) [s] time of moving references, required if there are any.
+        tau: (…, nv) other generalized forces on the robot [N·m, N], in addition to springs and dampers.
+        torque_weight: (…, nu) Σ w (u - u*)² is minimized.
         torque_target: (…, nu) u* [N·m, N], by default zero.
-        force_weight: (…, m) Σ w (λ - λ*)² is made least.
+        force_weight: (…, m) Σ w (λ - λ*)² is minimized.
         force_target: (…, m) λ* [N, N·m], by default zero.
-        rank: (…) squares of singular values of K below this share of the largest count as zero; 1e-12 by default.
+        rank: (…) squared singular values of K below this fraction of the largest count as zero; 1e-12 by default.
 
     >>> dl.control.InverseInputs(rank=1e-10).rank
     1e-10
@@ -76,6 +77,6 @@ _INPUTS: Final = {
     "force_target": per_row("force_target"),
 }
 TASK_INPUTS: Final = Bundle(InverseInputs, **_INPUTS)
-"""Of inverse dynamics of tasks."""
+"""Inputs of inverse dynamics of tasks."""
 INVERSE_INPUTS: Final = Bundle(InverseInputs, **_INPUTS, rank=not_negative("rank", 1.0))
-"""Of inverse dynamics."""
+"""Inputs of inverse dynamics."""

@@ -21,37 +21,36 @@ from delassus.errors import BadArgument
 Floats = NDArray[np.float64]
 
 CLOSED: Final = 1e-3
-"""By how much states may break the constraints, as a share of their size, and of the velocities that meet in them."""
+"""Largest accepted constraint violation of states, relative to reference sizes, and to the velocities that cancel."""
 
 
 class LinearizationError(BadArgument):
-    """The dynamics cannot be linearized about this state."""
+    """The dynamics cannot be linearized at this state."""
 
 
-def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[str, Any]) -> None:
-    """A linear model of states that break the constraints would be one of another robot."""
+def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, inputs: dict[str, Any]) -> None:
+    """Raise an error for states that violate the constraints."""
     if not mechanism.m or not q.size:
         return
-    rigid = compliance_of(mechanism) == 0.0  # the others may be anywhere
-    apart, fast, meeting = (x * rigid for x in constraint_errors(mechanism, q, v, **given))
-    if np.max(np.abs(apart) / row_sizes(mechanism)) > CLOSED:
+    rigid = compliance_of(mechanism) == 0.0  # compliant rows may have any error
+    position_error, velocity_error, velocity_scale = (x * rigid for x in constraint_errors(mechanism, q, v, **inputs))
+    if np.max(np.abs(position_error) / row_sizes(mechanism)) > CLOSED:
         raise LinearizationError(
-            f"a configuration violates the constraints by {np.max(np.abs(apart)):.3g} m or rad; dl.assemble "
+            f"a configuration violates the constraints by {np.max(np.abs(position_error)):.3g} m or rad; dl.assemble "
             "closes them.",
             code="constraints-violated",
         )
-    if np.any(np.abs(fast) > CLOSED * np.max(meeting, -1, keepdims=True)):
+    if np.any(np.abs(velocity_error) > CLOSED * np.max(velocity_scale, -1, keepdims=True)):
         raise LinearizationError(
-            f"a velocity violates the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project computes "
-            "one that "
-            "does not.",
+            f"a velocity violates the constraints by {np.max(np.abs(velocity_error)):.3g} m/s or rad/s; dl.project "
+            "computes one that satisfies them.",
             code="constraints-violated",
         )
 
 
 @kernel("(nq),(nv)->(m),(m),(m)", inputs={"time": "()"})
 def constraint_errors(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> tuple[Any, Any, Any]:
-    """How far rows are from their references (m,), J v less what these ask for (m,), and what meets in it (m,)."""
+    """Position errors of rows (m,), J v minus reference velocities (m,), and the magnitudes that cancel in it (m,)."""
     J, targets = constraint_jacobian(mechanism, q, time=time), velocities_asked(mechanism, q, time)
     meeting = dnp.abs(J) @ dnp.abs(v) + dnp.abs(targets)
     return constraint_error(mechanism, q, time=time), J @ v - targets, meeting
@@ -65,5 +64,5 @@ def constraint_rates(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) 
         displaced = q + coordinate_rates(mechanism.model, q, step)
         return constraint_jacobian(mechanism, displaced, time=time)
 
-    still = dnp.zeros(mechanism.nv)
-    return jacobian(lambda step: rows(step) @ v)(still), jvp(rows, (still,), (v,))[1]
+    zero = dnp.zeros(mechanism.nv)
+    return jacobian(lambda step: rows(step) @ v)(zero), jvp(rows, (zero,), (v,))[1]

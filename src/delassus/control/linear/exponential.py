@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _ORDER: Final = 8
-"""Of Padé's approximant, exact to rounding for matrices of norm ½."""
+"""Coefficients of Padé's approximant, exact to rounding for matrices of norm ½."""
 
 
 def matrix_exponential(A: Floats) -> Floats:
@@ -25,16 +25,16 @@ def matrix_exponential(A: Floats) -> Floats:
         c *= (_ORDER - k + 1) / (k * (2 * _ORDER - k + 1))
         power = power @ X
         above, below = above + c * power, below + (-1.0) ** k * c * power
-    found = np.linalg.solve(below, above)
+    result = np.linalg.solve(below, above)
     for _ in range(halvings):
-        found = found @ found
-    return np.asarray(found, float)
+        result = result @ result
+    return np.asarray(result, float)
 
 
 def discretize(A: Floats, B: Floats, time_step: float) -> tuple[Floats, Floats]:
-    """A and B of x⁺ = A x + B u for ẋ = A x + B u, u constant for a time [s]."""
+    """A and B of x⁺ = A x + B u for ẋ = A x + B u, with u constant during a time step [s]."""
     n, m = B.shape[-2:]
-    whole = np.zeros((*A.shape[:-2], n + m, n + m))
-    whole[..., :n, :n], whole[..., :n, n:] = A, B
-    exponential = matrix_exponential(whole * time_step)
+    augmented = np.zeros((*A.shape[:-2], n + m, n + m))
+    augmented[..., :n, :n], augmented[..., :n, n:] = A, B
+    exponential = matrix_exponential(augmented * time_step)
     return exponential[..., :n, :n], exponential[..., :n, n:]

@@ -1,20 +1,19 @@
 """Linearization of constrained dynamics about a state, in independent coordinates.
 
-States that meet the constraints, J v = 0 and positions closed, form a manifold. Nearby ones are
+The states that satisfy the constraints, J v = 0 and zero position errors, form a manifold. Nearby states are
 
     q ⊕ Z ξ,      v + Z η + S ξ,      S = -J⁺ ∂(J v)/∂q Z,
 
-Z (nv, p) a basis of what J does not see, orthonormal in the metric of D = diag M, whatever the rank of J, and S what
-keeps the velocity consistent where the robot has moved. Along a motion, Z is carried without turning, Zᵀ D Ż = 0, so
-that Ż = -J⁺ J̇ Z. With the derivatives of constrained dynamics (see `constrained_derivatives`) then
+where Z (nv, p) is a basis of the null space of J, orthonormal in the metric of D = diag M, at any rank of J, and S
+keeps the velocity consistent after a displacement. Along a motion, Z is transported such that Zᵀ D Ż = 0, so Ż = -J⁺ J̇
+Z. With the derivatives of constrained dynamics (see `constrained_derivatives`)
 
     ξ̇ = η - Zᵀ D ad(v) Z ξ,
     η̇ = Zᵀ D (∂a/∂q Z + ∂a/∂v S) ξ + Żᵀ D S ξ + Zᵀ D ∂a/∂v Z η + Zᵀ D ∂a/∂tau B u,
 
-ad(v) being how tangent vectors of turning joints turn. Springs and dampers of joints and tendons are forces f(q, v)
-beside tau: a is that of tau + f, and ∂a/∂q has ∂a/∂tau ∂f/∂q in it, ∂a/∂v likewise. At rest S and Ż vanish. Freedoms
-are counted by singular values of J, rows as shares of what they yield and joints by D, so that nothing depends on
-units.
+ad(v) is the rotation rate of tangent vectors of rotating joints. Springs and dampers of joints and tendons are forces
+f(q, v) in addition to tau: ∂a/∂q includes ∂a/∂tau ∂f/∂q, and ∂a/∂v likewise. At rest S and Ż vanish. The rank is
+determined from singular values of J, with rows scaled by mobility and joints by D, so that it is independent of units.
 """
 
 from __future__ import annotations
@@ -53,18 +52,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """A linear model x' = A x + B u about a state, x = (ξ, η) its freedoms and their velocities; one or a batch.
+    """A linear model x' = A x + B u at a state, x = (ξ, η) its freedoms and their velocities; one or a batch.
 
     Attributes:
-        A: (…, 2p, 2p) of the change of x: its rate, or, with a `time_step`, its next value.
+        A: (…, 2p, 2p) rate of x per x, or, with a `time_step`, the next x per x.
         B: (…, 2p, nu) likewise, per change of the actuators' forces.
-        drift: (…, 2p) rate of the state itself: zero in an equilibrium.
+        drift: (…, 2p) rate of the state at the linearization point: zero in an equilibrium.
         basis: Z (…, nv, p).
         lift: S (…, nv, p), zero at rest.
         metric: D (…, nv).
         q, v, torque: The state, and the forces of the actuators.
         robot: The mechanism with its actuators.
-        time_step: [s] for which inputs are held; None for rates.
+        time_step: [s] during which inputs are constant; None for rates.
 
     >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
     >>> dl.control.linearize(cart, np.zeros(2)).B.shape
@@ -89,17 +88,17 @@ class Linearization:
         return int(self.basis.shape[-1])
 
     def coordinates(self, q: Traced, v: Traced) -> Traced:
-        """x (…, 2p) of states near the one of the model; those of one state inside kernels."""
+        """x (…, 2p) of states near the linearization point; inside kernels, of one state."""
         projector = self.basis * self.metric[..., None]
         if current() is None:
             q, v = _check_size("q", q, self.robot.nq), _check_size("v", v, self.robot.nv)
-        way, faster = difference(self.robot.mechanism.plain.model, self.q, q), dnp.asarray(v) - self.v
+        displacement, velocity_change = difference(self.robot.mechanism.plain.model, self.q, q), dnp.asarray(v) - self.v
         if projector.ndim == 2:
-            return dnp.concatenate([way @ projector, faster @ projector], -1)
-        return np.concatenate([np.matvec(projector.mT, way), np.matvec(projector.mT, faster)], -1)
+            return dnp.concatenate([displacement @ projector, velocity_change @ projector], -1)
+        return np.concatenate([np.matvec(projector.mT, displacement), np.matvec(projector.mT, velocity_change)], -1)
 
     def state(self, x: ArrayLike) -> tuple[Floats, Floats]:
-        """q (…, nq) and v (…, nv) of coordinates (…, 2p), which meet the constraints to first order."""
+        """q (…, nq) and v (…, nv) of coordinates (…, 2p); they satisfy the constraints to first order."""
         p = self.freedoms
         x = _check_size("x", x, 2 * p)
         xi, eta = x[..., :p], x[..., p:]
@@ -107,7 +106,9 @@ class Linearization:
         return q, self.v + np.matvec(self.basis, eta) + np.matvec(self.lift, xi)
 
     def discrete(self, time_step: float) -> Linearization:
-        """The model in time steps [s] during which the actuators' forces are constant: exact for the linear model."""
+        """Discretize with a time step [s] during which the actuators' forces are constant; exact for the linear
+        model.
+        """
         if self.time_step is not None:
             raise LinearizationError(
                 f"the model has a time step of {self.time_step:g} s already.", code="conflicting-arguments"
@@ -131,22 +132,23 @@ def linearize(
     options: LinearizationOptions | None = None,
     **shortcuts: Any,
 ) -> Linearization:
-    """A linear model of a constrained robot about a state, in its own freedoms; of one state or a batch.
+    """Linearize a constrained robot at a state, in independent coordinates; one state or a batch.
 
-    Springs and dampers of its joints and tendons are part of it; dry friction, which has no derivative at rest, is not.
+    Springs and dampers of joints and tendons are included; joint friction, which has no derivative at rest, is not.
 
     Args:
         mechanism: The robot and its constraints, a model, or an `ActuatedMechanism`.
-        q: Configurations (…, nq) [rad, m] that meet the constraints.
-        v: Velocities (…, nv) [rad/s, m/s] that do; by default zero.
-        torque: (…, nu) forces of the actuators [N·m, N]; by default zero. `gravity_compensation` gives those of rest.
+        q: Configurations (…, nq) [rad, m] that satisfy the constraints.
+        v: Velocities (…, nv) [rad/s, m/s] that satisfy the constraints; by default zero.
+        torque: (…, nu) forces of the actuators [N·m, N]; by default zero. `gravity_compensation` computes those at
+            rest.
         actuation: As for `inverse_dynamics`.
-        time_step: [s] for a discrete model, in which inputs are held; by default rates.
+        time_step: [s] for a discrete model with piecewise constant inputs; by default rates.
         options: A `LinearizationOptions`: tau, time, parameters.
         **shortcuts: tau, time, parameters (options).
 
     Raises:
-        LinearizationError: If a state does not meet the constraints, or there is no such model.
+        LinearizationError: If a state violates the constraints, or the model does not exist.
 
     >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
     >>> dl.control.linearize(cart, np.zeros(2)).A.shape
@@ -155,12 +157,12 @@ def linearize(
     (options,) = _SHORTCUTS.fill(shortcuts, options=options)
     tau, time, parameters = options.tau, options.time, options.parameters
     robot = actuated(mechanism, actuation)
-    model, held = robot.mechanism.plain.model, robot.mechanism
-    for constraint in held.constraints:
+    model, plain_mechanism = robot.mechanism.plain.model, robot.mechanism
+    for constraint in plain_mechanism.constraints:
         if not constraint.holds_positions:
             raise LinearizationError(
-                f"the constraint {constraint.label!r} holds velocities alone: positions and velocities then have "
-                "different freedoms, and linearize does not support this.",
+                f"the constraint {constraint.label!r} constrains only velocities, so positions and velocities have "
+                "different freedoms, which linearize does not support.",
                 code="not-supported",
             )
     q, v = real_array("q", q), np.zeros(robot.nv) if v is None else real_array("v", v)
@@ -175,25 +177,27 @@ def linearize(
     }
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
         raise LinearizationError("the state or its torques are not finite numbers.", code="not-finite")
-    others = (np.shape(inputs.get("time", 0.0)), np.shape(inputs.get("parameters", 0.0))[:-1])
+    input_shapes = (np.shape(inputs.get("time", 0.0)), np.shape(inputs.get("parameters", 0.0))[:-1])
     try:
-        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *others)
+        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *input_shapes)
     except ValueError:
         raise LinearizationError(
-            "the batch axes of q, v, torques, time and parameters do not fit.", code="batch-mismatch"
+            "the batch axes of q, v, torques, time and parameters do not broadcast.", code="batch-mismatch"
         ) from None
     q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
-    check_constraints(held, q, v, inputs)
+    check_constraints(plain_mechanism, q, v, inputs)
     total, (by_q, by_v) = total + passive_forces(model, q, v), passive_derivatives(model, q, v)
-    a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **inputs)
+    a_q, a_v, a_tau, *_ = constrained_derivatives(plain_mechanism, q, v, total, converged=True, iterations=10, **inputs)
     a_q, a_v = a_q + a_tau @ by_q, a_v + a_tau @ by_v
-    a = constrained_dynamics(held, q, v, total, **inputs).acceleration
+    a = constrained_dynamics(plain_mechanism, q, v, total, **inputs).acceleration
     D = np.diagonal(crba(model, q), axis1=-2, axis2=-1)
-    rigid = np.flatnonzero(compliance_of(held) == 0.0)
-    Z, back = _basis(held, rigid, q, D, inputs)
-    turned, rate = constraint_rates(held, q, v, **inputs) if len(rigid) and np.any(v) else (None, None)
-    S = np.zeros_like(Z) if turned is None else -back @ turned[..., rigid, :] @ Z
-    Z_rate = np.zeros_like(Z) if rate is None else -back @ rate[..., rigid, :] @ Z
+    rigid = np.flatnonzero(compliance_of(plain_mechanism) == 0.0)
+    Z, pseudo_inverse = _basis(plain_mechanism, rigid, q, D, inputs)
+    jacobian_rate, rate = (
+        constraint_rates(plain_mechanism, q, v, **inputs) if len(rigid) and np.any(v) else (None, None)
+    )
+    S = np.zeros_like(Z) if jacobian_rate is None else -pseudo_inverse @ jacobian_rate[..., rigid, :] @ Z
+    Z_rate = np.zeros_like(Z) if rate is None else -pseudo_inverse @ rate[..., rigid, :] @ Z
     projector = (Z * D[..., None]).mT
     p = Z.shape[-1]
     A = np.zeros((*batch, 2 * p, 2 * p))
@@ -212,7 +216,7 @@ def _check_size(name: str, value: Any, size: int) -> Floats:
 
 
 def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, inputs: dict[str, Any]) -> tuple[Floats, Floats]:
-    """Z (…, nv, p), and J⁺ (…, nv, rigid rows), both in the metric of D; rows that give way leave all freedoms."""
+    """Z (…, nv, p), and J⁺ (…, nv, rigid rows), both in the metric of D; compliant rows remove no freedoms."""
     root = np.sqrt(D)
     if not len(rigid):
         Z = np.zeros((*D.shape, D.shape[-1]))
@@ -225,28 +229,28 @@ def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, inputs: dict[
     ranks = np.unique(np.sum(is_independent, -1))
     if len(ranks) > 1:
         raise LinearizationError(
-            f"the states have {', '.join(str(mechanism.nv - r) for r in ranks)} freedoms: linearize them one by one.",
+            f"the states have {', '.join(str(mechanism.nv - r) for r in ranks)} freedoms; linearize them one by one.",
             code="not-supported",
         )
     r = int(ranks[0]) if len(ranks) else 0
     Z = Vt[..., r:, :].mT / root[..., None]
-    back = (Vt[..., :r, :].mT / s[..., None, :r]) @ U[..., :r].mT * weight / root[..., None]
-    return Z, back
+    pseudo_inverse = (Vt[..., :r, :].mT / s[..., None, :r]) @ U[..., :r].mT * weight / root[..., None]
+    return Z, pseudo_inverse
 
 
 def _turning(model: Model, v: Floats) -> Floats:
-    """ad(v) (…, nv, nv): tangent vectors of joints that turn change by -ad(v) per time, as the joint's frame does."""
+    """ad(v) (…, nv, nv): tangent vectors of rotating joints change at the rate -ad(v), with the joint's frame."""
     matrix = np.zeros((*v.shape, v.shape[-1]))
     for motion, _, start in parts(model):
         if motion.is_euclidean:
             continue
-        chosen = list(motion.directions)
+        directions = list(motion.directions)
         twist = np.zeros((*v.shape[:-1], 6))
-        twist[..., chosen] = v[..., start : start + len(chosen)]
-        for k, direction in enumerate(chosen):
+        twist[..., directions] = v[..., start : start + len(directions)]
+        for k, direction in enumerate(directions):
             unit = np.eye(6)[direction]
             for index in np.ndindex(v.shape[:-1]):
-                matrix[(*index, slice(start, start + len(chosen)), start + k)] = motion_cross(twist[index], unit)[
-                    chosen
+                matrix[(*index, slice(start, start + len(directions)), start + k)] = motion_cross(twist[index], unit)[
+                    directions
                 ]
     return matrix

@@ -1,4 +1,4 @@
-"""The linear-quadratic regulator about a state, in independent coordinates.
+"""The linear-quadratic regulator at a state, in independent coordinates.
 
 u = u₀ - K x,      minimize Σ (xᵀ Q x + uᵀ R u), or its integral.
 """
@@ -21,25 +21,26 @@ from delassus.control.linear.riccati import continuous_riccati, discrete_riccati
 Floats = NDArray[np.float64]
 
 _RESIDUAL: Final = 1e-2
-"""The residual of Riccati's equation beyond which its solution is none."""
+"""Largest accepted residual of Riccati's equation."""
 
 _REACHED: Final = 1e-10
-"""Modes that actuators move by a smaller share of the size of A and B are not reached."""
+"""Modes are uncontrollable if actuators move them by less than this, relative to A and B."""
 
 _LASTING: Final = 1e-6
-"""Modes whose decay is slower, as a share of the size of A, do not die out: double eigenvalues are known to that."""
+"""Modes are undamped if their decay rate is below this, relative to A: the accuracy of double eigenvalues."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regulator:
-    """The best feedback about a state.
+    """The optimal linear feedback at a state.
 
     Attributes:
-        linear: The linear model that it is for.
+        linear: The linear model.
         gain: K (nu, 2p): forces of the actuators per x.
-        cost: X (2p, 2p): what is left to pay from x on is xᵀ X x.
-        modes: (2p,) eigenvalues of the closed loop: inside the unit circle for steps, left of zero for rates.
-        residual: The largest element of what is left of Riccati's equation, as a share of the largest of X.
+        cost: X (2p, 2p): the cost from x onward is xᵀ X x.
+        modes: (2p,) eigenvalues of the closed loop: inside the unit circle for time steps, in the left half-plane for
+            rates.
+        residual: The largest residual of Riccati's equation, relative to the largest element of X.
 
     >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
     >>> dl.control.lqr(dl.control.linearize(cart, np.zeros(2))).gain.shape
@@ -53,9 +54,10 @@ class Regulator:
     residual: float
 
     def torque(self, q: Traced, v: Traced) -> Traced:
-        """Forces of the actuators (…, nu) in states (…, nq) and (…, nv) nearby; those of rest where a state is none.
+        """Forces of the actuators (…, nu) at states (…, nq) and (…, nv) nearby; those of the linearization point for
+        NaN.
 
-        Inside kernels, and so in the forces of a simulation, it is for one state.
+        Inside kernels, and so as the control of a simulation, it takes one state.
         """
         x = self.linear.coordinates(q, v)
         finite = dnp.isfinite(dnp.sum(x, -1, keepdims=True))
@@ -63,15 +65,15 @@ class Regulator:
 
 
 def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLike = 1.0) -> Regulator:
-    """The feedback of least cost for a linear model of one state.
+    """The optimal feedback for a linear model of one state.
 
     Args:
-        linear: That of `linearize`, in steps of time or in rates.
-        state_cost: Q (2p, 2p), its diagonal (2p,), or one number: the cost of freedoms, and then of their velocities.
-        torque_cost: R (nu, nu), its diagonal (nu,), or one number, positive.
+        linear: A result of `linearize`, in time steps or rates.
+        state_cost: Q (2p, 2p), its diagonal (2p,), or one value: costs of the freedoms, then of their velocities.
+        torque_cost: R (nu, nu), its diagonal (nu,), or one value, positive.
 
     Raises:
-        LinearizationError: If no feedback is stable, since actuators do not reach what falls.
+        LinearizationError: If no feedback is stabilizing, since actuators do not control an unstable mode.
 
     >>> cart = dl.control.ActuatedMechanism(dl.load("cart_pole"), "cart*")
     >>> dl.control.lqr(dl.control.linearize(cart, np.zeros(2))).torque([0.05, 0.02], [0.0, 0.1]).shape
@@ -86,7 +88,7 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
     A, B = linear.A, linear.B
     if A.ndim != 2:
         raise LinearizationError(
-            f"the linear model is of a batch {A.shape[:-2]}; a regulator is made for one state.", code="wrong-shape"
+            f"the linear model is of a batch {A.shape[:-2]}; pass that of one state.", code="wrong-shape"
         )
     n, nu = B.shape
     Q, R = _matrix("state_cost", state_cost, n), _matrix("torque_cost", torque_cost, nu)
@@ -98,14 +100,14 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
         raise LinearizationError(
             "state_cost is negative along some direction: it must be positive semidefinite.", code="not-semidefinite"
         )
-    lost = _describe_unreachable_modes(linear)
-    if lost:
+    unreachable = _describe_unreachable_modes(linear)
+    if unreachable:
         raise LinearizationError(
-            f"no feedback is stable: the actuators do not reach {' and '.join(lost[:4])}"
-            f"{f' and {len(lost) - 4} more' if len(lost) > 4 else ''}.",
+            "no feedback is stabilizing: the actuators do not control "
+            f"{' and '.join(unreachable[:4])}{f' and {len(unreachable) - 4} more' if len(unreachable) > 4 else ''}.",
             code="not-stabilizable",
         )
-    # Costs that are all a million times larger ask for the same feedback.
+    # # Scaling all costs does not change the feedback.
     scale = float(np.sqrt(np.max(np.abs(R), initial=0.0)) * np.sqrt(np.max(np.abs(Q), initial=0.0))) or 1.0
     with np.errstate(all="ignore"):
         try:
@@ -116,9 +118,9 @@ def lqr(linear: Linearization, state_cost: ArrayLike = 1.0, torque_cost: ArrayLi
     if not (stable and residual <= _RESIDUAL):
         q, r = np.max(np.abs(Q)), np.max(np.abs(R), initial=0.0)
         raise LinearizationError(
-            f"no stable feedback was found for a state_cost up to {q:.3g} and a torque_cost up to {r:.3g}: a mode that "
-            "does not die out costs nothing or is hardly reached, or the costs are too far apart. Take costs that are "
-            "positive for all freedoms, within some ten powers of ten of each other.",
+            f"no stabilizing feedback was found for a state_cost up to {q:.3g} and a torque_cost up to {r:.3g}: an "
+            "undamped mode has no cost or is hardly controllable, or the costs differ too much. Use costs that are "
+            "positive for all freedoms, within ten powers of ten of each other.",
             code="not-stabilizable",
         )
     return Regulator(linear, K, scale * X, modes, residual)
@@ -136,9 +138,9 @@ def _feedback(linear: Linearization, Q: Floats, R: Floats) -> tuple[Floats, Floa
 
 
 def _describe_unreachable_modes(linear: Linearization) -> list[str]:
-    """The modes that do not die out by themselves and that no actuator reaches, in words.
+    """Describe the undamped modes that no actuator controls.
 
-    By Hautus' test: [A - λ, B] has less than full rank for their eigenvalues λ.
+    By Hautus' test: [A - λ, B] is rank deficient at their eigenvalues λ.
     """
     A, B = linear.A, linear.B
     size = float(np.linalg.norm(A, 2))
@@ -149,7 +151,7 @@ def _describe_unreachable_modes(linear: Linearization) -> list[str]:
     lasting = np.abs(modes) >= 1.0 - _LASTING if discrete else modes.real >= -_LASTING * size
     model = linear.robot.mechanism.plain.model
     names = [joint.name for joint in model.independent for _ in range(joint.kind.nv)]
-    lost = []
+    descriptions = []
     for mode, vector in zip(modes[lasting], vectors.T[lasting], strict=True):
         if mode.imag < 0.0:  # one of a pair
             continue
@@ -158,8 +160,10 @@ def _describe_unreachable_modes(linear: Linearization) -> list[str]:
             motion = np.abs(linear.basis @ (vector[: linear.freedoms] + vector[linear.freedoms :]))
             real, imaginary = (x if abs(x) > _LASTING * size else 0.0 for x in (mode.real, mode.imag))
             number = f"{real:.3g} ± {imaginary:.3g}i" if imaginary else f"{real:.3g}"
-            lost.append(f"the mode with the eigenvalue {number}, which moves {names[int(np.argmax(motion))]!r} most")
-    return list(dict.fromkeys(lost))
+            descriptions.append(
+                f"the mode with the eigenvalue {number}, which moves {names[int(np.argmax(motion))]!r} most"
+            )
+    return list(dict.fromkeys(descriptions))
 
 
 def _matrix(name: str, value: Any, n: int) -> Floats:
@@ -168,7 +172,7 @@ def _matrix(name: str, value: Any, n: int) -> Floats:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values
     if values.shape != (n, n):
         raise LinearizationError(
-            f"{name} has shape {np.shape(value)}; it must be ({n}, {n}), ({n},) or one number.", code="wrong-shape"
+            f"{name} has shape {np.shape(value)}; it must be ({n}, {n}), ({n},) or one value.", code="wrong-shape"
         )
     if not np.all(np.isfinite(values)):
         raise LinearizationError(f"{name} has elements that are not finite numbers.", code="not-finite")

@@ -2,14 +2,14 @@
 
     minimize  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
 
-D the diagonal of M, so that nothing depends on units, and δ a small share that keeps velocities small where tasks leave
-a choice or lose rank. All tasks are weighed against each other here; priorities are for `task_inverse_dynamics`.
+D is the diagonal of M, so that the result is independent of units, and δ a small fraction that keeps velocities small
+where tasks are redundant or singular. All tasks are weighted against each other; for priorities use
+`task_inverse_dynamics`.
 
-Which joints are at a bound is found by a primal-dual active set: solve with some held at their bounds, release those
-that their multipliers pull inwards, hold those that went beyond, and repeat until nothing changes: two to five solves
-are usual. Where that goes round in circles, joints change one at a time (Júdice and Pires), which ends. A solve
-eliminates v by its own inertia and then the constraints, with a proximal term that lets them be redundant. O(n³ + m n²)
-operations each.
+A primal-dual active-set method finds the joints at their bounds: solve with some joints fixed at bounds, release those
+with multipliers that pull inward, fix those beyond their bounds, and repeat until the active set is constant. Two to
+five solves are typical. If it cycles, joints change one at a time (Júdice and Pires), which terminates. A solve
+eliminates v by its inertia and then the constraints, with a proximal term for redundant ones: O(n³ + m n²) operations.
 
 Reference: M. Hintermüller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method
 (2002); J. Júdice, F. Pires, A block principal pivoting algorithm for large-scale strictly monotone linear
@@ -40,14 +40,14 @@ from delassus.linalg.ldl import ldl
 
 _ITERATIONS: Final = 300
 _TRIES: Final = 5.0
-"""Changes of several bounds at once that need not be for the better."""
+"""Number of changes of several bounds at once without improvement before bounds change one at a time."""
 
 _PROXIMAL: Final = 1e-7
-"""By how much constraints yield in a solve, as a share of their response, and how often that is taken off again."""
+"""Compliance of constraints in a solve, relative to their response, and the number of refinements that remove it."""
 
 _REPEATS: Final = 3
 _MET: Final = 1e-6
-"""Largest error of tasks, as a fraction of the target velocity, in addition to the effect of damping."""
+"""Largest error of tasks, relative to the target velocity, in addition to the effect of damping."""
 
 
 class _Arrays(NamedTuple):
@@ -62,9 +62,9 @@ class TaskVelocities(Outcome, _Arrays):
 
     Attributes:
         velocity: (…, nv) [rad/s, m/s], within the limits.
-        residual: (…, t) J v - ẋ: what the rows of the tasks lack.
-        status: (…) numbers of `ControlStatus`: REALISED, NEAREST where limits or singular poses are in the way, or
-            limits contradict each other.
+        residual: (…, t) J v - ẋ: residual of the tasks.
+        status: (…) values of `ControlStatus`: REALISED, NEAREST if limits or singular poses prevent it, or limits are
+            inconsistent.
         bounded: (…, nv) 1 for velocities at their upper limit, -1 at their lower one, otherwise 0.
 
     >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
@@ -76,7 +76,7 @@ class TaskVelocities(Outcome, _Arrays):
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskVelocities:
-        """That of a call."""
+        """Create from the results of a call."""
         velocity, residual, status, bounded = values
         return cls(velocity, residual, as_integer(status), as_integer(bounded))
 
@@ -103,17 +103,17 @@ def differential_inverse_kinematics(
     lower: Traced = None,
     upper: Traced = None,
 ) -> TaskVelocities:
-    """Velocities that achieve target velocities of tasks, within limits and under constraints, of one state or a batch.
+    """Velocities that achieve target velocities of tasks within limits and constraints, of one state or a batch.
 
     Args:
-        tasks: A robot with tasks, which are weighed against each other.
+        tasks: A robot with tasks, which are weighted against each other.
         q: Configurations (…, nq) [rad, m].
         rates: ẋ (…, t) velocities of the tasks' rows [m/s, rad/s].
-        time: (…) [s] what references move with, needed where they do.
-        step: (…) [s] for which the velocities are taken: joints then stay within their limits of position, too.
-        damping: (…) δ, as a share of what moves the tasks; with zero, velocities are some that will do.
-        lower: (…, nv) lowest velocities, by default the model's limits of speed, and those that `step` makes.
-        upper: (…, nv) highest velocities, likewise; where one is below the lowest, that is the one that holds.
+        time: (…) [s] time of moving references, required if there are any.
+        step: (…) [s] duration of the velocities: joints then also stay within their position limits.
+        damping: (…) δ, relative to the mobility of the tasks; with zero, redundant velocities are arbitrary.
+        lower: (…, nv) lower bounds, by default the model's velocity limits, and those due to `step`.
+        upper: (…, nv) upper bounds, likewise; where one is below the lower bound, the upper bound is used.
 
     >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
     >>> dl.control.differential_inverse_kinematics(tasks, np.full(7, 0.3), np.zeros(6)).velocity.shape
@@ -122,51 +122,51 @@ def differential_inverse_kinematics(
     n, model = tasks.nv, tasks.model
     J, weight = task_jacobian(tasks, q), tasks.weights / tasks.sizes
     D = np.diagonal(mass_matrix(model, q))
-    scaled, targets = J * weight[:, None], rates * weight
+    weighted_jacobian, targets = J * weight[:, None], rates * weight
     least, most = velocity_bounds(model, q, step)
     least = least if lower is None else lower
     most = most if upper is None else upper
     crossed = np.any(least > most)
     most = np.maximum(most, least)
-    curvature = np.sum(scaled * scaled, 0)
+    curvature = np.sum(weighted_jacobian * weighted_jacobian, 0)
     share = np.max(curvature / D)
-    H = scaled.T @ scaled + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
-    f = scaled.T @ targets
+    H = weighted_jacobian.T @ weighted_jacobian + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
+    f = weighted_jacobian.T @ targets
     constraints, w = _constraint_rows(tasks, q, time, np.diagonal(H))
 
     def solve(at: Any) -> tuple[Any, Any]:
-        """v (nv,), those of `at` (nv,) not zero at a bound, and the forces of bounds (nv,)."""
-        fixed = np.where(at == 0.0, 0.0, 1.0)
-        value = np.where(at > 0.0, most, np.where(at < 0.0, least, 0.0)) * fixed
-        value = np.where(fixed > 0.0, value, 0.0)
-        free = 1.0 - fixed
-        inner = ldl(H * free[:, None] * free[None, :] + np.diag(fixed))
+        """v (nv,), with the joints where `at` (nv,) is nonzero fixed at a bound, and the forces of bounds (nv,)."""
+        free_mask = np.where(at == 0.0, 0.0, 1.0)
+        value = np.where(at > 0.0, most, np.where(at < 0.0, least, 0.0)) * free_mask
+        value = np.where(free_mask > 0.0, value, 0.0)
+        free = 1.0 - free_mask
+        inner = ldl(H * free[:, None] * free[None, :] + np.diag(free_mask))
         right = (f - H @ value) * free + value
         nu = np.zeros(len(w))
         v = inner.solve(right)
         if len(w):
             rows = constraints * free[None, :]
-            back = inner.solve(rows.T)
-            G = rows @ back
+            response = inner.solve(rows.T)
+            G = rows @ response
             epsilon = _PROXIMAL * np.maximum(np.max(np.diagonal(G)), 1e-30)
             outer = ldl(G + epsilon * np.eye(len(w)))
             for _ in range(_REPEATS):
                 step = outer.solve(constraints @ v - w)
-                nu, v = nu + step, v - back @ step
-        return v, (f - H @ v - constraints.T @ nu) * fixed
+                nu, v = nu + step, v - response @ step
+        return v, (f - H @ v - constraints.T @ nu) * free_mask
 
     def iterate(carry: Any) -> Any:
         at, _, _, best, tries = carry
         v, force = solve(at)
-        # A bound that is held pushes back; one that would have to pull lets go.
+        # # An active bound must push; one that would pull is released.
         up = np.where(at > 0.0, force > 0.0, (at == 0.0) & (v > most))
         down = np.where(at < 0.0, force < 0.0, (at == 0.0) & (v < least))
         new = np.where(up, 1.0, np.where(down, -1.0, 0.0))
-        wrong = np.where(new == at, 0.0, 1.0)
-        count = np.sum(wrong)
+        changed_mask = np.where(new == at, 0.0, 1.0)
+        count = np.sum(changed_mask)
         fewer = count < best
-        # All at once as long as fewer and fewer are wrong; if not, one after the other, which always ends.
-        last = np.max(wrong * number)
+        # # Change all at once as long as the number of violations decreases; otherwise one by one, which terminates.
+        last = np.max(changed_mask * number)
         single = np.where(number == last, new, at)
         new = np.where(fewer | (tries > 0.5), new, single)
         return new, count, v, np.minimum(best, count), np.where(fewer, _TRIES, np.maximum(tries - 1.0, 0.0))
@@ -177,11 +177,11 @@ def differential_inverse_kinematics(
     v = np.minimum(np.maximum(v, least), most)
     residual = J @ v - rates
     size = np.abs(J) @ np.abs(v) + np.abs(rates)
-    off = crossed | np.any(np.abs(residual) > _MET * np.max(size * weight) / weight)
+    is_off = crossed | np.any(np.abs(residual) > _MET * np.max(size * weight) / weight)
     if len(w):
-        lost = np.abs(constraints @ v - w)
-        off = off | np.any(lost > _MET * np.max(np.abs(constraints) @ np.abs(v) + np.abs(w)))
-    status = np.where(off, float(ControlStatus.NEAREST), float(ControlStatus.REALISED))
+        constraint_error = np.abs(constraints @ v - w)
+        is_off = is_off | np.any(constraint_error > _MET * np.max(np.abs(constraints) @ np.abs(v) + np.abs(w)))
+    status = np.where(is_off, float(ControlStatus.NEAREST), float(ControlStatus.REALISED))
     status = np.where(changed > 0.5, float(ControlStatus.ITERATIONS), status)
     finite = np.isfinite(np.sum(v) + np.sum(residual) + np.sum(q))
     status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
@@ -189,7 +189,7 @@ def differential_inverse_kinematics(
 
 
 def _constraint_rows(tasks: Tasks, q: Any, time: Any, curvature: Any) -> tuple[Any, Any]:
-    """Rows of constraints (m, nv) and target velocities (m,), divided by their lengths in the metric of H."""
+    """Rows of constraints (m, nv) and target velocities (m,), divided by their norms in the metric of H."""
     if not tasks.m:
         return np.zeros((0, tasks.nv)), np.zeros(0)
     J, w = constraint_jacobian(tasks.mechanism, q, time=time), velocities_asked(tasks.mechanism, q, time)

@@ -1,15 +1,16 @@
 """Task-space inverse dynamics: torques for target accelerations of tasks, in the order of their priorities.
 
-Before all tasks come the accelerations that the robot can have at all. They meet its constraints, J a + γ = 0, and
-leave nothing to do where neither actuators nor constraints push: with N the directions that no actuator reaches and P
-those among them in which constraints cannot push either (see `inverse`), P Nᵀ (M a + c) = 0. Rows that give way push
-with -(J a + γ)/C, which is a part of M and c here. Then, level by level,
+Feasible accelerations come before all tasks. They satisfy the constraints, J a + γ = 0, and leave no residual where
+neither actuators nor constraints act: with N the directions without actuators and P those among them without constraint
+forces (see `inverse`), P Nᵀ (M a + c) = 0. Compliant rows have the force -(J a + γ)/C, which is part of M and c here.
+Then, level by level,
 
-    minimize |J_k a + J̇_k v - ẍ_k|   among the accelerations that are left,
+    minimize |J_k a + J̇_k v - ẍ_k|   among the accelerations that remain free,
 
-each by an orthogonal decomposition of the part of J_k that the levels before it do not see, in the metric of M; and
-what is open in the end is nearest to an acceleration that is given. Torques and forces are those of `inverse_dynamics`.
-Tasks that cannot be met, or contradict each other, are met in the sense of least squares; what each lacks is told.
+each by an orthogonal decomposition of J_k projected onto the null space of the previous levels, in the metric of M.
+Directions that are free at the end follow a given acceleration as closely as possible. Torques and forces are those of
+`inverse_dynamics`. Infeasible and conflicting tasks are solved in the least-squares sense, and their residuals are
+returned.
 
 References: L. Sentis, O. Khatib, Synthesis of whole-body behaviors through hierarchical control (2005); B. Siciliano,
 J.-J. Slotine, A general framework for managing multiple tasks (1991).
@@ -43,7 +44,7 @@ from delassus.linalg.least_squares import RANK
 from delassus.linalg.staged_least_squares import first_stage
 
 _MET: Final = 1e-8
-"""Largest residual of a row of a task, as a fraction of the accelerations that cancel in it."""
+"""Largest residual of a row of a task, relative to the accelerations that cancel in it."""
 
 
 class _Arrays(NamedTuple):
@@ -60,10 +61,10 @@ class TaskDynamics(Provenance, Outcome, _Arrays):
     Attributes:
         torque: (…, nu) forces of the actuators [N·m, N].
         force: (…, m) of the constraints [N, N·m].
-        acceleration: (…, nv) that they give [rad/s², m/s²].
-        residual: (…, t) J a + J̇ v - ẍ: what the rows of the tasks lack, in their units.
-        status: (…) numbers of `ControlStatus`; NEAREST where tasks are not met.
-        tasks: What was asked for.
+        acceleration: (…, nv) resulting acceleration [rad/s², m/s²].
+        residual: (…, t) J a + J̇ v - ẍ: residual of the tasks, in their units.
+        status: (…) values of `ControlStatus`; NEAREST if tasks are infeasible.
+        tasks: The tasks.
 
     >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.PostureTask())
     >>> dl.control.task_inverse_dynamics(tasks, np.full(7, 0.3), np.zeros(7), np.zeros(7)).torque.shape
@@ -75,12 +76,12 @@ class TaskDynamics(Provenance, Outcome, _Arrays):
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], tasks: Tasks, _: Any) -> TaskDynamics:
-        """That of a call."""
+        """Create from the results of a call."""
         torque, force, acceleration, residual, status = values
         return cls(torque, force, acceleration, residual, as_integer(status)).with_inputs(tasks=tasks)
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        """Describe the result in a sentence or two; for a batch, that of the worst state."""
         worst, text = worst_control(self.status)
         if worst is ControlStatus.NEAREST:
             row, most = largest_entry(self.residual, self.status == worst)
@@ -106,13 +107,13 @@ def task_inverse_dynamics(
     """Torques for target accelerations of tasks, of one state or a batch. Springs and dampers are compensated.
 
     Args:
-        tasks: A robot with tasks; those of a smaller `priority` come first.
+        tasks: A robot with tasks; those with a smaller `priority` come first.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
         demands: ẍ (…, t): accelerations of the tasks' rows [m/s², rad/s²], forces and moments for momentum.
-        setting: Other forces, rows that act, weights; its fields are keywords, too: mask, time, tau, torque_weight,
+        setting: Other forces, active rows, weights; its fields are also keywords: mask, time, tau, torque_weight,
             torque_target, force_weight, force_target, as for `inverse_dynamics`.
-        acceleration: (…, nv) where tasks leave a choice, accelerations are nearest to it; by default zero.
+        acceleration: (…, nv) target for accelerations that tasks leave free; by default zero.
 
     >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
     >>> torque = dl.control.task_inverse_dynamics(tasks, np.full(7, 0.3), np.zeros(7), np.zeros(6)).torque
@@ -120,12 +121,12 @@ def task_inverse_dynamics(
     robot, n = tasks.robot, tasks.nv
     M, c = mass_matrix(tasks.model, q), bias_torques(tasks.model, q, v) - passive_forces(tasks.model, q, v)
     c = c if setting.tau is None else c - setting.tau
-    rows, ends = _possible(tasks, q, v, M, c, setting.mask, setting.time)
+    rows, right = _possible(tasks, q, v, M, c, setting.mask, setting.time)
     J, targets = task_jacobian(tasks, q), demands - task_bias(tasks, q, v)
     space = in_energy(tasks.model, q, np.concatenate([rows, J]) if len(rows) else J)
     start = np.zeros(n) if acceleration is None else space.of_velocities(acceleration)
     x, covered = start, np.zeros((0, n))
-    levels = [(space.rows[: len(rows)], ends)] if len(rows) else []
+    levels = [(space.rows[: len(rows)], right)] if len(rows) else []
     task_rows, weights = space.rows[len(rows) :], tasks.weights
     for level in map(list, tasks.levels):
         levels.append((task_rows[level] * weights[level][:, None], targets[level] * weights[level]))
@@ -152,9 +153,9 @@ def task_inverse_dynamics(
 
 
 def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any) -> tuple[Any, Any]:
-    """Rows (·, nv) and right-hand sides (·,) of the accelerations that the robot can have: rows @ a = ends."""
+    """Rows (·, nv) and right-hand sides (·,) of feasible accelerations: rows @ a = ends."""
     robot, N = tasks.robot, tasks.robot.passive
-    rows, ends = [], []
+    rows, right = [], []
     Y = None
     if robot.m:
         problem = Problem.of(robot.mechanism, q, v, np.zeros(tasks.nv), mask, time)
@@ -163,10 +164,10 @@ def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any
         weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
         rigid = numpy.where(compliance > 0.0, 0.0, weight)
         rigid_rows = J * rigid[:, None]
-        rows, ends, Y = [rigid_rows], [-gamma * rigid], rigid_rows.T
-        if len(soft):  # their force is -(J a + γ) / C: it resists as inertia does
-            push = (J[soft] / compliance[soft][:, None]).T
-            M, c = M + push @ J[soft], c + push @ gamma[soft]
+        rows, right, Y = [rigid_rows], [-gamma * rigid], rigid_rows.T
+        if len(soft):  # their force -(J a + γ) / C acts like inertia
+            stiff_rows = (J[soft] / compliance[soft][:, None]).T
+            M, c = M + stiff_rows @ J[soft], c + stiff_rows @ gamma[soft]
     if N.shape[1]:
         S = passive_inertia(robot, M)
         whitened = S.whiten(np.concatenate([N.T @ M, (N.T @ c)[:, None]], 1))
@@ -174,5 +175,5 @@ def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any
             stage = first_stage(S.whiten(N.T @ Y), np.zeros(N.shape[1]), RANK, pushes=True)
             whitened = whitened - (stage.left * stage.met[:, None]).T @ (stage.left @ whitened)
         rows.append(whitened[:, :-1])
-        ends.append(-whitened[:, -1])
-    return (np.concatenate(rows), np.concatenate(ends)) if rows else (np.zeros((0, tasks.nv)), np.zeros(0))
+        right.append(-whitened[:, -1])
+    return (np.concatenate(rows), np.concatenate(right)) if rows else (np.zeros((0, tasks.nv)), np.zeros(0))

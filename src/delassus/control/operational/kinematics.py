@@ -1,15 +1,14 @@
-"""Inverse kinematics to a tolerance: a configuration near a given one in which all tasks reach their targets.
+"""Inverse kinematics to a tolerance: a configuration near an initial one in which all tasks reach their targets.
 
-As `assemble`, whose targets are constraints: least squares of the errors by Levenberg and Marquardt on the joints'
-manifolds, lengths as shares of the robot's own,
+As in `assemble`, least squares of the errors by Levenberg–Marquardt on the joints' manifolds, with lengths relative to
+the robot's size:
 
     (J D⁻¹ Jᵀ + μ) y = e,      δ = -D⁻¹ Jᵀ y,      q ← q ⊕ δ,      D = diag M(q₀),
 
-e the errors of the tasks and of the constraints. Joints stay within their limits: one that is at a limit, and that the
-steepest way would take beyond, has no part in the step (D⁻¹ = 0), and a pose that a step takes beyond is cut to the
-limit. It ends when all errors are below the tolerance, or when no way leads down any more. Near a pose that meets all,
-some ten iterations are usual. Far out of reach they crawl, as those of `assemble` do: the last digits of the nearest
-pose take hundreds.
+e are the errors of the tasks and of the constraints. Joints stay within their limits: a joint at a limit that steepest
+descent would violate is excluded from the step (D⁻¹ = 0), and a configuration beyond a limit is clipped. Iterations end
+when all errors are below the tolerance, or at a local minimum. Near a solution, about ten iterations are typical. For
+unreachable targets convergence is slow: the last digits of the nearest pose take hundreds.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ class TaskPose(Outcome, _Arrays):
 
     Attributes:
         q: (…, nq) [rad, m].
-        error: (…, t) what is left of the tasks' errors [m, rad].
-        iterations: (…) how many were made.
-        status: (…) numbers of `Status`: CONVERGED, or LEAST_SQUARES where no pose nearby is better.
+        error: (…, t) remaining errors of the tasks [m, rad].
+        iterations: (…) number of iterations.
+        status: (…) values of `Status`: CONVERGED, or LEAST_SQUARES at a local minimum.
 
     >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
     >>> dl.control.inverse_kinematics(tasks, [0.0, 0.0], [0.1, 0.2]).q.round(6)
@@ -64,7 +63,7 @@ class TaskPose(Outcome, _Arrays):
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskPose:
-        """That of a call."""
+        """Create from the results of a call."""
         q, error, iterations, status = values
         return cls(q, error, as_integer(iterations), as_integer(status))
 
@@ -85,18 +84,18 @@ def inverse_kinematics(
     time: Traced = None,
     tolerance: Traced = 1e-10,
 ) -> TaskPose:
-    """A pose near q0 in which tasks are at their targets, constraints met, limits kept; one or a batch.
+    """A pose near q0 in which tasks reach their targets within constraints and limits; one or a batch.
 
     Args:
-        tasks: A robot with tasks; their weights count where they cannot all be met.
-        q0: Configurations (…, nq) [rad, m] to start from.
-        targets: (…, ntargets) where the tasks are to be, one after the other: x y z for a position, and a quaternion
-            x y z w after it for a pose; x y z of the center of mass; a configuration for a posture.
+        tasks: A robot with tasks; their weights matter if not all targets can be reached.
+        q0: Initial configurations (…, nq) [rad, m].
+        targets: (…, ntargets) targets of the tasks, one after the other: x y z for a position, followed by a quaternion
+            x y z w for a pose; x y z for the center of mass; a configuration for a posture.
         locked: Joints that must not move, by name or pattern.
-        iterations: How many are made at most.
-        limits: Whether joints stay within their limits of position.
-        time: (…) [s] what references of constraints move with, needed where they do.
-        tolerance: The error that may remain, as a share of the robot's length, or of a radian.
+        iterations: Maximum number of iterations.
+        limits: Whether to keep joints within their position limits.
+        time: (…) [s] time of moving references of constraints, required if there are any.
+        tolerance: Largest error, relative to the robot's length, or to a radian.
 
     >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
     >>> pose = dl.control.inverse_kinematics(tasks, [0.0, 0.0], [0.1, 0.2])

@@ -1,14 +1,14 @@
 """Operational space: the inertia of tasks, and decoupled task motions.
 
-In x = L⁻¹-coordinates, M = L Lᵀ and ẋ = Lᵀ v, kinetic energy is half the square of ẋ. Constraints leave the directions
-that their rows do not see; A is the part of the tasks' rows there. Then
+In coordinates x with M = L Lᵀ and ẋ = Lᵀ v, the kinetic energy is ½ ẋᵀ ẋ. A is the matrix of the tasks' rows in these
+coordinates, projected onto the null space of the constraints. Then
 
     Λ = (A Aᵀ)⁺,      J̄ = L⁻ᵀ Aᵀ Λ,      N = 1 - Jᵀ J̄ᵀ:
 
-the inertia of the tasks, their dynamically consistent inverse (of all motions that do what is asked, the constraints
-included, the one of least energy), and the projector of torques that do not accelerate the tasks. Rows that give way
-hold nothing, but resist as inertia does, M + Jᵀ C⁻¹ J, C their compliance. Without constraints these are Khatib's.
-Tasks that cannot move, or depend on others, have no inertia along what they lack.
+are the inertia of the tasks, their dynamically consistent inverse (the motion of least energy that achieves the tasks
+under the constraints), and the projector onto torques that do not accelerate the tasks. Compliant rows do not
+constrain, but add inertia, M + Jᵀ C⁻¹ J, C their compliance. Without constraints these are Khatib's. Directions in
+which tasks are singular or redundant get zero inertia.
 
 Reference: O. Khatib, A unified approach for motion and force control of robot manipulators (1987); J. Park, O. Khatib,
 Contact consistent control framework for humanoid robots (2006).
@@ -57,7 +57,7 @@ class OperationalSpace(Outcome, _Arrays):
         inertia: Λ (…, t, t) [kg, kg·m²], of the constrained robot.
         inverse: J̄ (…, nv, t), the dynamically consistent inverse of J.
         projector: N (…, nv, nv): torques N tau do not accelerate the tasks.
-        status: (…) numbers of `ControlStatus`: REALISED, or SINGULAR where tasks cannot move or depend on each other.
+        status: (…) values of `ControlStatus`: REALISED, or SINGULAR if tasks cannot move or depend on each other.
 
     >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
     >>> dl.control.operational_space(tasks, np.full(7, 0.3), np.zeros(7)).inertia.shape
@@ -68,7 +68,7 @@ class OperationalSpace(Outcome, _Arrays):
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> OperationalSpace:
-        """That of a call."""
+        """Create from the results of a call."""
         jacobian, bias, inertia, inverse, projector, status = values
         return cls(jacobian, bias, inertia, inverse, projector, as_integer(status))
 
@@ -87,8 +87,8 @@ def operational_space(
         tasks: A robot with tasks.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s].
-        mask: (…, m) not zero for rows of constraints that act; by default all.
-        time: (…) [s] what references move with, needed where they do.
+        mask: (…, m) nonzero for active rows of constraints; by default all.
+        time: (…) [s] time of moving references, required if there are any.
 
     >>> tasks = dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool"))
     >>> dl.control.operational_space(tasks, np.full(7, 0.3), np.zeros(7)).projector.shape
@@ -106,8 +106,8 @@ def operational_space(
     A = space.rows[len(constraints) :]
     if len(rigid):
         A = first_stage(rigid, np.zeros(len(rigid)), RANK).open_part(A)
-    turned = orthogonalize(np.concatenate([A, np.eye(tasks.t)], 1), n)
-    C, V = turned[:, :n], turned[:, n:]
+    orthogonal = orthogonalize(np.concatenate([A, np.eye(tasks.t)], 1), n)
+    C, V = orthogonal[:, :n], orthogonal[:, n:]
     squares = np.sum(C * C, 1)
     is_independent = squares > RANK * np.maximum(np.max(squares), scale)
     inverse = np.where(is_independent, 1.0 / np.where(is_independent, squares, 1.0), 0.0)
@@ -121,7 +121,7 @@ def operational_space(
 
 
 class EnergySpace(NamedTuple):
-    """Rows (·, nv) that act on x, v = L⁻ᵀ x, where energy is half the square of x."""
+    """Rows (·, nv) in coordinates x with v = L⁻ᵀ x, where the kinetic energy is ½ xᵀ x."""
 
     tree: TreeFactor
     root: Any
@@ -139,23 +139,23 @@ class EnergySpace(NamedTuple):
 
 
 def in_energy(model: Any, q: Any, rows: Any) -> EnergySpace:
-    """Rows (·, nv) on velocities, as rows on x."""
+    """Transform rows (·, nv) on velocities to rows on x."""
     tree = tree_factor(model, q, rows)
     root = np.sqrt(tree.D)
     return EnergySpace(tree, root, tree.Y * root)
 
 
 def _add_compliance(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
-    """Change variables to y, x = back y, so that half the square of y includes the work on compliant rows, `soft`."""
+    """Change variables to y, x = back y, so that ½ yᵀ y includes the energy of compliant rows, `soft`."""
     scaled = 1.0 / numpy.array(row_mobilities(tasks.mechanism))[soft] * tasks.robot.mechanism_compliance[soft]
     A, n = space.rows[soft], tasks.nv
-    K = ldl(np.eye(n) + A.T @ (A / scaled[:, None]))  # of which L D^½ is a root
-    back = K.solve((np.tril(K.L, -1) + np.eye(n)) / np.sqrt(K.inverse))
-    return EnergySpace(space.tree, space.root, space.rows @ back, back)
+    K = ldl(np.eye(n) + A.T @ (A / scaled[:, None]))  # L D^½ is a square root
+    inverse_root = K.solve((np.tril(K.L, -1) + np.eye(n)) / np.sqrt(K.inverse))
+    return EnergySpace(space.tree, space.root, space.rows @ inverse_root, inverse_root)
 
 
 def constraint_rows(tasks: Tasks, q: Any, v: Any, mask: Any, time: Any) -> Any:
-    """The rows of the constraints (m, nv), as shares of what each could yield."""
+    """The rows of the constraints (m, nv), scaled by their mobility."""
     if not tasks.m:
         return np.zeros((0, tasks.nv))
     weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(tasks.mechanism)))

@@ -1,7 +1,7 @@
 """Tasks: quantities with ẋ = J v, ẍ = J a + J̇ v that a controller regulates.
 
-A task says how many rows it has, their Jacobian and J̇ v, and, if it can be reached by a pose, how far a pose is from a
-target. Any object that does so is one; those here are the motions of frames, of the center of mass, of momentum and of
+A task defines its number of rows, their Jacobian and J̇ v, and, if a pose can achieve it, its error relative to a
+target. Any object with this interface is a task; this file has those for frames, the center of mass, momentum and
 joints.
 """
 
@@ -36,7 +36,7 @@ _ALIGNED: Final = "LOCAL_WORLD_ALIGNED"
 
 
 class TaskError(BadArgument):
-    """A task that cannot be understood."""
+    """Invalid task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,8 @@ class Task:
     """Base class of tasks.
 
     Attributes:
-        priority: Tasks of a smaller number come first; those of one number are weighed against each other.
-        weight: Squares of what rows lack are added with it.
+        priority: Tasks with a smaller number come first; those with the same number are weighted against each other.
+        weight: Weight of the squared residuals.
 
     >>> isinstance(dl.control.FrameTask("tool"), dl.control.Task)
     True
@@ -79,17 +79,17 @@ class Task:
         return 0
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:
-        """How far a pose is from a target (targets,): (count,) [m, rad], whose rate is J v where it is zero."""
+        """Error (count,) [m, rad] of a pose relative to a target (targets,); its rate is J v where it is zero."""
         raise NotImplementedError
 
     def turns(self, model: Model) -> tuple[bool, ...]:
-        """For each row, whether it is an angle."""
+        """Whether each row is an angle."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
 class _RowTask(Task):
-    """A task with rows along and about the axes of the world, some of which are chosen."""
+    """A task with selected rows along and about the axes of the world."""
 
     rows: Any = ROWS
 
@@ -107,9 +107,8 @@ class _RowTask(Task):
             or not set(rows) <= set(valid)
         ):
             raise TaskError(
-                f"the rows are {short(repr(requested))}; they must be among {', '.join(valid)}, each once, or "
-                "their numbers, "
-                "or 'position', 'rotation' or 'all'.",
+                f"the rows are {short(repr(requested))}; they must be among {', '.join(valid)}, each once, or their "
+                "numbers, or 'position', 'rotation' or 'all'.",
                 code="unknown-row",
             )
         object.__setattr__(self, "rows", rows)
@@ -119,7 +118,7 @@ class _RowTask(Task):
 
     @property
     def places(self) -> list[int]:
-        """The rows' numbers among x, y, z, rx, ry and rz."""
+        """The indices of the rows among x, y, z, rx, ry and rz."""
         return [ROWS.index(row) for row in self.rows]
 
     def count(self, model: Model) -> int:
@@ -127,16 +126,16 @@ class _RowTask(Task):
         return len(self.rows)
 
     def turns(self, model: Model) -> tuple[bool, ...]:
-        """For each row, whether it is an angle."""
+        """Whether each row is an angle."""
         return tuple(place >= 3 for place in self.places)
 
 
 @dataclass(frozen=True)
 class FrameTask(_RowTask):
-    """A frame, or its name, in the world's axes: its origin moves (x, y, z) and it turns (rx, ry, rz).
+    """The pose of a frame, given by name, in the world's axes: its origin (x, y, z) and rotation (rx, ry, rz).
 
-    `rows` are some of these, as in "x y rz", "position", or "rotation". A target is a position x y z [m], and, if a row
-    is an angle, a quaternion x y z w after it.
+    `rows` selects some of these, as in "x y rz", "position", or "rotation". A target is a position x y z [m], followed
+    by a quaternion x y z w if a row is an angle.
 
     >>> dl.control.FrameTask("tool", rows="position").count(dl.load("arm7"))
     3
@@ -161,13 +160,13 @@ class FrameTask(_RowTask):
         return 7 if any(self.turns(model)) else 3
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:
-        """p - p*, and the rotation vector that leads from the target to the frame, in the world's axes."""
+        """p - p*, and the rotation vector from the target to the frame, in the world's axes."""
         R, p = frame_in_world(model, q, self.frame)
-        off = p - target[:3]
+        position_error = p - target[:3]
         if any(self.turns(model)):
             quaternion = target[3:] / np.sqrt(target[3:] @ target[3:])
-            off = np.concatenate([off, rotation_log(R @ quaternion_to_rotation(quaternion).T)])
-        return off[self.places]
+            position_error = np.concatenate([position_error, rotation_log(R @ quaternion_to_rotation(quaternion).T)])
+        return position_error[self.places]
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,7 @@ class CenterOfMassTask(_RowTask):
 class MomentumTask(_RowTask):
     """Momentum about the center of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
 
-    Its "velocity" is the momentum, its "acceleration" the force that changes it. No pose reaches it.
+    Its "velocity" is the momentum, its "acceleration" the force that changes it. It has no pose error.
 
     >>> dl.control.MomentumTask().count(dl.load("quadruped"))
     6
@@ -222,7 +221,7 @@ class MomentumTask(_RowTask):
 
 @dataclass(frozen=True)
 class PostureTask(Task):
-    """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,).
+    """Joint positions, by name or pattern, by default all except a free base; a target is a configuration (nq,).
 
     >>> dl.control.PostureTask().count(dl.load("quadruped"))
     12
@@ -244,14 +243,14 @@ class PostureTask(Task):
             return [joint for joint in independent if joint.kind.nv < 6]
         joints: list[Joint] = []
         for pattern in self.joints:
-            chosen = find_by_pattern("joint", pattern, independent, code="unknown-joint")
-            joints += [joint for joint in chosen if joint not in joints]
+            matches = find_by_pattern("joint", pattern, independent, code="unknown-joint")
+            joints += [joint for joint in matches if joint not in joints]
         return joints
 
     chosen = OldName("selected_joints")
 
     def velocities(self, model: Model) -> list[int]:
-        """The numbers of their velocities."""
+        """The indices of the velocities."""
         spans = [model.v_slice(joint.name) for joint in self.selected_joints(model)]
         return [v for span in spans for v in range(span.start, span.stop)]
 
@@ -272,11 +271,11 @@ class PostureTask(Task):
         return model.nq
 
     def error(self, model: Model, q: Traced, target: Traced) -> Traced:
-        """The way from the target to the pose."""
+        """The tangent vector from the target to the pose."""
         return difference(model, target, q)[self.velocities(model)]
 
     def turns(self, model: Model) -> tuple[bool, ...]:
-        """For each row, whether it is an angle."""
+        """Whether each row is an angle."""
         angles = numpy.zeros(model.nv, bool)
         for link in links_of(model).links:
             angles[list(link.dofs)] = [direction >= 3 for direction in link.motion.directions]
@@ -284,5 +283,5 @@ class PostureTask(Task):
 
 
 def _is_number(row: Any) -> bool:
-    """Whether a row is given by its number."""
+    """Whether a row is given by its index."""
     return isinstance(row, (int, numpy.integer)) and not isinstance(row, bool) and bool(0 <= row < len(ROWS))

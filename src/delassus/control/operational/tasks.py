@@ -1,4 +1,4 @@
-"""`Tasks`: a robot with tasks, for which kernels are compiled, and the rows of all tasks."""
+"""`Tasks`: a robot with tasks, the argument of compiled kernels, and the rows of all tasks."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Tasks(HasModel):
     """A mechanism with actuators and tasks.
 
     Attributes:
-        robot: An `ActuatedMechanism`; a mechanism or a model is taken with its usual actuators.
-        tasks: Some `FrameTask`, `CenterOfMassTask`, `MomentumTask`, `PostureTask`, or your own, in the order of
-            the rows.
+        robot: An `ActuatedMechanism`; a mechanism or a model gets its default actuators.
+        tasks: `FrameTask`s, `CenterOfMassTask`s, `MomentumTask`s, `PostureTask`s, or user-defined tasks, in the order
+            of the rows.
 
     >>> dl.control.Tasks(dl.load("arm7"), dl.control.FrameTask("tool")).t
     6
@@ -40,27 +40,27 @@ class Tasks(HasModel):
     robot: ActuatedMechanism
     tasks: tuple[Task, ...] = ()
 
-    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+    if TYPE_CHECKING:  # constructor arguments, which are more general than the fields
 
         def __init__(
             self, robot: ActuatedMechanism | Mechanism | Model | ParametricModel, tasks: Task | Iterable[Task] = ()
         ) -> None: ...
 
     def __new__(cls, robot: Any = None, *_: Any, **__: Any) -> Tasks:
-        """With parameters, if the robot has some."""
+        """Create with parameters, if the robot has some."""
         parametric = isinstance(robot, Parametric)
         return object.__new__(ParametricTasks if parametric else cls)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "robot", actuated(self.robot))
-        several = elements(self.tasks)
-        for task in several:
+        task_list = elements(self.tasks)
+        for task in task_list:
             if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
                 raise TaskError(f"{task!r} is not a task; pass one such as FrameTask('tool').", code="wrong-type")
-        if not several:
+        if not task_list:
             raise TaskError("there are no tasks: pass at least one, such as PostureTask().", code="nothing-to-do")
-        object.__setattr__(self, "tasks", several)
-        for task in several:  # names that do not exist are found now
+        object.__setattr__(self, "tasks", task_list)
+        for task in task_list:  # raises errors for unknown names
             task.jacobian(self.model, self.model.neutral())
 
     @property
@@ -70,7 +70,7 @@ class Tasks(HasModel):
 
     @property
     def __kernel_model__(self) -> Any:
-        """The `ActuatedMechanism`, for its kernels."""
+        """The `ActuatedMechanism` for its kernels."""
         return self.robot
 
     @property
@@ -103,17 +103,17 @@ class Tasks(HasModel):
 
     @property
     def slices(self) -> Mapping[int, slice]:
-        """The rows of each task, by its place."""
+        """The rows of each task, by index."""
         return MappingProxyType(dict(enumerate(_ranges([task.count(self.model) for task in self.tasks]))))
 
     @property
     def target_slices(self) -> Mapping[int, slice]:
-        """The targets of each task, by its place."""
+        """The targets of each task, by index."""
         return MappingProxyType(dict(enumerate(_ranges([self._targets(task) for task in self.tasks]))))
 
     @property
     def levels(self) -> tuple[tuple[int, ...], ...]:
-        """The rows of each priority, the first ones first."""
+        """The rows of each priority, in order."""
         levels = []
         for priority in sorted({task.priority for task in self.tasks}):
             members = [k for k, task in enumerate(self.tasks) if task.priority == priority]
@@ -122,7 +122,7 @@ class Tasks(HasModel):
 
     @property
     def weights(self) -> Traced:
-        """The root of the weight of each row (t,)."""
+        """The square root of the weight of each row (t,)."""
         return numpy.sqrt([task.weight for task in self.tasks for _ in range(task.count(self.model))])
 
     @property
@@ -137,7 +137,7 @@ class Tasks(HasModel):
 
 @dataclass(frozen=True)
 class ParametricTasks(Tasks, ParametricComposite):
-    """Those of a robot whose model has parameters."""
+    """The tasks of a robot whose model has parameters."""
 
     @property
     def parametric_part(self) -> Any:
@@ -173,7 +173,7 @@ def task_bias(tasks: Tasks, q: Traced, v: Traced) -> Floats:
 
 @kernel("(nq),(ntargets)->(t)")
 def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
-    """How far a pose is from targets: (t,) [m, rad].
+    """Errors of poses relative to targets: (t,) [m, rad].
 
     >>> tasks = dl.control.Tasks(dl.load("double_pendulum"), dl.control.PostureTask())
     >>> dl.control.task_error(tasks, [0.3, 0.2], [0.1, 0.2]).round(6)
@@ -183,7 +183,7 @@ def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
     for task, at in zip(tasks.tasks, tasks.target_slices.values(), strict=True):
         if at.stop == at.start:
             raise TaskError(
-                f"inverse kinematics cannot solve the task {task!r}, which has no pose: omit it.",
+                f"inverse kinematics does not support the task {task!r}, which has no pose error; omit it.",
                 code="not-supported",
             )
         parts.append(task.error(tasks.model, q, targets[at]))
@@ -191,5 +191,5 @@ def task_error(tasks: Tasks, q: Traced, targets: Traced) -> Floats:
 
 
 def _ranges(counts: list[int]) -> list[slice]:
-    ends = numpy.cumsum([0, *counts]).tolist()
-    return [slice(start, stop) for start, stop in pairwise(ends)]
+    offsets = numpy.cumsum([0, *counts]).tolist()
+    return [slice(start, stop) for start, stop in pairwise(offsets)]

@@ -32,7 +32,7 @@ def solve_by(
     tolerance: float | None,
     iterations: int | None,
 ) -> QPSolution:
-    """The answer of a method by its name."""
+    """Solve by a method given by name."""
     tolerance = number_in_range("tolerance", TOLERANCE if tolerance is None else tolerance, _TOLERANCES)
     count = ITERATIONS if iterations is None else iterations
     iterations = check_integer("iterations", count, 0, MOST_ITERATIONS, code="iterations-out-of-range")
@@ -42,7 +42,7 @@ def solve_by(
         return _in_lanes(qp, start, tolerance, iterations)
     one_of("method", method, ("proximal", *PACKAGES), code="unknown-method")
     batch = qp.batch
-    answers = [
+    solutions = [
         _solve_one(qp.item(*index), method, start.item(*index) if start else None, tolerance, iterations)
         for index in np.ndindex(batch)
     ]
@@ -52,20 +52,25 @@ def solve_by(
 
     shape = qp.shape
     return QPSolution(
-        multipliers=stacked([a[1] for a in answers], shape.multipliers),
-        primal=stacked([a[4] for a in answers]),
-        dual=stacked([a[5] for a in answers]),
-        iterations=stacked([a[2] for a in answers]),
-        status=stacked([int(a[3]) for a in answers]),
+        multipliers=stacked([a[1] for a in solutions], shape.multipliers),
+        primal=stacked([a[4] for a in solutions]),
+        dual=stacked([a[5] for a in solutions]),
+        iterations=stacked([a[2] for a in solutions]),
+        status=stacked([int(a[3]) for a in solutions]),
         qp=qp,
-        x=stacked([a[0] for a in answers], shape.n),
+        x=stacked([a[0] for a in solutions], shape.n),
     )
 
 
 def _check_start(qp: QPData, start: Any) -> None:
     expect("start", start, QPSolution, "another program's answer")
-    ours, theirs = qp.shape, start.qp.shape
-    if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
+    shape, start_shape = qp.shape, start.qp.shape
+    if (shape.n, shape.equalities, shape.rows, shape.cones) != (
+        start_shape.n,
+        start_shape.equalities,
+        start_shape.rows,
+        start_shape.cones,
+    ):
         raise QPError(f"start is the solution of {start.qp!r}; it must be one of {qp!r}.", code="other-system")
 
 
@@ -75,14 +80,14 @@ def _in_lanes(qp: QPData, start: QPSolution | None, tolerance: float, iterations
         start_inputs.pop("push", None)
     result = solve_qp(qp.shape, *qp.arrays, tolerance=tolerance, iterations=float(iterations), **start_inputs)
     x, multipliers, primal, dual, count, status = result
-    ended = np.asarray(count).astype(int), np.asarray(status).astype(int)
-    return QPSolution(multipliers, primal, dual, *ended, qp, x)
+    statuses = np.asarray(count).astype(int), np.asarray(status).astype(int)
+    return QPSolution(multipliers, primal, dual, *statuses, qp, x)
 
 
 def _solve_one(
     qp: QPData, method: str, start: QPSolution | None, tolerance: float, iterations: int
 ) -> tuple[Array, Array, int, QPStatus, float, float]:
-    """x, multipliers, iterations, status and errors of one program by a package; a NaN never leaves it."""
+    """Solve one program by a package: x, multipliers, iterations, status and errors; programs with NaN are skipped."""
     shape = qp.shape
     finite = all(np.isfinite(x).all() for x in (qp.H, qp.g, qp.A, qp.b, qp.C))
     finite = finite and bool(np.isfinite(qp.K).all() and np.isfinite(qp.k).all())
@@ -90,8 +95,8 @@ def _solve_one(
     if not finite:
         return np.zeros(shape.n), np.zeros(shape.multipliers), 0, QPStatus.NOT_FINITE, np.inf, np.inf
     x, multipliers, count, status = PACKAGES[method](qp, start, tolerance, iterations)
-    far = status is not QPStatus.SOLVED and np.abs(x).max() > UNBOUNDED
-    if (far or status is QPStatus.NOT_FINITE) and falls_without_end(qp, x):
+    is_distant = status is not QPStatus.SOLVED and np.abs(x).max() > UNBOUNDED
+    if (is_distant or status is QPStatus.NOT_FINITE) and falls_without_end(qp, x):
         return np.zeros(shape.n), np.zeros(shape.multipliers), count, QPStatus.NOT_FINITE, np.inf, np.inf
     status = QPStatus.ITERATIONS if status is QPStatus.NOT_FINITE else status
     if not (np.isfinite(x).all() and np.isfinite(multipliers).all()):
@@ -103,14 +108,14 @@ def _solve_one(
 
 
 def by_proxsuite(qp: QPData, start: QPSolution | None, tolerance: float, iterations: int) -> Answer:
-    """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
+    """A proximal method of multipliers, without cones; infeasible rows are solved in the least-squares sense."""
     if qp.cones:
         raise QPError(
-            "proxsuite solves programs without cones; take pyramids, or method='clarabel'.", code="not-supported"
+            "proxsuite solves programs without cones; use pyramids, or method='clarabel'.", code="not-supported"
         )
     shape = qp.shape
     lower, upper = (np.clip(x, -1e20, 1e20) for x in (qp.lower, qp.upper))
-    near = () if start is None else (start.x, *np.split(start.multipliers, [shape.equalities]))
+    initial = () if start is None else (start.x, *np.split(start.multipliers, [shape.equalities]))
     result = solve_by_proxsuite(
         qp.H,
         qp.g,
@@ -118,7 +123,7 @@ def by_proxsuite(qp: QPData, start: QPSolution | None, tolerance: float, iterati
         (qp.C, lower, upper),
         tolerance,
         max(iterations, 1) * 50,
-        near,
+        initial,
     )
     outcome = package("proxsuite").proxqp.QPSolverOutput
     status = {
@@ -131,7 +136,7 @@ def by_proxsuite(qp: QPData, start: QPSolution | None, tolerance: float, iterati
 
 
 def by_clarabel(qp: QPData, start: QPSolution | None, tolerance: float, iterations: int) -> Answer:
-    """An interior-point method, which has no use for a start; of contradicting rows it gives no answer."""
+    """An interior-point method, which ignores the start and returns no solution for infeasible rows."""
     shape = qp.shape
     low, high = np.isfinite(qp.lower), np.isfinite(qp.upper)
     rows = [qp.A, qp.C[high], -qp.C[low]]
@@ -152,13 +157,13 @@ def by_clarabel(qp: QPData, start: QPSolution | None, tolerance: float, iteratio
         max_iter=iterations,
     )
     dual = np.array(result.z)
-    y, above, below, rest = np.split(dual, np.cumsum([shape.equalities, int(high.sum()), int(low.sum())]))
+    y, above, below, cone_part = np.split(dual, np.cumsum([shape.equalities, int(high.sum()), int(low.sum())]))
     z = np.zeros(shape.rows)
     z[high] += above
     z[low] -= below
     w = np.zeros(shape.cone_rows)
     for span in shape.spans:
-        w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -rest[span]
+        w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -cone_part[span]
     outcome = package("clarabel").SolverStatus
     infeasible = result.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
     status = QPStatus.SOLVED if result.status == outcome.Solved else QPStatus.ITERATIONS

@@ -17,7 +17,7 @@ from delassus.errors import short
 Array = NDArray[np.float64]
 
 SYMMETRIC: Final = 1e-10
-"""The share of its largest number by which H may differ from its transpose."""
+"""Largest asymmetry of H, relative to its largest entry."""
 
 _MATRICES = ("H", "A", "C", "K")
 _VECTORS = {"g": None, "b": "A", "lower": "C", "upper": "C", "k": "K"}
@@ -25,7 +25,7 @@ _VECTORS = {"g": None, "b": "A", "lower": "C", "upper": "C", "k": "K"}
 
 @dataclass(frozen=True, eq=False)
 class QPData:
-    """The data of a `QP`, without methods that solve it, as back ends and measures read them."""
+    """The data of a `QP`, as back ends and measures read them."""
 
     H: Array
     g: Array
@@ -45,7 +45,7 @@ class QPData:
         g = real_array("g", self.g)
         if g.ndim < 1 or not g.shape[-1]:
             raise QPError(
-                f"g has shape {g.shape}; its last axis has one number for each unknown, at least one.",
+                f"g has shape {g.shape}; its last axis must have one value for each unknown.",
                 code="wrong-shape",
             )
         n = g.shape[-1]
@@ -54,12 +54,12 @@ class QPData:
             arrays[name] = _matrix(name, arrays[name], n)
         if arrays["H"].shape[-2] != n:
             raise QPError(
-                f"H has shape {arrays['H'].shape}; with {n} unknowns it is (…, {n}, {n}).", code="wrong-shape"
+                f"H has shape {arrays['H'].shape}; with {n} unknowns it must be (…, {n}, {n}).", code="wrong-shape"
             )
         uneven = np.abs(arrays["H"] - np.swapaxes(arrays["H"], -1, -2))
         if np.any(uneven > SYMMETRIC * np.max(np.abs(arrays["H"]), (-1, -2), keepdims=True)):
             raise QPError(
-                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it must be symmetric: give (H + Hᵀ) / 2.",
+                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it must be symmetric: pass (H + Hᵀ) / 2.",
                 code="not-symmetric",
             )
         for name, of in _VECTORS.items():
@@ -69,7 +69,7 @@ class QPData:
         sizes = elements(self.cones)
         if not all(isinstance(size, (int, np.integer)) for size in sizes):
             raise QPError(
-                f"cones is {short(repr(self.cones))}; it has the number of rows of each cone.",
+                f"cones is {short(repr(self.cones))}; it must have the number of rows of each cone.",
                 code="not-a-whole-number",
             )
         for label in ("names", "unknowns"):
@@ -80,19 +80,20 @@ class QPData:
         cones = tuple(int(size) for size in sizes)
         if sum(cones) != arrays["K"].shape[-2] or any(size < 1 for size in cones):
             raise QPError(
-                f"cones is {cones}; K has {arrays['K'].shape[-2]} rows, of which each cone has one or more.",
+                f"cones is {cones}; each cone must have one or more of the {arrays['K'].shape[-2]} rows of K, together "
+                "all of them.",
                 code="wrong-shape",
             )
         for name, value in arrays.items():
             object.__setattr__(self, name, read_only(value))
         object.__setattr__(self, "cones", cones)
         equalities, rows = arrays["A"].shape[-2], arrays["C"].shape[-2]
-        usual = [f"equality {i}" for i in range(equalities)] + [f"row {i}" for i in range(rows)]
-        usual += [f"cone {i}" for i in range(len(cones))]
-        names = tuple(self.names) or tuple(usual)
-        if len(names) != len(usual) or len(set(names)) != len(names):
+        default_names = [f"equality {i}" for i in range(equalities)] + [f"row {i}" for i in range(rows)]
+        default_names += [f"cone {i}" for i in range(len(cones))]
+        names = tuple(self.names) or tuple(default_names)
+        if len(names) != len(default_names) or len(set(names)) != len(names):
             raise QPError(
-                f"there are {len(names)} names, {len(set(names))} of them different, for {len(usual)}.",
+                f"there are {len(names)} names, {len(set(names))} of them different, for {len(default_names)}.",
                 code="wrong-shape",
             )
         object.__setattr__(self, "names", names)
@@ -105,7 +106,7 @@ class QPData:
         except ValueError:
             axes = [f"{name} {getattr(self, name).shape[:-2]}" for name in _MATRICES]
             axes += [f"{name} {getattr(self, name).shape[:-1]}" for name in _VECTORS]
-            raise QPError(f"the batch axes do not fit: {', '.join(axes)}.", code="batch-mismatch") from None
+            raise QPError(f"the batch axes do not broadcast: {', '.join(axes)}.", code="batch-mismatch") from None
         if self.shape is None:
             H, A, C, K = (pattern_of(arrays[name]) for name in _MATRICES)
             object.__setattr__(self, "shape", QPShape(n, equalities, rows, cones, (H, A, C, K)))
@@ -130,7 +131,7 @@ class QPData:
 
     @property
     def places(self) -> dict[str, slice]:
-        """Where the rows of each name are among all multipliers."""
+        """The slice of each name among all multipliers."""
         single = self.shape.equalities + self.shape.rows
         slices = {name: slice(i, i + 1) for i, name in enumerate(self.names[:single])}
         for name, span in zip(self.names[single:], self.shape.spans, strict=True):
@@ -139,7 +140,7 @@ class QPData:
 
     def item(self, *index: Any) -> Self:
         """One program of a batch."""
-        batch, chosen = self.batch, {}
+        batch, arrays = self.batch, {}
         for name in (*_MATRICES, *_VECTORS):
             value = getattr(self, name)
             core = 2 if name in _MATRICES else 1
@@ -149,16 +150,16 @@ class QPData:
                 raise QPError(
                     f"there is no program {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
                 ) from None
-            chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-core:]))[index]
-        return replace(self, **chosen)
+            arrays[name] = np.broadcast_to(value, (*batch, *value.shape[-core:]))[index]
+        return replace(self, **arrays)
 
     def row_violation(self, x: Any) -> Array:
-        """(…, multipliers) by how much x violates each row, in its own units; rows of one cone share its distance."""
+        """(…, multipliers) violation of each row by x, in its units; rows of one cone share its distance."""
         x = self._unknowns(x)
         equal = np.abs(_times(self.A, x) - self.b)
         rows = _times(self.C, x)
-        over = np.maximum(np.maximum(rows - self.upper, self.lower - rows), 0.0)
-        parts = [equal, over]
+        excess = np.maximum(np.maximum(rows - self.upper, self.lower - rows), 0.0)
+        parts = [equal, excess]
         parts += [np.maximum(-slack, 0.0)[..., None] * np.ones(size) for slack, size in self._cones_left(x)]
         batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
@@ -169,12 +170,13 @@ class QPData:
         unknowns = real_array("x", x)
         if unknowns.shape[-1:] != (self.shape.n,):
             raise QPError(
-                f"x has shape {unknowns.shape}; its last axis has the {self.shape.n} unknowns.", code="wrong-shape"
+                f"x has shape {unknowns.shape}; its last axis must have the {self.shape.n} unknowns.",
+                code="wrong-shape",
             )
         return unknowns
 
     def slack(self, x: Any) -> Array:
-        """(…, rows + cones) how far x is from the nearer bound of each row of C and the edge of each cone."""
+        """(…, rows + cones) distance of x from the nearer bound of each row of C and from the boundary of each cone."""
         x = self._unknowns(x)
         rows = _times(self.C, x)
         parts = [np.minimum(self.upper - rows, rows - self.lower)]
@@ -225,5 +227,5 @@ def _vector(name: str, value: Any, rows: int, none: float) -> Array:
     if vector.ndim == 0:
         vector = np.full(rows, float(vector))
     if vector.shape[-1] != rows:
-        raise QPError(f"{name} has shape {vector.shape}; its last axis has {rows} numbers.", code="wrong-shape")
+        raise QPError(f"{name} has shape {vector.shape}; its last axis must have {rows} values.", code="wrong-shape")
     return vector

@@ -1,4 +1,4 @@
-"""Residuals of a solution, recomputed from the program, whichever solver computed it."""
+"""Residuals of a solution, recomputed from the program, independent of the solver."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from delassus.control.qp.data import QPData
 Array = NDArray[np.float64]
 
 _ALONG: Final = 1e-6
-"""The share of its length by which a direction may leave those in which rows and cost do not end."""
+"""Largest relative deviation of a direction from those in which rows and cost are unbounded."""
 
 
 def errors_of(qp: QPData, x: Any, multipliers: Any) -> tuple[Array, Array]:
     """The errors (…) of rows and of the gradient: `primal` and `dual` of a `QPSolution`.
 
-    A row r with multiplier z is right if r = P(r + z), P the nearest allowed point: it is allowed, z pushes inwards,
-    and only at a bound.
+    A row r with multiplier z is satisfied if r = P(r + z), P the projection onto the feasible set: r is feasible, z
+    pushes inward, and only at a bound.
     """
     shape = qp.shape
     x, multipliers = np.asarray(x, float), np.asarray(multipliers, float)
@@ -44,18 +44,18 @@ def errors_of(qp: QPData, x: Any, multipliers: Any) -> tuple[Array, Array]:
 
 
 def falls_without_end(qp: QPData, x: Array) -> bool:
-    """Whether the cost of one program has no least value along x (n,): a direction, or a point that is far away.
+    """Whether the cost of one program is unbounded below along x (n,): a direction, or a distant point.
 
-    No row ends the direction, A x = 0 and so on to a millionth, the cost falls along it, and its curvature would stop
-    that a million times farther than x alone.
+    The rows do not bound the direction, A x = 0 and so on to a millionth, the cost decreases along it, and its
+    curvature would stop the decrease only a million times farther than x.
     """
     slope, curvature = float(qp.g @ x), float(x @ qp.H @ x)
     if not slope < 0.0 or curvature > _ALONG * abs(slope):
         return False
-    along = qp.C @ x
+    row_direction = qp.C @ x
     parts = [(qp.A @ x, qp.A)]
-    parts += [(np.where(np.isfinite(qp.upper), np.maximum(along, 0.0), 0.0), qp.C)]
-    parts += [(np.where(np.isfinite(qp.lower), np.maximum(-along, 0.0), 0.0), qp.C)]
+    parts += [(np.where(np.isfinite(qp.upper), np.maximum(row_direction, 0.0), 0.0), qp.C)]
+    parts += [(np.where(np.isfinite(qp.lower), np.maximum(-row_direction, 0.0), 0.0), qp.C)]
     cone = qp.K @ x
     for span in qp.shape.spans:
         size = np.abs(qp.K[span]).max(initial=0.0)
@@ -65,10 +65,10 @@ def falls_without_end(qp: QPData, x: Array) -> bool:
 
 
 def nearest_in_cone(s: Array) -> Array:
-    """The nearest point to s (…, size) with ‖all but the last‖ ≤ the last."""
+    """Project s (…, size) onto the cone ‖all but the last‖ ≤ the last."""
     t, a = np.linalg.norm(s[..., :-1], axis=-1), s[..., -1]
-    along = 0.5 * (t + a)
+    axis_part = 0.5 * (t + a)
     direction = s[..., :-1] / np.where(t > 0.0, t, 1.0)[..., None]
-    edge = np.concatenate([along[..., None] * direction, along[..., None]], -1)
+    edge = np.concatenate([axis_part[..., None] * direction, axis_part[..., None]], -1)
     inside, apex = (t <= a)[..., None], (t <= -a)[..., None]
     return np.where(inside, s, np.where(apex, 0.0, edge))

@@ -1,17 +1,18 @@
 """The proximal method of multipliers, with Newton steps on its piecewise smooth inner problems.
 
-Around x̄ and multipliers y, z it minimizes
+Around x̄ and the multipliers y, z it minimizes
 
     φ(x) = ½ xᵀ H x + gᵀ x + ρ/2 ‖x - x̄‖² + 1/(2ε) ‖A x - b + ε y‖² + 1/(2ε) dist²(R x + r + ε z, allowed)
 
-by Newton's method: the Hessian is H + ρ + Aᵀ A/ε + Rᵀ D R/ε, with D = 1 for the rows that are at a bound, 0 for others
-and the slopes of the projection for cones; a step is as long as makes φ least along it. As soon as φ is about least, y
-and z take what the penalties push with, x̄ becomes x, and ε shrinks if rows came no nearer.
+by Newton's method: the Hessian is H + ρ + Aᵀ A/ε + Rᵀ D R/ε, with D = 1 for the rows at a bound, 0 for others and the
+slopes of the projection for cones; an exact line search minimizes φ along the step. When φ is nearly minimal, y and z
+are replaced by the multipliers of the augmented Lagrangian, x̄ by x, and ε shrinks unless the error of the rows
+decreased.
 
-One Newton step takes n³/6 multiplications and those of the rows at their bounds. A guess that has those right needs two
-or three of them, whatever the numbers; ρ and ε make singular H and rows that depend on each other ordinary. If rows
-contradict each other, x converges to where they are broken least, in the sum of squares of the scaled rows, while y and
-z grow without bound: it ends when x̄ no longer moves.
+One Newton step costs n³/6 multiplications plus those for the active rows. An initial guess with the right active set
+needs two or three of them, whatever the scaling; ρ and ε handle singular H and redundant rows. For infeasible rows, x
+converges to the least-squares solution of the scaled rows, while y and z grow without bound: iterations end when x̄ no
+longer changes.
 
 References: R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm (1976);
 A. Bambade, S. El-Kazdadi, A. Taylor, J. Carpentier, PROX-QP (2022); A. Chiche, J. C. Gilbert, How the augmented
@@ -32,39 +33,39 @@ from delassus.linalg.cholesky import Cholesky
 from delassus.linalg.products import gram
 
 EPSILON: Final = (1e-5, 1e-1)
-"""ε at the beginning, likewise: along a curved edge Newton steps are short if the penalty is steep at once."""
+"""Initial ε with cones: along a curved boundary, a stiff penalty would shorten Newton steps."""
 
 SHRINKS: Final = 0.1
 LEAST_EPSILON: Final = 1e-6
-"""What ε shrinks by, and does not fall below."""
+"""Factor of decrease of ε, and its minimum."""
 
 INNER: Final = 0.1
-"""φ is about least if its gradient is so small a share of what rows miss."""
+"""φ is nearly minimal if its gradient is below this fraction of the residual of the rows."""
 
 RESTS: Final = 1e-10
-"""x̄ does not move any more if it moves by so small a share of its size."""
+"""x̄ has converged if its relative change is below this."""
 
 FURTHER: Final = (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
-"""How much further multipliers go each time that x̄ has not moved."""
+"""Factor of extrapolation of multipliers each time that x̄ has not changed."""
 
 LARGE: Final = 1e6
-"""But no step of theirs is longer than this; those beyond are no good to start from, either."""
+"""Longest step of multipliers; longer multipliers are also not used as a start."""
 
 MOST_CUTS: Final = 24
-"""Points at which the slope of φ along a step is looked at, at most."""
+"""Maximum number of evaluations in a line search."""
 
 FOREVER: Final = 1_000
 
 
 def solve_scaled(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -> Iterate:
-    """From a guess, of scaled numbers, to errors below a tolerance, or to where nothing moves any more."""
+    """Solve from an initial guess (scaled), until errors are below the tolerance or the iterate is constant."""
     n = p.shape.n
     fixed = gram(p.A, p.A) if p.shape.equalities else np.zeros((n, n))
-    zero, far, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
+    zero, infinite, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
     Hx, Ax, Rx = product(p.H, x), product(p.A, x), product(p.R, x) + p.offset
     pushes = Pushes.of(p, Ax, Rx, y, z, epsilon)
-    unknown = (np.zeros(n), far, far, far, zero, far, zero)
-    first = update_errors(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, *unknown))
+    unknown = (np.zeros(n), infinite, infinite, infinite, zero, infinite, zero)
+    first = update_errors(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, infinite, zero, zero, *unknown))
 
     def goes_on(now: Iterate) -> Any:
         return ~now.is_within(tolerance) & (now.count < iterations) & (now.resting < RESTED - 0.5)
@@ -74,7 +75,7 @@ def solve_scaled(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: 
 
 
 def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
-    """The multipliers' step where φ is about least, then a Newton step."""
+    """Update the multipliers where φ is nearly minimal, then make a Newton step."""
     now = multipliers_step(p, now, tolerance)
     pushes, inverse = now.pushes, 1.0 / now.epsilon
     d = -Cholesky(hessian(p, fixed, pushes, inverse)).solve(now.gradient)
@@ -92,13 +93,13 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
 
 
 def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
-    """Multipliers and x̄ taken over, and ε smaller, where φ is about least; nothing elsewhere."""
+    """Update multipliers, x̄ and ε where φ is nearly minimal; change nothing elsewhere."""
     least = largest(now.gradient) <= np.maximum(INNER * now.apart, 0.3 * tolerance * now.high)
-    still = largest(now.x - now.center) <= RESTS * (largest(now.x) + now.wide)
+    has_converged = largest(now.x - now.center) <= RESTS * (largest(now.x) + now.wide)
     slower = now.apart > SHRINKS * now.last
     epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
     y, z = now.multipliers(p)
-    # Where x̄ rests, multipliers only grow, all along what rows miss: they may as well grow tenfold each time.
+    # # When x̄ has converged, multipliers only grow along the residual of the rows, so extrapolate tenfold each time.
     violation = largest(now.Ax - p.b, p.excess(now.Rx))
     further = np.take(np.array(FURTHER), now.resting) / now.epsilon
     further = np.minimum(further, LARGE / np.where(violation > 0.0, violation, 1.0))
@@ -109,20 +110,20 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
         pushes=Pushes(*(np.where(least, new, old) for new, old in zip(penalties, now.pushes, strict=True))),
         epsilon=np.where(least, epsilon, now.epsilon),
         last=np.where(least, now.apart, now.last),
-        resting=np.where(least, np.where(still, now.resting + 1.0, 0.0), now.resting),
+        resting=np.where(least, np.where(has_converged, now.resting + 1.0, 0.0), now.resting),
     )
     return update_errors(p, after)
 
 
 def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
-    """The lower triangle of that of φ; rows that take long are left out if no one of them is at a bound."""
+    """The lower triangle of the Hessian of φ; expensive rows are skipped if none of them is at a bound."""
     n, m = p.shape.n, p.shape.rows
     K = fixed
     if m:
         at_bound = np.where((pushes.high > 0.0) | (pushes.low < 0.0), 1.0, 0.0)
         filled = [_count_nonzeros(p.R[r]) for r in range(m)]
-        many = sum(k * k for k in filled) > n**3 // 3
-        long = [r for r in range(m) if many and filled[r] > n // 3]
+        is_dense = sum(k * k for k in filled) > n**3 // 3
+        long = [r for r in range(m) if is_dense and filled[r] > n // 3]
         short = [r for r in range(m) if r not in long]
         if short:
             K = K + gram(at_bound[short][:, None] * p.R[short], p.R[short])
@@ -135,14 +136,14 @@ def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
 
 
 def _count_nonzeros(row: Any) -> int:
-    """How many numbers of a row are not known to be zero."""
+    """The number of entries of a row that are not structural zeros."""
     return len(row) if trace_of(row) is None else sum(1 for x in row.ids.ravel() if x != 0)
 
 
 class _Bracket(NamedTuple):
-    """A step length t with the slope of φ there, the interval around the least φ, with the slopes at its ends.
+    """A step length t with the slope of φ, and the bracket of the minimum with the slopes at its ends.
 
-    `bounded` tells whether `high` has been looked at.
+    `bounded` tells whether `high` has been evaluated.
     """
 
     t: Any
@@ -156,9 +157,9 @@ class _Bracket(NamedTuple):
 
 
 def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
-    """How far along d φ is about least: its slope, which grows, is zero there; found by false position.
+    """The step length along d that minimizes φ: the root of its increasing slope, by false position.
 
-    Rd is divided by ε already.
+    Rd is already divided by ε.
     """
     if not len(p.row):
         return np.array(1.0)
@@ -170,10 +171,10 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
         rows = pushes.along(p, nothing, t * Rd).rows(p)
         return straight + t * curvature + now.epsilon * (Rd @ rows)
 
-    first, whole = slope(0.0), slope(1.0)
+    first, full_step = slope(0.0), slope(1.0)
     target = 0.1 * np.abs(first)
 
-    # φ' is negative at `low` and positive at `high`, or `high` is where nobody has looked yet.
+    # # φ' is negative at `low` and positive at `high`, or `high` has not been evaluated.
     def goes_on(last: _Bracket) -> Any:
         return (np.abs(last.slope) > target) & (last.count < float(MOST_CUTS))
 
@@ -189,7 +190,7 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
 
     one, zero = np.array(1.0), np.array(0.0)
     return while_loop(
-        goes_on, shrink_bracket, _Bracket(one, whole, zero, first, one, whole, np.array(False), zero), MOST_CUTS
+        goes_on, shrink_bracket, _Bracket(one, full_step, zero, first, one, full_step, np.array(False), zero), MOST_CUTS
     ).t
 
 

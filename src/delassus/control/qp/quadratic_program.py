@@ -38,7 +38,7 @@ class InequalityRows(Options):
 
 @dataclass(frozen=True, eq=False)
 class ConeRows(Options):
-    """K x + k in second-order cones: K (…, cone rows, n), k (…, cone rows), and how many rows each cone has.
+    """K x + k in second-order cones: K (…, cone rows, n), k (…, cone rows), and the number of rows of each cone.
 
     >>> dl.control.ConeRows(K=np.eye(3), k=np.zeros(3), cones=(3,)).cones
     (3,)
@@ -61,16 +61,17 @@ class QP(QPData):
 
         answer = QP(H, g, C=C, upper=u).solve()
 
-    Arrays may have batch axes in front, which broadcast. What is not given has no rows, or no bound.
+    Arrays may have batch axes, which broadcast. Omitted matrices have no rows, omitted bounds are infinite.
 
     Attributes:
-        H: (…, n, n), symmetric and not indefinite; it may be singular.
+        H: (…, n, n), symmetric and positive semidefinite.
         g: (…, n).
-        A, b: (…, equalities, n) and (…, equalities); rows may depend on each other.
+        A, b: (…, equalities, n) and (…, equalities); rows may be redundant.
         C, lower, upper: (…, rows, n), (…, rows), (…, rows); bounds may be infinite.
         K, k: (…, cone rows, n), (…, cone rows).
-        cones: How many rows each cone has, its axis last: ‖all but the last‖ ≤ the last.
-        names: Of the rows of A, of C, and of the cones, in this order; by default "equality 0", "row 0", "cone 0".
+        cones: Number of rows of each cone, its axis last: ‖all but the last‖ ≤ the last.
+        names: Names of the rows of A, of C, and of the cones, in this order; by default "equality 0", "row 0", "cone
+            0".
         unknowns: Names of the unknowns; by default "x 0" and so on.
 
     >>> program = dl.control.QP(np.eye(2), [-1.0, -2.0], C=np.eye(2), upper=[1.0, 1.0])
@@ -86,14 +87,14 @@ class QP(QPData):
         tolerance: float | None = None,
         iterations: int | None = None,
     ) -> QPSolution:
-        """The best x, and how good it is, whatever the method says of itself.
+        """Solve the program; residuals are computed independently of the method.
 
         Args:
-            method: "proximal", the project's own, compiled for the program's shape and zeros, which solves a batch
-                in lanes; "proxsuite" (without cones) or "clarabel", one program after the other.
-            start: The answer to a program that was much the same.
-            tolerance: Of `primal` and `dual`, by default 1e-9; rows and gradient are met to this share of what cancels
-                in them, too, and where that is large, to its rounding.
-            iterations: At most so many, by default 200.
+            method: "proximal", the project's own, compiled for the shape and zeros of the program, which solves a batch
+                in SIMD lanes; "proxsuite" (without cones) or "clarabel", one program at a time.
+            start: The solution of a similar program, as a warm start.
+            tolerance: Of `primal` and `dual`, by default 1e-9; rows and gradient also satisfy it relative to the terms
+                that cancel in them, or to rounding where these are large.
+            iterations: Maximum number of iterations, by default 200.
         """
         return solve_by(self, method, start, tolerance, iterations)

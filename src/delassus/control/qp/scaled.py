@@ -1,8 +1,8 @@
 """A scaled program, in which rows and unknowns have similar magnitudes.
 
-x = D x', and rows and columns are divided by their lengths, a few times in turn (Ruiz 2001): newtons beside rad/s²,
-weights of 1e-6 beside weights of 1e3 look alike then. Rows of one cone share a factor, so cones stay what they are. The
-cost is divided by its own size, too: weights that are all a million times larger ask for the same x.
+x = D x', and rows and columns are repeatedly divided by the roots of their norms (Ruiz 2001), so that newtons and
+rad/s², or weights of 1e-6 and 1e3, have similar magnitudes. Rows of one cone share a factor, so cones do not change.
+The cost is divided by its magnitude: scaling all weights does not change x.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from delassus.contact.systems.smooth import RadialProjection, second_order, slop
 from delassus.control.qp.shape import QPShape
 
 PASSES: Final = 2
-"""How often rows and columns are divided in turn."""
+"""Number of scaling iterations."""
 
 _LEAST: Final = 1e-24
-"""Rows and columns whose squared length is a smaller share of the largest are rounding, and not made longer."""
+"""Rows and columns with a squared norm below this fraction of the largest are rounding errors, and not scaled up."""
 
 FAR: Final = 1e100
-"""Bounds beyond count as this: their differences are still numbers."""
+"""Larger bounds are set to this; differences of such bounds do not overflow."""
 
 
 class Data(NamedTuple):
@@ -39,11 +39,11 @@ class Data(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """A program whose rows of C and K are one matrix R, and what its numbers are worth in the program's own units.
+    """A program whose rows of C and K form one matrix R, and its scaling factors.
 
     `offset` is k for rows of cones and zero for others. x is `unknown` times the scaled unknowns; errors of rows are
     `equal` and `row` times those of the scaled rows, their multipliers `equal_push` and `row_push` times the scaled
-    ones, and a gradient is `slope` times a scaled gradient.
+    ones, and a gradient is `slope` times the scaled gradient.
     """
 
     shape: QPShape
@@ -64,7 +64,7 @@ class Scaled(NamedTuple):
 
     @classmethod
     def of(cls, shape: QPShape, data: Data) -> Scaled:
-        """Of a program; a row whose bounds contradict each other is held to the middle between them."""
+        """Scale a program; a row with inconsistent bounds is fixed at the middle between them."""
         H, A, C, K = shape.without_zeros(data.H, data.A, data.C, data.K)
         middle = 0.5 * (data.lower + data.upper)
         crossed = data.lower > data.upper
@@ -74,9 +74,9 @@ class Scaled(NamedTuple):
         m, steep, b = shape.rows, column * data.g, equal * data.b
         offset = np.concatenate([np.zeros(m), row[m:] * data.k])
         lower, upper = lower * row[:m], upper * row[:m]
-        # About as large as x: where the cost is least, and how far from zero rows are met at the least.
-        alone = np.where(curved > 0.0, largest(steep) / _or_one(curved), 0.0)
-        size = _or_one(np.maximum(alone, largest(b, np.clip(np.zeros(m), lower, upper), offset)))
+        # # Estimate of the magnitude of x: from the minimum of the cost, and the distance of the rows from zero.
+        cauchy_length = np.where(curved > 0.0, largest(steep) / _or_one(curved), 0.0)
+        size = _or_one(np.maximum(cauchy_length, largest(b, np.clip(np.zeros(m), lower, upper), offset)))
         cost = 1.0 / np.where(curved > 0.0, curved, _or_one(largest(steep) / size))
         units = (
             column * size,
@@ -90,22 +90,22 @@ class Scaled(NamedTuple):
         return cls(shape, H, cost * steep / size, A, b / size, R, offset / size, lower / size, upper / size, *units)
 
     def excess(self, s: Any) -> Any:
-        """s (rows and cone rows,) minus its nearest allowed point."""
+        """s (rows and cone rows,) minus its projection onto the feasible set."""
         m = self.shape.rows
         return np.concatenate([s[:m] - np.clip(s[:m], self.lower, self.upper), self.off_cones(s[m:])])
 
     def off_cones(self, s: Any) -> Any:
-        """s (cone rows,) minus the nearest points of the cones."""
+        """s (cone rows,) minus its projections onto the cones."""
         parts = [np.zeros(0)]
-        for part, (turned, _) in self._rotate_cones(s):
-            parts.append(part - np.concatenate([turned.share * part[:-1], turned.h[None]]))
+        for part, (projection, _) in self._rotate_cones(s):
+            parts.append(part - np.concatenate([projection.share * part[:-1], projection.h[None]]))
         return np.concatenate(parts)
 
     def cone_slopes(self, s: Any) -> Iterator[tuple[Any, Any]]:
         """The rows of R and the Jacobian of `off_cones`, cone by cone."""
-        for span, (part, (turned, direction)) in zip(self.shape.spans, self._rotate_cones(s), strict=True):
+        for span, (part, (projection, direction)) in zip(self.shape.spans, self._rotate_cones(s), strict=True):
             m = self.shape.rows
-            yield self.R[m + span.start : m + span.stop], np.eye(len(part)) - slopes(turned, direction)
+            yield self.R[m + span.start : m + span.stop], np.eye(len(part)) - slopes(projection, direction)
 
     def _rotate_cones(self, s: Any) -> Iterator[tuple[Any, tuple[RadialProjection, Any]]]:
         for span in self.shape.spans:
@@ -115,24 +115,28 @@ class Scaled(NamedTuple):
 
 
 def factors(shape: QPShape, H: Any, A: Any, R: Any) -> tuple[Any, Any, Any, Any]:
-    """What to multiply columns, rows of A and rows of R with, so that all have about the same length.
+    """Factors of columns, rows of A and rows of R that give all of them similar norms.
 
-    And how long the longest column of H is then.
+    Also returns the norm of the longest scaled column of H.
     """
     H, A, R = H * H, A * A, R * R
-    longest = 1.0 / _or_one(largest(np.sum(A, 1), np.sum(R, 1)))  # squares, until the end
+    longest = 1.0 / _or_one(largest(np.sum(A, 1), np.sum(R, 1)))  # squares, the roots are taken at the end
     column, equal, row = np.ones(shape.n), longest * np.ones(shape.equalities), longest * np.ones(len(R))
     for _ in range(PASSES):
         curved = column * product(H, column)
         lengths = curved / _or_one(largest(curved)) + column * (product(A.T, equal) + product(R.T, row))
-        own = [_tame(equal * product(A, column)), _shared(shape, _tame(row * product(R, column)))]
-        column, equal, row = column / np.sqrt(_tame(lengths)), equal / np.sqrt(own[0]), row / np.sqrt(own[1])
+        row_norms = [_tame(equal * product(A, column)), _shared(shape, _tame(row * product(R, column)))]
+        column, equal, row = (
+            column / np.sqrt(_tame(lengths)),
+            equal / np.sqrt(row_norms[0]),
+            row / np.sqrt(row_norms[1]),
+        )
     curved = largest(column * product(H, column))
     return np.sqrt(column), np.sqrt(equal), np.sqrt(row), np.sqrt(curved)
 
 
 def largest(*arrays: Any) -> Any:
-    """The largest size of all numbers, zero if there are none."""
+    """The largest magnitude of all values, zero if there are none."""
     maximum = np.array(0.0)
     for x in arrays:
         maximum = np.maximum(maximum, np.max(np.abs(x))) if len(x) else maximum
@@ -144,13 +148,13 @@ def _or_one(x: Any) -> Any:
 
 
 def _tame(lengths: Any) -> Any:
-    """Squared lengths, those of nothing but rounding as long as the longest."""
+    """Squared norms; those at the level of rounding are replaced by the largest."""
     most = largest(lengths)
     return np.where(lengths > _LEAST * most, lengths, _or_one(most))
 
 
 def _shared(shape: QPShape, lengths: Any) -> Any:
-    """One length for all rows of a cone: that of its longest row."""
+    """One norm for all rows of a cone: the largest."""
     parts = [lengths[: shape.rows]]
     for span in shape.spans:
         part = lengths[shape.rows + span.start : shape.rows + span.stop]
@@ -159,5 +163,5 @@ def _shared(shape: QPShape, lengths: Any) -> Any:
 
 
 def product(M: Any, x: Any) -> Any:
-    """M x, of a matrix that may have no rows or columns."""
+    """M x, for a matrix that may have no rows or columns."""
     return M @ x if M.size else np.zeros(len(M))

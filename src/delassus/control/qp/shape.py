@@ -1,4 +1,4 @@
-"""The structure of a program that is known before its values: sizes, cones, zeros of its matrices."""
+"""The structure of a program that is known at compile time: sizes, cones, zeros of its matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delassus.errors import BadArgument
 
 
 class QPError(BadArgument):
-    """A quadratic program that is not one."""
+    """Invalid data of a quadratic program."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class QPShape:
     """min ½ xᵀ H x + gᵀ x  with  A x = b,  lower ≤ C x ≤ upper,  and K x + k in second-order cones.
 
     Attributes:
-        n: Unknowns.
-        equalities: Rows of A.
-        rows: Rows of C.
-        cones: Rows of each cone, its axis last: ‖(K x + k) without the last‖ ≤ the last.
-        zeros: For H, A, C and K, where they may differ from zero, as strings of "0" and "1" row by row, or "" for
-            everywhere. What is zero takes no time.
+        n: Number of unknowns.
+        equalities: Number of rows of A.
+        rows: Number of rows of C.
+        cones: Number of rows of each cone, its axis last: ‖(K x + k) without the last‖ ≤ the last.
+        zeros: Nonzero patterns of H, A, C and K, as strings of "0" and "1" row by row, or "" for dense ones. Structural
+            zeros cost nothing.
     """
 
     n: int
@@ -37,30 +37,30 @@ class QPShape:
 
     @property
     def cone_rows(self) -> int:
-        """Rows of K."""
+        """Number of rows of K."""
         return sum(self.cones)
 
     @property
     def multipliers(self) -> int:
-        """One for each row of A, C and K."""
+        """Number of rows of A, C and K."""
         return self.equalities + self.rows + self.cone_rows
 
     @property
     def spans(self) -> tuple[slice, ...]:
-        """Where each cone's rows are in K."""
-        ends = numpy.cumsum((0, *self.cones))
-        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+        """The slice of each cone in K."""
+        offsets = numpy.cumsum((0, *self.cones))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(offsets))
 
     def without_zeros(self, *matrices: Any) -> list[Any]:
-        """H, A, C and K with exact zeros where the pattern has them."""
+        """H, A, C and K with exact zeros outside of the pattern."""
         return [_mask(matrix, zeros) for matrix, zeros in zip(matrices, self.zeros, strict=True)]
 
 
 def pattern_of(matrix: Any) -> str:
-    """Where a matrix, or any matrix of a batch (…, rows, n), differs from zero."""
+    """The nonzero pattern of a matrix, or the union of those of a batch (…, rows, n)."""
     matrix = numpy.asarray(matrix)
-    used = (matrix != 0.0).any(axis=tuple(range(matrix.ndim - 2))) if matrix.ndim > 2 else matrix != 0.0
-    return "".join("1" if x else "0" for x in used.ravel())
+    nonzero = (matrix != 0.0).any(axis=tuple(range(matrix.ndim - 2))) if matrix.ndim > 2 else matrix != 0.0
+    return "".join("1" if x else "0" for x in nonzero.ravel())
 
 
 def _mask(matrix: Any, zeros: str) -> Any:

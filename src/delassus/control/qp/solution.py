@@ -18,20 +18,20 @@ from delassus.control.qp.status import QPStatus, describe_worst
 Array = NDArray[np.float64]
 
 BROKEN: Final = 1e-8
-"""Rows that miss by more count as broken, in their own units."""
+"""Residual above which rows count as violated, in their units."""
 
 
 @dataclass(frozen=True, eq=False)
 class QPOutcome(Outcome):
-    """How a program was solved, or each of a batch.
+    """Result of a program, or of each of a batch.
 
     Attributes:
         multipliers: (…, equalities + rows + cone rows): H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
-        primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from
-            pushing inwards, at a bound alone.
+        primal: (…) the largest error of rows, in their units: violations, and multipliers that pull or act away from
+            bounds.
         dual: (…) the largest element of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
         iterations: (…) number of Newton steps.
-        status: (…) numbers of `QPStatus`.
+        status: (…) values of `QPStatus`.
     """
 
     status_type: ClassVar = QPStatus
@@ -50,7 +50,7 @@ class QPOutcome(Outcome):
 
 @dataclass(frozen=True, eq=False)
 class QPSolution(QPOutcome):
-    """The answer to a program, or to each of a batch; see also `QPOutcome`.
+    """The solution of a program, or of each of a batch; see also `QPOutcome`.
 
     Attributes:
         qp: The program.
@@ -66,7 +66,9 @@ class QPSolution(QPOutcome):
 
     @property
     def row_violation(self) -> Array:
-        """(…, equalities + rows + cone rows) by how much x breaks each row, in its own units; rows of a cone share."""
+        """(…, equalities + rows + cone rows) violation of each row by x, in its units; rows of a cone share its
+        distance.
+        """
         return self.qp.row_violation(self.x)
 
     programme = OldName("qp")
@@ -74,17 +76,19 @@ class QPSolution(QPOutcome):
 
     @property
     def slack(self) -> Array:
-        """(…, rows + cones) how far x is from the nearer bound of each row of C, and from the edge of each cone."""
+        """(…, rows + cones) distance of x from the nearer bound of each row of C, and from the boundary of each
+        cone.
+        """
         return self.qp.slack(self.x)
 
     def active(self, tolerance: float = 1e-7) -> list[str]:
-        """The names of the rows of C and of the cones of which a single program's answer is at the bound."""
+        """The names of the active rows of C and cones, for a single program."""
         tolerance = _check_tolerance(tolerance)
         slack = self._single(self.slack, "active")
         return [name for name, margin in zip(self.qp.bounded_names, slack, strict=True) if margin <= tolerance]
 
     def violated_rows(self, tolerance: float = BROKEN) -> dict[str, float]:
-        """The rows that a single program's answer breaks, the worst first, and by how much, in their own units."""
+        """The violated rows of a single program with their violations, the largest first, in their units."""
         tolerance = _check_tolerance(tolerance)
         violations = self._single(self.row_violation, "violated_rows")
         found = {
@@ -97,16 +101,16 @@ class QPSolution(QPOutcome):
     broken = OldName("violated_rows")
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two: the worst, of a batch."""
+        """Describe the result in a sentence or two; for a batch, the worst."""
         if np.ndim(self.status):
             return describe_worst(self.status, "QPs")
         worst = self.statuses
-        broken = {} if worst is QPStatus.NOT_FINITE else self.violated_rows()
-        if worst is QPStatus.SOLVED or not broken:
+        violations = {} if worst is QPStatus.NOT_FINITE else self.violated_rows()
+        if worst is QPStatus.SOLVED or not violations:
             return f"{worst.sentence} The largest error is {float(self.residual):.3g}."
-        rows = [f"{name} by {amount:.3g}" for name, amount in broken.items()]
-        more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
-        return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
+        rows = [f"{name} by {amount:.3g}" for name, amount in violations.items()]
+        suffix = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+        return f"{worst.sentence} Broken: {', '.join(rows[:4])}{suffix}."
 
     def _single(self, values: Array, label: str) -> Array:
         if values.ndim > 1:
@@ -118,7 +122,7 @@ class QPSolution(QPOutcome):
         return values
 
     def item(self, *index: int) -> QPSolution:
-        """The answer to one program of a batch."""
+        """The solution of one program of a batch."""
         names = ("multipliers", "primal", "dual", "iterations", "status", "x")
         return QPSolution(**{name: getattr(self, name)[index] for name in names}, qp=self.qp.item(*index))
 

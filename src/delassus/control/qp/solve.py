@@ -15,10 +15,10 @@ from delassus.control.qp.scaled import FAR, Data, Scaled, largest
 from delassus.control.qp.shape import QPShape
 
 TOLERANCE: Final = 1e-9
-"""Of the errors of rows and of the gradient, in the program's own units."""
+"""Tolerance of the errors of rows and of the gradient, in the program's units."""
 
 LARGEST: Final = 1e50
-"""Right-hand sides beyond count as not finite."""
+"""Right-hand sides beyond this count as not finite."""
 
 ITERATIONS: Final = 200
 
@@ -29,11 +29,11 @@ class QPResult(NamedTuple):
     Attributes:
         x: (…, n).
         multipliers: (…, multipliers) of A, C and K: H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
-        primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from
-            pushing inwards at a bound alone.
-        dual: (…) the largest number of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
-        iterations: (…) Newton steps made.
-        status: (…) numbers of `QPStatus`.
+        primal: (…) the largest error of rows, in their units: violations, and multipliers that pull or act away from
+            bounds.
+        dual: (…) the largest entry of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
+        iterations: (…) number of Newton steps.
+        status: (…) values of `QPStatus`.
     """
 
     x: Any
@@ -45,13 +45,13 @@ class QPResult(NamedTuple):
 
 
 class QPInputs(NamedTuple):
-    """Where a solve begins and ends.
+    """Start and stopping criteria.
 
     Attributes:
-        start: (n,) an x to start from, that of a program that was much the same.
-        push: (multipliers,) likewise.
-        tolerance: () the error at which it ends.
-        iterations: () the largest number of Newton steps.
+        start: (n,) initial x, such as the solution of a similar program.
+        push: (multipliers,) initial multipliers.
+        tolerance: () tolerance of the errors.
+        iterations: () maximum number of Newton steps.
     """
 
     start: Any = None
@@ -84,7 +84,7 @@ def solve_qp(
     *,
     solve: QPInputs = USUAL,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    """x, multipliers, errors of rows and gradient, Newton steps, status; fields of `solve` are keywords, too."""
+    """x, multipliers, errors of rows and gradient, Newton steps, status; fields of `solve` are also keywords."""
     return solve_qp_inline(shape, Data(H, g, A, b, C, lower, upper, K, k), solve)
 
 
@@ -102,15 +102,13 @@ def solve_qp_inline(shape: QPShape, data: Data, solve: QPInputs = USUAL) -> QPRe
         x = np.where(np.isfinite(np.sum(start)), start / p.unknown, 0.0)
     if push is not None and shape.multipliers:
         multipliers_scaled = push / np.concatenate([p.equal_push, p.row_push])
-        multipliers = np.where(
-            np.max(np.abs(multipliers_scaled)) < LARGE, multipliers_scaled, 0.0
-        )  # NaN is not less, either
+        multipliers = np.where(np.max(np.abs(multipliers_scaled)) < LARGE, multipliers_scaled, 0.0)  # false for NaN
     iterate = solve_scaled(p, x, multipliers[:e], multipliers[e:], tolerance, np.where(good, iterations, 0.0))
     return _pack_result(p, iterate, good, tolerance, crossing(data.lower, data.upper))
 
 
 def _size(data: Data) -> Any:
-    """The largest number on the right-hand sides, as a scale of what rounding does."""
+    """The largest value on the right-hand sides, as a scale of rounding errors."""
     return sum((np.max(np.abs(x)) for x in (data.g, data.b, data.k) if len(x)), np.array(0.0))
 
 
@@ -123,14 +121,14 @@ def crossing(lower: Any, upper: Any) -> Any:
 def _pack_result(p: Scaled, iterate: Iterate, good: Any, tolerance: Any, crossed: Any) -> QPResult:
     y, z = iterate.multipliers(p)
     good = good & np.isfinite(np.sum(iterate.x) + np.sum(z) + np.sum(y))
-    met = iterate.is_within(tolerance)
-    good = good & (met | ~iterate.is_unbounded(p))
-    status = np.where(met, 0.0, np.where(iterate.contradiction(p), 1.0, 2.0))
+    is_met = iterate.is_within(tolerance)
+    good = good & (is_met | ~iterate.is_unbounded(p))
+    status = np.where(is_met, 0.0, np.where(iterate.contradiction(p), 1.0, 2.0))
     status = np.where(crossed > 0.0, 1.0, status)
-    push = np.concatenate([p.equal_push * y, p.row_push * z])
+    multipliers = np.concatenate([p.equal_push * y, p.row_push * z])
     return QPResult(
         np.where(good, p.unknown * iterate.x, 0.0),
-        np.where(good, push, 0.0),
+        np.where(good, multipliers, 0.0),
         np.where(good, np.maximum(iterate.primal, crossed), numpy.inf),
         np.where(good, iterate.dual, numpy.inf),
         iterate.count,

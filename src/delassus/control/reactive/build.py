@@ -2,7 +2,7 @@
 
 min  Σ ½ ‖J x - target‖²_W
 s.t. Pᵀ (M a + c - Jᵀ f) = 0         rows of the equation of motion that no actuator reaches
-     J a + C f = what holds supports and loops, C the compliance of constraints
+     J a + C f = target accelerations of supports and loops, C the compliance of constraints
      lower ≤ C x ≤ upper             friction, pressure, torques U x + u₀, ranges of joints
      K x in cones                    friction, of the second order
 """
@@ -24,7 +24,7 @@ from delassus.linalg.products import gram
 
 
 def data_of(s: Situation, tasks: tuple[Task, ...]) -> Data:
-    """The numbers of the qp."""
+    """The arrays of the QP."""
     control = s.control
     H, g = objective(s, tasks)
     passive = np.array(control.actuated.passive.T)
@@ -51,7 +51,7 @@ def objective(s: Situation, tasks: tuple[Task, ...]) -> tuple[Any, Any]:
 
 
 def on_x(s: Situation, term: Term) -> Any:
-    """The rows (k, n) of a term."""
+    """The rows (k, n) of a term in x = (a, f)."""
     k = len(term.target)
     on_a = np.zeros((k, s.control.nv)) if term.on_a is None else term.on_a
     on_f = np.zeros((k, s.control.nf)) if term.on_f is None else term.on_f
@@ -59,7 +59,7 @@ def on_x(s: Situation, term: Term) -> Any:
 
 
 def weighted(weight: Any, J: Any) -> Any:
-    """W J, of a number, one for each row, or a matrix."""
+    """W J, for a weight that is one value, one for each row, or a matrix."""
     W = numpy.asarray(weight, float)
     if W.ndim == 0:
         return float(W) * J
@@ -67,7 +67,7 @@ def weighted(weight: Any, J: Any) -> Any:
 
 
 def errors_in(s: Situation, x: Any, task: Task) -> Any:
-    """J x - target of a task's rows, one after the other."""
+    """J x - target of the tasks' rows, one after the other."""
     return np.concatenate([on_x(s, term) @ x - term.target for term in task.terms(s)] or [np.zeros(0)])
 
 
@@ -82,6 +82,6 @@ def build_qp(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[Floa
 
 @kernel("(nq),(nv),(references),(n)->(task_rows)")
 def task_errors(control: ControlData, q: Any, v: Any, reference: Any, x: Any) -> Floats:
-    """What tasks miss (task_rows,), in their own units, one after the other."""
+    """Residuals of the tasks (task_rows,), in their units, one after the other."""
     s = Situation.of(control, control.places, q, v, reference)
     return np.concatenate([errors_in(s, x, task) for task in control.tasks])

@@ -17,7 +17,7 @@ from delassus.control.reactive.zeros import shape_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReactiveControl(ControlData):
-    """Torques by a quadratic program in accelerations, forces and torques: tasks as well as limits allow.
+    """A whole-body controller: solves a QP in accelerations, forces and torques for the tasks, within the limits.
 
         control = dl.ReactiveControl(
             robot,
@@ -28,19 +28,24 @@ class ReactiveControl(ControlData):
         reaction.torque, reaction.forces, reaction.describe()
 
     Attributes:
-        actuated: The robot, its constraints and actuators; a model or a mechanism will do.
-        tasks: What it is to do.
-        supports: Where it stands.
-        cone: "pyramid" of four faces inside of the friction cone, "outer pyramid" around it, or "second order" for the
+        actuated: The robot with constraints and actuators; a model or a mechanism is converted.
+        tasks: The tasks.
+        supports: The frames in contact with the ground.
+        cone: Friction: "pyramid" with four faces inside the cone, "outer pyramid" around it, or "second order" for the
             cone itself.
-        torque_limits: Whether the limits of the actuators count.
-        joint_limits: Whether ranges and velocities of joints count.
-        horizon: The time in which joints may not reach their limits [s].
+        torque_limits: Whether to respect the limits of the actuators.
+        joint_limits: Whether to respect position and velocity limits of joints.
+        horizon: Time [s] within which joints must not reach their limits.
+
+    >>> robot = dl.load("arm7")
+    >>> control = dl.control.ReactiveControl(robot, tasks=[dl.control.FollowPosture(stiffness=100.0)])
+    >>> control(np.zeros(7), np.zeros(7), control.reference(np.full(7, 0.1))).acceleration
+    array([10., 10., 10., 10., 10., 10., 10.])
     """
 
     @cached_property
     def shape(self) -> QPShape:
-        """The sizes of its QPs, and which of their entries are zero."""
+        """Sizes of its QPs, and their structural zeros."""
         return shape_of(self)
 
     def qp(self, q: Any, v: Any, reference: Any) -> QP:
@@ -50,18 +55,18 @@ class ReactiveControl(ControlData):
     programme = OldName("qp")
 
     def __call__(self, q: Any, v: Any, reference: Any, start: Reaction | None = None) -> Reaction:
-        """Torques of a state or a batch: programs are built and solved in one kernel.
+        """Torques of a state or a batch; one kernel builds and solves the QPs.
 
         Args:
             q, v: (…, nq) and (…, nv).
             reference: (…, references), see `reference`.
-            start: The reaction of a moment before.
+            start: The reaction of the previous period, as a warm start.
         """
         return reaction_of(self, q, v, reference, start)
 
     def policy(self, reference: Any) -> Kernel[..., Any]:
-        """A kernel for `Simulation.run(control=…)`, compiled into the step: torques with a reference.
+        """A kernel for `Simulation.run(control=…)`, compiled into the step, which returns torques for a reference.
 
-        `reference` is an array (references,), or a function of time that gives one (and of q and v, if it takes three).
+        `reference` is an array (references,), or a function of time, or of time, q and v, that returns one.
         """
         return policy_of(self, reference)

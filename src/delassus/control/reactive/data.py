@@ -22,7 +22,7 @@ from delassus.errors import short
 
 @dataclass(frozen=True)
 class ControlData(SupportedRobot):
-    """The data of a `ReactiveControl`, and the positions of tasks and references in arrays."""
+    """The data of a `ReactiveControl`, and the layout of its tasks and references."""
 
     actuated: Any
     tasks: tuple[Task, ...] = ()
@@ -58,7 +58,7 @@ class ControlData(SupportedRobot):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ReactiveError(f"{', '.join(map(repr, twice))} occurs twice: {label}.", code="duplicate-name")
-        _ = self._places  # what tasks name exists
+        _ = self._places  # raises errors for unknown names
         for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self.sizes)):
             shape = numpy.shape(weight)
             if shape and shape[-1] != rows:
@@ -75,12 +75,12 @@ class ControlData(SupportedRobot):
 
     @property
     def references(self) -> int:
-        """Numbers of a reference."""
+        """Length of a reference."""
         return max((at.stop for _, at in self._places), default=0)
 
     @property
     def task_slices(self) -> Mapping[str, slice]:
-        """Where the errors of tasks are in `task_errors`."""
+        """The slices of the tasks in `task_errors`."""
         return MappingProxyType(dict(self._task_slices))
 
     @cached_property
@@ -96,14 +96,14 @@ class ControlData(SupportedRobot):
 
     @property
     def task_rows(self) -> int:
-        """Errors of all tasks."""
+        """Number of rows of all tasks."""
         return max((at.stop for at in self.task_slices.values()), default=0)
 
     # --- references -----------------------------------------------------------------------------------------------
 
     @property
     def places(self) -> Mapping[str, slice]:
-        """Where each thing that tasks follow is in a reference: "com.position", "com.weight", "left_sole.active"."""
+        """The slice of each part of a reference: "com.position", "com.weight", "left_sole.active"."""
         return MappingProxyType(dict(self._places))
 
     @cached_property
@@ -115,7 +115,7 @@ class ControlData(SupportedRobot):
         return tuple(slices.items())
 
     def reference(self, q: Any, changed: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """A reference (…, references): to stay as in a configuration q (nq,), but for what is given by its name.
+        """A reference (…, references) to stay at rest at a configuration q (nq,), with parts changed by name.
 
             control.reference(q0, {"com.position": c, "right_foot.active": 0.0})
 

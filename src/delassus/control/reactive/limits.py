@@ -1,10 +1,10 @@
 """Limits as rows in x = (a, f): actuator forces, and accelerations that keep joints within their ranges.
 
-A joint that is at q with velocity v, and accelerates by a for a time T, is within its limits then if
+A joint at q with velocity v and acceleration a during a time T stays within its limits if
 
     lower ≤ q + T v + ½ T² a ≤ upper,    -v_max ≤ v + T a ≤ v_max,
 
-and where both cannot be, the velocity's limit is the one that holds.
+If both are inconsistent, the velocity limit is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from delassus.control.reactive.supported import SupportedRobot
 
 
 class Rows(NamedTuple):
-    """Rows (k, n), their bounds (k,) and (k,)."""
+    """Rows (k, n), lower and upper bounds (k,)."""
 
     C: Any
     lower: Any
@@ -44,9 +44,9 @@ def _supports(control: SupportedRobot) -> Rows:
     rows, lower, upper = [], [], []
     for support in control.supports:
         at = control.force_slices[support.frame]
-        for _, numbers, low, high in support.bounds(control.cone):
+        for _, coefficients, low, high in support.bounds(control.cone):
             row = [0.0] * control.n
-            row[control.nv + at.start : control.nv + at.stop] = numbers
+            row[control.nv + at.start : control.nv + at.stop] = coefficients
             rows.append(row)
             lower.append(low)
             upper.append(high)
@@ -61,9 +61,9 @@ def _ranges(s: Situation) -> Rows:
         row[j] = 1.0
         rows.append(row)
         model = control.plain
-        ahead, most = s.q[i] + T * s.v[j], model.velocity_limit[j]
-        low, high = 2.0 * (model.lower[i] - ahead) / T**2, 2.0 * (model.upper[i] - ahead) / T**2
-        # A joint beyond its range, or about to be, comes back, but no faster than it may.
+        predicted, most = s.q[i] + T * s.v[j], model.velocity_limit[j]
+        low, high = 2.0 * (model.lower[i] - predicted) / T**2, 2.0 * (model.upper[i] - predicted) / T**2
+        # # A joint at or beyond its limit returns no faster than its velocity limit.
         slowest, fastest = (-most - s.v[j]) / T, (most - s.v[j]) / T
         lower.append(np.clip(low, slowest, fastest))
         upper.append(np.clip(high, slowest, fastest))
@@ -71,12 +71,12 @@ def _ranges(s: Situation) -> Rows:
 
 
 def cones_of(control: SupportedRobot) -> Any:
-    """K (cone rows, n) of friction."""
+    """K (cone rows, n) of the friction cones."""
     rows = []
     for support in control.supports if control.cone == "second order" else ():
         at = control.force_slices[support.frame]
-        for numbers in support.cone():
+        for coefficients in support.cone():
             row = [0.0] * control.n
-            row[control.nv + at.start : control.nv + at.stop] = numbers
+            row[control.nv + at.start : control.nv + at.stop] = coefficients
             rows.append(row)
     return np.array(numpy.array(rows).reshape(-1, control.n))

@@ -12,9 +12,9 @@ from delassus.model.transmission import Actuator
 
 
 def torque_limits(actuated: ActuatedMechanism) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
-    """(nu,) the least and the largest force of each actuator [N·m, N], infinite without a limit.
+    """(nu,) lower and upper limits of each actuator's force [N·m, N], infinite without a limit.
 
-    That of its joints counts, its own range of forces, and for a motor that of its controls.
+    The intersection of the limits of its joint, its own force range, and for a motor that of its control.
     """
     model, B = actuated.mechanism.plain.model, actuated.B
     effort = numpy.asarray(model.effort_limit)
@@ -31,9 +31,9 @@ def torque_limits(actuated: ActuatedMechanism) -> tuple[numpy.ndarray[Any, Any],
 
 def _forces(actuator: Actuator) -> list[tuple[float, float]]:
     """The ranges of an actuator's force."""
-    gain, *rest = actuator.gain
+    gain, *bias = actuator.gain
     ranges = [actuator.force_range] if actuator.force_range else []
-    if actuator.control_range and not any((*rest, *actuator.bias)):
+    if actuator.control_range and not any((*bias, *actuator.bias)):
         ranges.append(tuple(gain * u for u in actuator.control_range))
     return [(min(ends), max(ends)) for ends in ranges]
 

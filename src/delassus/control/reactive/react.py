@@ -17,7 +17,7 @@ from delassus.control.reactive.situation import Situation
 
 
 class ReactionArrays(NamedTuple):
-    """Torques (nu,), forces (nf,), accelerations (nv,), and what `Found` says of the qp."""
+    """Torques (nu,), forces (nf,), accelerations (nv,), and the result of the QP."""
 
     torque: Any
     force: Any
@@ -30,21 +30,23 @@ class ReactionArrays(NamedTuple):
 
 
 def compute_reaction(control: ControlData, q: Any, v: Any, reference: Any, solve: QPInputs = USUAL) -> ReactionArrays:
-    """Solve the QP of reactive control inside a kernel. Torques are finite and within their limits for any state."""
+    """Solve the QP of reactive control inside a kernel. Torques are finite and within limits for any state."""
     s = Situation.of(control, control.places, q, v, reference)
     cones = (3,) * (control.cone_rows // 3)
-    shape = QPShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace
+    shape = QPShape(control.n, control.equalities, control.rows, cones)  # structural zeros are known while tracing
     result = solve_qp_inline(shape, data_of(s, control.tasks), solve)
     U, u0 = s.torque
     torque = U @ result.x + u0
     lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
-    # Not all of a state and a reference need be a part of the qp.
+    # # The QP may not depend on all of a state and a reference, so check these for NaN.
     good = (result.status < 2.5) & np.isfinite(np.sum(torque) + np.sum(q) + np.sum(v) + np.sum(reference))
     torque = np.clip(np.where(good, torque, 0.0), lower, upper)
     status = np.where(good, result.status, float(QPStatus.NOT_FINITE))
-    x, push = np.where(good, result.x, 0.0), np.where(good, result.multipliers, 0.0)
+    x, multipliers = np.where(good, result.x, 0.0), np.where(good, result.multipliers, 0.0)
     primal, dual = (np.where(good, error, numpy.inf) for error in (result.primal, result.dual))
-    return ReactionArrays(torque, x[control.nv :], x[: control.nv], push, primal, dual, result.iterations, status)
+    return ReactionArrays(
+        torque, x[control.nv :], x[: control.nv], multipliers, primal, dual, result.iterations, status
+    )
 
 
 @kernel(

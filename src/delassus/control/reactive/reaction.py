@@ -30,14 +30,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Reaction(QPOutcome):
-    """Torques of a controller for a state or a batch, with residual and status of its program: see `QPOutcome`.
+    """Torques of a controller for a state or a batch, with residual and status of its QP: see `QPOutcome`.
 
     Attributes:
         control: The controller.
-        q, v, reference: The state and what was asked for.
-        torque: (…, nu) forces of the actuators [N·m, N], finite and within their limits whatever happened.
+        q, v, reference: The state and the reference.
+        torque: (…, nu) forces of the actuators [N·m, N], always finite and within limits.
         force: (…, nf) of supports and constraints [N, N·m].
         acceleration: (…, nv) [rad/s², m/s²].
+
+    >>> robot = dl.load("arm7")
+    >>> control = dl.control.ReactiveControl(robot, tasks=[dl.control.FollowPosture(stiffness=100.0)])
+    >>> reaction = control(np.zeros(7), np.zeros(7), control.reference(np.full(7, 0.1)))
+    >>> reaction.torque.shape, reaction.residual < 1e-6
+    ((7,), np.True_)
     """
 
     control: ControlData
@@ -60,7 +66,7 @@ class Reaction(QPOutcome):
 
     @property
     def task_errors(self) -> Mapping[str, Array]:
-        """What each task misses, in its own units [m/s², rad/s², N, N·m]: J x - target of its rows."""
+        """Residuals of each task, J x - target, in its units [m/s², rad/s², N, N·m]."""
         slices = self.control.task_slices
         if not self.control.task_rows:
             return {name: np.zeros(0) for name in slices}
@@ -69,12 +75,12 @@ class Reaction(QPOutcome):
 
     @property
     def solution(self) -> QPSolution:
-        """The answer to the program: which rows are at their bounds, which are broken."""
+        """The solution of the QP: active and violated rows."""
         qp = qp_of(self.control, self.q, self.v, self.reference)
         return QPSolution(self.multipliers, self.primal, self.dual, self.iterations, self.status, qp, self.x)
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two; of a single state with the task that is missed most."""
+        """Describe the result in a sentence or two; for a single state with the task of largest residual."""
         if np.ndim(self.status):
             return describe_worst(self.status, "states")
         if self.status == QPStatus.NOT_FINITE:
@@ -90,7 +96,7 @@ class Reaction(QPOutcome):
 
 
 def qp_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
-    """The program of a state or a batch, with names."""
+    """The QP of a state or a batch, with names."""
     q, v, reference = _check_state(control, q, v, reference)
     data: Any = build_qp(control, q, v, reference)
     passive = np.abs(control.actuated.passive).argmax(axis=0)
@@ -108,7 +114,7 @@ def qp_of(control: ControlData, q: Any, v: Any, reference: Any) -> QP:
 
 
 def reaction_of(control: ControlData, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:
-    """By the project's own solver, in one kernel."""
+    """Solve with the project's own solver, in one kernel."""
     q, v, reference = _check_state(control, q, v, reference)
     if start is not None:
         expect("start", start, Reaction, "the reaction of a moment before")
@@ -131,7 +137,7 @@ def reaction_of(control: ControlData, q: Any, v: Any, reference: Any, start: Rea
 
 
 def policy_of(control: ControlData, reference: Any) -> Kernel[..., Any]:
-    """Torques with a reference that is an array, or a function of time, or of time, q and v."""
+    """Torques for a reference that is an array, or a function of time, or of time, q and v."""
     if control.plain.actuators and any(
         (actuator.gain, actuator.bias) != ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for actuator in control.plain.actuators
     ):
@@ -141,31 +147,32 @@ def policy_of(control: ControlData, reference: Any) -> Kernel[..., Any]:
             code="not-supported",
         )
     if callable(reference):
-        several = len(inspect.signature(reference).parameters) == 3
-        function = reference if several else lambda time, q, v: reference(time)
+        takes_state = len(inspect.signature(reference).parameters) == 3
+        function = reference if takes_state else lambda time, q, v: reference(time)
     else:
-        fixed = real_array("reference", reference)
-        if fixed.shape != (control.references,):
+        constant = real_array("reference", reference)
+        if constant.shape != (control.references,):
             raise ReactiveError(
-                f"the reference has shape {fixed.shape}; it has {control.references} numbers.", code="wrong-shape"
+                f"the reference has shape {constant.shape}; it must have {control.references} values.",
+                code="wrong-shape",
             )
-        if not np.isfinite(fixed).all():
+        if not np.isfinite(constant).all():
             raise ReactiveError("the reference has values that are not finite; they must be finite.", code="not-finite")
 
         def function(time: Any, q: Any, v: Any) -> Any:
-            return fixed
+            return constant
 
     @kernel(f"(),(nq),(nv)->({control.nu})")
     def policy(model: Any, time: Any, q: Any, v: Any) -> Any:
         """Torques (nu,) [N·m, N]."""
-        asked = dnp.array(function(time, q, v))
-        if asked.shape != (control.references,):
+        values = dnp.array(function(time, q, v))
+        if values.shape != (control.references,):
             raise ReactiveError(
-                f"the reference has shape {asked.shape}; it has {control.references} numbers.", code="wrong-shape"
+                f"the reference has shape {values.shape}; it must have {control.references} values.", code="wrong-shape"
             )
         if control.moves:
-            asked[control.places["time"]] = time
-        return compute_reaction(control, q, v, asked).torque
+            values[control.places["time"]] = time
+        return compute_reaction(control, q, v, values).torque
 
     return policy
 
@@ -179,5 +186,5 @@ def _check_state(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[
         np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
     except ValueError:
         shapes = ", ".join(f"{name} {x.shape[:-1]}" for name, x in zip(sizes, arrays, strict=True))
-        raise ReactiveError(f"the batch axes do not fit: {shapes}.", code="batch-mismatch") from None
+        raise ReactiveError(f"the batch axes do not broadcast: {shapes}.", code="batch-mismatch") from None
     return arrays[0], arrays[1], arrays[2]

@@ -16,7 +16,7 @@ from delassus.control.reactive.task import Task
 
 
 def rest_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any) -> dict[str, Any]:
-    """All parts of a reference by name, with values that keep the robot at rest in a configuration q (nq,)."""
+    """All parts of a reference by name, with values that keep the robot at rest at a configuration q (nq,)."""
     parts: dict[str, Any] = {}
     for task in tasks:
         for field, value in task.rest(control.plain, q, control.sizes).items():
@@ -30,7 +30,7 @@ def rest_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any) -> dict[st
 
 
 def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, changed: Mapping[str, Any]) -> Any:
-    """A reference (…, references) that keeps the robot as in a configuration q (nq,), but for what is changed."""
+    """A reference (…, references) that keeps the robot at rest at a configuration q (nq,), with changed parts."""
     parts = list(rest_of(control, tasks, control.plain.neutral()))
     for name in changed:
         if name not in parts:
@@ -40,19 +40,21 @@ def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, chang
         raise ReactiveError(
             f"q has shape {q.shape}; a configuration of {control.model.name!r} is ({control.nq},).", code="wrong-shape"
         )
-    rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in rest_of(control, tasks, q).items()}
+    defaults = {
+        name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in rest_of(control, tasks, q).items()
+    }
     if trace_of(tuple(changed.values())) is not None:
-        traced = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
+        traced = [np.zeros(len(value)) + changed.get(name, value) for name, value in defaults.items()]
         return np.concatenate(traced) if traced else np.zeros(0)
     values = {}
-    for name, value in rest.items():
+    for name, value in defaults.items():
         part = numpy.asarray(changed.get(name, value), float)
         part = part[..., None] if part.ndim == 0 else part
         if part.shape[-1] not in (1, len(value)):
             raise ReactiveError(
-                f"{name} has shape {part.shape}; its last axis has {len(value)} numbers.", code="wrong-shape"
+                f"{name} has shape {part.shape}; its last axis must have {len(value)} values.", code="wrong-shape"
             )
         values[name] = part
     batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
-    whole = [numpy.broadcast_to(x, (*batch, len(rest[name]))) for name, x in values.items()]
-    return numpy.concatenate(whole, -1) if whole else numpy.zeros(0)
+    parts_list = [numpy.broadcast_to(x, (*batch, len(defaults[name]))) for name, x in values.items()]
+    return numpy.concatenate(parts_list, -1) if parts_list else numpy.zeros(0)

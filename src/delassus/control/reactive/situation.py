@@ -17,18 +17,18 @@ from delassus.dynamics.mass.crba import crba
 
 
 class Situation(NamedTuple):
-    """A robot in a state: M a + c = B u + Jᵀ f, and J a + C f = `held` for what is held, C the diagonal of `gives`.
+    """A robot in a state: M a + c = B u + Jᵀ f, and J a + C f = `held` for supports and constraints, C = diag(`gives`).
 
     Attributes:
         control: The robot, its supports and limits.
         q, v: (nq,) and (nv,).
         M: (nv, nv) mass matrix.
-        c: (nv,) forces of gravity and velocities, less those of springs and dampers.
-        J: (nf, nv) of supports and constraints; zeros for supports that are lifted.
-        held: (nf,) accelerations [m/s², rad/s²].
-        gives: (nf,) by how much rows give way per force, for constraints that do [1/kg, 1/(kg·m²)].
-        reference: (references,) what tasks are to follow.
-        places: Where each part of it is.
+        c: (nv,) bias forces, including springs and dampers.
+        J: (nf, nv) of supports and constraints; zeros for inactive supports.
+        held: (nf,) target accelerations [m/s², rad/s²].
+        gives: (nf,) compliances of constraints [1/kg, 1/(kg·m²)].
+        reference: (references,) the reference.
+        places: Slices of its parts.
     """
 
     control: SupportedRobot
@@ -44,31 +44,31 @@ class Situation(NamedTuple):
 
     @classmethod
     def of(cls, control: SupportedRobot, places: Mapping[str, slice], q: Any, v: Any, reference: Any) -> Situation:
-        """In a state."""
+        """Evaluate at a state."""
         model, mechanism = control.model, control.actuated.mechanism
         c = rnea(model, q, v, np.zeros(model.nv)) - passive_forces(model, q, v)
         J, targets = [np.zeros((0, model.nv))], [np.zeros(0)]
         for support in control.supports:
-            rows, still = support.motion(model, q, v)
+            rows, support_target = support.motion(model, q, v)
             active = np.where(reference[places[f"{support.frame}.active"]][0] > 0.5, 1.0, 0.0)
             J.append(active * rows)
-            targets.append(active * still)
+            targets.append(active * support_target)
         if mechanism.m:
             time = reference[places["time"]][0] if control.moves else None
             J.append(constraint_jacobian(mechanism, q, time=time))
             targets.append(-constraint_bias(mechanism, q, v, time=time))
-        gives = numpy.concatenate([numpy.zeros(control.nf - mechanism.m), compliance_of(mechanism)])
+        compliance = numpy.concatenate([numpy.zeros(control.nf - mechanism.m), compliance_of(mechanism)])
         return cls(
-            control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(targets), gives, reference, places
+            control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(targets), compliance, reference, places
         )
 
     def reference_part(self, name: str) -> Any:
-        """A part of the reference by its name."""
+        """A part of the reference by name."""
         return self.reference[self.places[name]]
 
     @property
     def motion(self) -> Any:
-        """[M, -Jᵀ] (nv, n): generalized forces that actuators have to make, less c, per x."""
+        """[M, -Jᵀ] (nv, n): generalized forces of the actuators minus c, per x."""
         return np.concatenate([self.M, -self.J.T], 1)
 
     @property

@@ -21,7 +21,7 @@ from delassus.model.model import Model
 
 
 class SupportedRobot(HasModel):
-    """The unknowns and the rows of a program that tasks have no part in; attributes as of `ReactiveControl`."""
+    """The unknowns and rows of the QP that do not depend on tasks; attributes as of `ReactiveControl`."""
 
     actuated: Any
     supports: tuple[Support, ...]
@@ -37,7 +37,7 @@ class SupportedRobot(HasModel):
 
     @property
     def plain(self) -> Model:
-        """The robot, with numbers in place of parameters."""
+        """The robot without parameters."""
         model: Model = self.actuated.mechanism.plain.model
         return model
 
@@ -51,7 +51,7 @@ class SupportedRobot(HasModel):
 
     @cached_property
     def velocity_names(self) -> tuple[str, ...]:
-        """What each velocity is called: its joint, with a number if that has several."""
+        """A name for each velocity: that of its joint, with an index if it has several."""
         names = [f"velocity {k}" for k in range(self.nv)]
         for joint, start in zip(self.plain.joints, self.plain.v_starts, strict=True):
             for k in range(joint.kind.nv if joint.mimic is None else 0):
@@ -60,7 +60,7 @@ class SupportedRobot(HasModel):
 
     @property
     def force_slices(self) -> Mapping[str, slice]:
-        """Where the forces of supports, and of constraints, are in f."""
+        """The slices of supports and constraints in f."""
         slices, at = {}, 0
         for support in self.supports:
             slices[support.frame] = slice(at, at + support.rows)
@@ -104,7 +104,7 @@ class SupportedRobot(HasModel):
 
     @property
     def multipliers(self) -> int:
-        """Of all rows."""
+        """Number of all rows."""
         return self.equalities + self.rows + self.cone_rows
 
     @property
@@ -114,21 +114,21 @@ class SupportedRobot(HasModel):
 
     @cached_property
     def moves(self) -> bool:
-        """Whether a constraint moves in time: the reference has a "time" [s] then."""
+        """Whether a constraint moves in time: the reference then has a "time" [s]."""
         return moves_in_time(self.actuated.mechanism.plain)
 
     # --- actuators and limits -------------------------------------------------------------------------------------
 
     @cached_property
     def inverse_actuation(self) -> tuple[tuple[float, ...], ...]:
-        """B⁺ (nu, nv): forces of actuators by generalized forces."""
+        """B⁺ (nu, nv): from generalized forces to forces of actuators."""
         inverse = numpy.linalg.pinv(self.actuated.B, rcond=RANK)
         inverse[numpy.abs(inverse) < 1e-15 * numpy.abs(inverse).max(initial=0.0)] = 0.0
         return tuple(map(tuple, inverse.tolist()))
 
     @cached_property
     def torque_limit(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """(2, nu) the least and the largest forces of actuators, infinite if they do not count."""
+        """(2, nu) lower and upper limits of the actuators' forces, infinite if they are ignored."""
         if not self.torque_limits:
             return (-math.inf,) * self.nu, (math.inf,) * self.nu
         lower, upper = torque_limits(self.actuated)

@@ -20,11 +20,11 @@ from delassus.model.model import Model
 
 
 class ReactiveError(BadArgument):
-    """A reactive controller that cannot be built."""
+    """Invalid data of a reactive controller."""
 
 
 CONES: Final = {"pyramid": math.sqrt(0.5), "outer pyramid": 1.0, "second order": 1.0}
-"""What friction is multiplied with: the pyramid lies inside of the cone, so that its forces are in the cone, too."""
+"""Factor of friction: the inner pyramid lies inside the cone, so that its forces do, too."""
 
 
 _LOADS: Final = Range(0.0, math.inf, "finite and not negative", open_above=True)
@@ -33,21 +33,21 @@ _FRICTIONS: Final = Range(0.0, math.inf, "finite and not negative", FRICTIONS.co
 
 @dataclass(frozen=True)
 class Support:
-    """A frame of the robot that is held by the ground: a point of three rows, or with a size a sole of six.
+    """A frame of the robot supported by the ground: a point of three rows, or with a size, a sole of six.
 
-    A point's force has the rows t1, t2, n, the normal last. A sole's wrench is about its frame's origin and in its
-    frame's axes, whose z is the normal: three forces and three moments.
+    The force of a point has the rows t1, t2, n, the normal last. The wrench of a sole is about the origin and in the
+    axes of its frame, whose z is the normal: three forces and three moments.
 
     Attributes:
         frame: The frame, or its name.
         friction: Coefficient of Coulomb friction.
-        size: Of a sole, its length along x and its width along y [m]; the pressure's center stays inside of it.
-        normal: Of the ground under a point, in the world.
-        torsional: The largest moment about a sole's normal per normal force [m]; by default the friction times a
-            quarter of its shorter side.
-        least: The normal force is at least this [N].
-        most: And at most this [N].
-        gain: The frame's velocity is taken back at this rate [1/s].
+        size: Length along x and width along y of a sole [m]; the center of pressure stays inside.
+        normal: Normal of the ground under a point, in the world.
+        torsional: Largest moment about a sole's normal per normal force [m]; by default the friction times a quarter of
+            its shorter side.
+        least: Lower bound of the normal force [N].
+        most: Upper bound of the normal force [N].
+        gain: Rate at which a velocity of the frame decays [1/s].
 
     >>> dl.control.Support("left_foot", friction=0.6).friction
     0.6
@@ -76,7 +76,7 @@ class Support:
             object.__setattr__(self, "size", self._numbers("size", 2, "a length and a width [m]"))
             if min(self.size) <= 0.0:
                 raise ReactiveError(
-                    f"the size of {self.frame!r} is {self.size!r}; both of its sides are positive.", code="out-of-range"
+                    f"the size of {self.frame!r} is {self.size!r}; both sides must be positive.", code="out-of-range"
                 )
         object.__setattr__(self, "normal", self._numbers("normal", 3, "a direction in the world"))
         if not any(self.normal):
@@ -95,11 +95,11 @@ class Support:
 
     @property
     def rows(self) -> int:
-        """Three of a point, six of a sole."""
+        """Three for a point, six for a sole."""
         return 3 if self.size is None else 6
 
     def motion(self, model: Model, q: Traced, v: Traced) -> tuple[Any, Any]:
-        """J (rows, nv), and what J a has to be for the support to stay where it is (rows,)."""
+        """J (rows, nv), and the target of J a (rows,) that keeps the support at rest."""
         world = "LOCAL_WORLD_ALIGNED"
         J = frame_jacobian(model, q, frame=self.frame, reference=world)
         bias = frame_bias(model, q, v, frame=self.frame, reference=world)
@@ -112,7 +112,7 @@ class Support:
         return J, -bias - self.gain * (J @ v)
 
     def bounds(self, cone: str) -> list[tuple[str, list[float], float, float]]:
-        """Rows on the force: a name, numbers (rows,), a lower and an upper bound."""
+        """Rows on the force: a name, coefficients (rows,), lower and upper bound."""
         rows: list[tuple[str, list[float], float, float]] = []
 
         def add(name: str, at: int, limit: float) -> None:

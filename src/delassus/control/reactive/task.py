@@ -1,7 +1,7 @@
 """The base of tasks: squared errors of accelerations, forces or torques that are linear in x = (a, f).
 
-A task names what it follows (positions, velocities, …): these are parts of the controller's reference, numbers at run
-time, and so is a weight that its own is multiplied with. A position is followed by an acceleration
+A task names the quantities that it follows (positions, velocities, …). These are parts of the controller's reference,
+inputs at run time, as is a factor of its weight. A position is followed by an acceleration
 
     a* + stiffness (x* - x) + damping (v* - v)
 """
@@ -28,7 +28,7 @@ Weighted: TypeAlias = "list[tuple[str, Weights, int]]"
 
 
 class Term(NamedTuple):
-    """½ ‖J_a a + J_f f - target‖² with a weight: a number, one for each row, or a matrix."""
+    """½ ‖J_a a + J_f f - target‖² with a weight: one value, one for each row, or a matrix."""
 
     on_a: Any
     on_f: Any
@@ -38,11 +38,11 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What all tasks have.
+    """Base class of tasks.
 
     Attributes:
-        name: By which the reference calls it.
-        weight: Of its squared errors.
+        name: Name in the reference.
+        weight: Weight of its squared errors.
         stiffness: [1/s²].
         damping: [1/s]; by default critical, 2 √stiffness.
     """
@@ -62,9 +62,8 @@ class Task:
         damping = self.damping
         if not 0.0 <= _number(self.stiffness) < math.inf or not (damping is None or 0.0 <= _number(damping) < math.inf):
             raise ReactiveError(
-                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both must be "
-                "finite and "
-                "not negative.",
+                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both must be finite "
+                "and not negative.",
                 code="out-of-range",
             )
         object.__setattr__(self, "damping", 2.0 * math.sqrt(self.stiffness) if damping is None else float(damping))
@@ -74,7 +73,7 @@ class Task:
         return type(self).__name__.removeprefix("Follow").lower()
 
     def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
-        """Its references, with values that keep the robot at rest in a configuration q (nq,)."""
+        """Its parts of the reference, with values that keep the robot at rest at a configuration q (nq,)."""
         raise NotImplementedError
 
     def terms(self, s: Situation) -> list[Term]:
@@ -82,24 +81,24 @@ class Task:
         raise NotImplementedError
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
-        """Its weights: what each is called, itself, and how many rows it is for."""
+        """Its weights: name, value, and number of rows."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Follow(Task):
-    """A task that follows a quantity of the robot, whose Jacobian, bias and error it takes from there."""
+    """A task that follows a quantity of the robot with a Jacobian, a bias and an error."""
 
     def quantity(self, model: Model) -> Quantity:
         """The quantity of the robot that the task follows."""
         raise NotImplementedError
 
     def numbers(self, model: Model) -> list[int]:
-        """Which numbers of the references of velocity and acceleration belong to its rows."""
+        """The indices of its rows in the references of velocity and acceleration."""
         return list(range(self.quantity(model).count(model)))
 
     def target(self, s: Situation) -> Any:
-        """Where it is to be, as the quantity's error needs it; None if it has no position."""
+        """The target of the quantity's error; None for a quantity without position."""
         return None
 
     @property
@@ -107,7 +106,7 @@ class Follow(Task):
         return "velocity", "acceleration"
 
     def terms(self, s: Situation) -> list[Term]:
-        """A row for each of the quantity's."""
+        """One row for each of the quantity's."""
         model, (velocity, acceleration) = s.control.model, self._rates
         quantity, indices, target = self.quantity(model), self.numbers(model), self.target(s)
         J = quantity.jacobian(model, s.q)
@@ -120,12 +119,12 @@ class Follow(Task):
         return [Term(J, None, acceleration_target - quantity.bias(model, s.q, s.v), self.weight)]
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
-        """One, for all rows."""
+        """One weight for all rows."""
         return [(self.name, self.weight, self.quantity(model).count(model))]
 
 
 def frozen_weight(name: str, weight: Any) -> Weights:
-    """A weight that can be hashed: a number, a tuple of them, or rows of a symmetric matrix; none is negative."""
+    """A weight that can be hashed: one value, a tuple, or rows of a symmetric matrix, all nonnegative."""
     try:
         array = numpy.asarray(weight, float)
     except (TypeError, ValueError, OverflowError):
@@ -138,12 +137,13 @@ def frozen_weight(name: str, weight: Any) -> Weights:
     if array.ndim == 2:
         if array.shape[0] != array.shape[1] or not numpy.allclose(array, array.T):
             raise ReactiveError(
-                f"the weight of {name!r} has shape {array.shape}; a matrix is symmetric.", code="not-symmetric"
+                f"the weight of {name!r} has shape {array.shape}; a matrix must be symmetric.", code="not-symmetric"
             )
         least = float(numpy.linalg.eigvalsh(array).min())
         if least < -1e-12 * numpy.abs(array).max():
             raise ReactiveError(
-                f"the weight of {name!r} has the eigenvalue {least:.3g}; none is negative.", code="not-semidefinite"
+                f"the weight of {name!r} has the eigenvalue {least:.3g}; none must be negative.",
+                code="not-semidefinite",
             )
         return tuple(map(tuple, array.tolist()))
     if (array < 0.0).any():
@@ -152,7 +152,7 @@ def frozen_weight(name: str, weight: Any) -> Weights:
 
 
 def _number(value: Any) -> float:
-    """A number, NaN if it is none, or too large to be one."""
+    """A float; NaN for anything else, or if it overflows."""
     try:
         return float(value) if isinstance(value, numbers.Real) else math.nan
     except OverflowError:

@@ -25,10 +25,10 @@ from delassus.spatial.quaternions import quaternion_from_rotation
 
 @dataclass(frozen=True)
 class FollowPosture(Follow):
-    """The joints' own positions: `configuration` (nq,), `velocity` and `acceleration` (nv,).
+    """Joint positions: `configuration` (nq,), `velocity` and `acceleration` (nv,).
 
     Attributes:
-        joints: Names or patterns; a free base is never among them.
+        joints: Names or patterns; a free base is never included.
 
     >>> dl.control.FollowPosture(stiffness=20.0).joints
     ('*',)
@@ -41,7 +41,7 @@ class FollowPosture(Follow):
         object.__setattr__(self, "joints", elements(self.joints))
 
     def quantity(self, model: Model) -> PostureTask:
-        """Its joints, by name."""
+        """The positions of its joints."""
         parts = [
             joint.name for joint in PostureTask(self.joints).selected_joints(model) if not isinstance(joint.kind, Free)
         ]
@@ -52,7 +52,7 @@ class FollowPosture(Follow):
         return PostureTask(tuple(parts))
 
     def numbers(self, model: Model) -> list[int]:
-        """The velocities that it is about."""
+        """The velocities of its joints."""
         return self.quantity(model).velocities(model)
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
@@ -69,9 +69,9 @@ class FollowFrame(Follow):
     """A frame: its `position` (3,), `rotation` (4,) as a quaternion, `velocity` and `acceleration` (6,) in world axes.
 
     Attributes:
-        frame: It, or its name; by default it is called as the task is.
-        rows: Those that count, of x, y, z and the turns rx, ry, rz about them: "position", "rotation", "all", some as
-            in "x y rz", or their numbers from 0 to 5.
+        frame: The frame or its name; by default the name of the task.
+        rows: Selected rows of x, y, z and the rotations rx, ry, rz: "position", "rotation", "all", names as in "x y
+            rz", or indices from 0 to 5.
 
     >>> dl.control.FollowFrame(frame="trunk", rows="rotation").rows
     ('rx', 'ry', 'rz')
@@ -94,11 +94,11 @@ class FollowFrame(Follow):
         return FrameTask(self.frame, rows=self.rows)
 
     def numbers(self, model: Model) -> list[int]:
-        """The rows that count."""
+        """The selected rows."""
         return self.quantity(model).places
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """Where it is."""
+        """The current pose, at rest."""
         R, p = frame_in_world(model, q, self.frame)
         return {
             "position": p,
@@ -129,7 +129,7 @@ class FollowCenterOfMass(Follow):
         return CenterOfMassTask()
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
-        """Where it is."""
+        """The current position, at rest."""
         return {"position": center_of_mass.function(model, q), "velocity": np.zeros(3), "acceleration": np.zeros(3)}
 
     def target(self, s: Situation) -> Traced:
@@ -139,7 +139,7 @@ class FollowCenterOfMass(Follow):
 
 @dataclass(frozen=True)
 class FollowMomentum(Follow):
-    """Linear and angular momentum about the center of mass: `momentum` and `rate` (6,); damping takes errors back.
+    """Linear and angular momentum about the center of mass: `momentum` and `rate` (6,); damping reduces errors.
 
     >>> dl.control.FollowMomentum(weight=0.1).weight
     0.1
@@ -182,7 +182,7 @@ class FollowForce(Task):
         return f"{self.support} force"
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
-        """One, for all rows."""
+        """One weight for all rows."""
         return [(self.name, self.weight, sizes[self.support])]
 
     def rest(self, model: Model, q: Traced, sizes: Sizes) -> Fields:
@@ -194,7 +194,7 @@ class FollowForce(Task):
         return {"force": np.zeros(sizes[self.support])}
 
     def terms(self, s: Situation) -> list[Term]:
-        """A row for each of the support's."""
+        """One row for each of the support's."""
         rows = s.control.force_slices[self.support]
         return [
             Term(None, np.array(numpy.eye(s.control.nf)[rows]), s.reference_part(f"{self.name}.force"), self.weight)
@@ -203,17 +203,17 @@ class FollowForce(Task):
 
 @dataclass(frozen=True)
 class Nominal(Task):
-    """Accelerations, forces and torques as near to nominal ones as can be, by weights that may be full matrices.
+    """Accelerations, forces and torques close to nominal ones, with weights that may be full matrices.
 
         ½ ‖a - a*‖²_Q₁ + ½ ‖f - f*‖²_Q₂ + ½ ‖u - u*‖²_Q₃
 
-    It follows `acceleration` (nv,), `force` (nf,) and `torque` (nu,). Its weights are these three: it has no `weight`,
+    It follows `acceleration` (nv,), `force` (nf,) and `torque` (nu,), which are also its weights: it has no `weight`,
     stiffness or damping.
 
     Attributes:
-        acceleration: Q₁: a number, one for each velocity, or (nv, nv), positive semidefinite.
-        force: Q₂, of all supports and constraints.
-        torque: Q₃, of all actuators.
+        acceleration: Q₁: one value, one for each velocity, or (nv, nv), positive semidefinite.
+        force: Q₂, for all supports and constraints.
+        torque: Q₃, for all actuators.
 
     >>> dl.control.Nominal(force=1e-4).force
     0.0001
@@ -235,7 +235,7 @@ class Nominal(Task):
             object.__setattr__(self, name, frozen_weight(f"{self.name}.{name}", getattr(self, name)))
 
     def weights(self, model: Model, sizes: Sizes) -> Weighted:
-        """Three of them."""
+        """Up to three weights."""
         rows = {"acceleration": model.nv, "force": sizes["nf"], "torque": sizes["nu"]}
         return [(f"{self.name}.{name}", getattr(self, name), count) for name, count in rows.items()]
 
@@ -248,7 +248,7 @@ class Nominal(Task):
         }
 
     def terms(self, s: Situation) -> list[Term]:
-        """Up to three of them."""
+        """Up to three terms."""
         control, terms = s.control, []
         if numpy.any(self.acceleration):
             terms.append(
@@ -271,7 +271,7 @@ class Nominal(Task):
 
 
 def _name_of(frame: Any) -> str:
-    """Of a frame, or of its name."""
+    """The name of a frame, or the name itself."""
     name = getattr(frame, "name", frame)
     if not isinstance(name, str):
         raise ReactiveError(

@@ -1,1 +1,1 @@
-"""Predictive sampling: simulates many control sequences and applies the one of least cost."""
+"""Predictive sampling: simulates many control sequences and applies the one of lowest cost."""

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 NOISE = 0.3
-"""Standard deviation of samples where none is given, as a share of half of the controls' range."""
+"""Default standard deviation of samples, relative to half of the controls' range."""
 
 
 class SamplingError(BadArgument):
-    """Predictive sampling that cannot be: no samples, no horizon, costs or limits of wrong shapes."""
+    """Invalid arguments of predictive sampling."""
 
 
 def control_limits(sim: Simulation) -> tuple[Array, Array]:
-    """The least and the largest controls (nu,) of a simulation, infinite where there are none.
+    """Lower and upper limits of controls (nu,) of a simulation, infinite without limits.
 
     Those of its actuators' controls, of the forces of plain motors, or the joints' effort limits without actuators.
     """
@@ -45,38 +45,40 @@ def control_limits(sim: Simulation) -> tuple[Array, Array]:
 
 
 def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
-    """Within those of the simulation: None, numbers (nu,) or one for ±, or a pair of lower and upper ones."""
+    """Limits within those of the simulation: None, values (nu,) or one for ±, or a pair of lower and upper ones."""
     lower, upper = control_limits(sim)
     if limits is None:
         return lower, upper
     pair = limits if isinstance(limits, tuple) and len(limits) == 2 else None
-    ends = [real_array("limits", x) for x in (pair if pair is not None else (limits,))]
+    bounds = [real_array("limits", x) for x in (pair if pair is not None else (limits,))]
     try:
-        low, high = ends if pair is not None else (-ends[0], ends[0])
+        low, high = bounds if pair is not None else (-bounds[0], bounds[0])
         low, high = np.broadcast_to(low, (sim.nu,)), np.broadcast_to(high, (sim.nu,))
     except ValueError:
         raise SamplingError(
-            f"limits is {limits!r}; it must be one number or {sim.nu} of them for ±, or a pair (lower, upper) of such.",
+            f"limits is {limits!r}; it must be one value or {sim.nu} values for ±, or a pair (lower, upper).",
             code="wrong-shape",
         ) from None
     if not np.all(low <= high):
-        raise SamplingError(f"limits is {limits!r}; the upper ones are below the lower ones.", code="empty-interval")
-    found = np.maximum(low, lower), np.minimum(high, upper)
-    if not np.all(found[0] <= found[1]):
         raise SamplingError(
-            f"limits is {limits!r}, and the actuators allow {lower} to {upper}: nothing is in both.",
+            f"limits is {limits!r}; the upper limits must not be below the lower ones.", code="empty-interval"
+        )
+    overlap = np.maximum(low, lower), np.minimum(high, upper)
+    if not np.all(overlap[0] <= overlap[1]):
+        raise SamplingError(
+            f"limits is {limits!r}, but those of the actuators are {lower} to {upper}; both must overlap.",
             code="empty-interval",
         )
-    return found
+    return overlap
 
 
 def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
-    """Standard deviations (nu,), by default a share of the range of the controls."""
+    """Standard deviations (nu,), by default a fraction of the range of the controls."""
     if noise is None:
         half = 0.5 * (upper - lower)
         if not np.all(np.isfinite(half)):
             raise SamplingError(
-                "noise is missing, and the controls have no limits to take it from: give a standard deviation for "
+                "noise is missing, and the controls have no limits to derive it from; pass a standard deviation for "
                 "all controls or one for each, or limits.",
                 code="missing-argument",
             )
@@ -86,20 +88,20 @@ def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
         deviations = np.broadcast_to(deviation, (sim.nu,)).copy()
     except ValueError:
         raise SamplingError(
-            f"noise is {noise!r}; it must be one number or {sim.nu} of them.", code="wrong-shape"
+            f"noise is {noise!r}; it must be one value or {sim.nu} values.", code="wrong-shape"
         ) from None
     if not (np.all(np.isfinite(deviations)) and np.all(deviations >= 0.0) and np.any(deviations > 0.0)):
         raise SamplingError(
-            f"noise is {noise!r}; standard deviations are finite, and one at least is positive.", code="out-of-range"
+            f"noise is {noise!r}; standard deviations must be finite, and at least one positive.", code="out-of-range"
         )
     return deviations
 
 
-def traced_cost(sim: Simulation, label: str, given: Any, forms: str) -> Callable[..., Any] | None:
+def traced_cost(sim: Simulation, label: str, cost_function: Any, forms: str) -> Callable[..., Any] | None:
     """A cost that is compiled into the rollouts, as a function of one state; None if it is not a kernel."""
-    if not isinstance(given, Kernel):
+    if not isinstance(cost_function, Kernel):
         return None
-    cost: Kernel[..., Any] = given
+    cost: Kernel[..., Any] = cost_function
 
     def call_checked(*state: Any) -> Any:
         try:
@@ -110,23 +112,24 @@ def traced_cost(sim: Simulation, label: str, given: Any, forms: str) -> Callable
             ) from error
         if np.shape(value) != ():
             raise SamplingError(
-                f"{cost.name} gives an array of shape {np.shape(value)}; the {label} is one number.", code="wrong-shape"
+                f"{cost.name} returns an array of shape {np.shape(value)}; the {label} must be a scalar.",
+                code="wrong-shape",
             )
         return value
 
     return call_checked
 
 
-def call_cost(label: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
+def call_cost(label: str, cost_function: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
     """Call a cost function for all states, and check the shape of its result."""
     try:
-        return np.broadcast_to(real_array(f"what the {label} gave", given(*states)), shape)
+        return np.broadcast_to(real_array(f"what the {label} gave", cost_function(*states)), shape)
     except NotANumber as error:
         raise SamplingError(str(error), code=error.code) from None
     except Exception as error:
         arrays = ", ".join(str(np.shape(x)) for x in states)
         raise SamplingError(
-            f"the {label} failed for arrays of shapes {arrays}, from which it makes one of shape {shape}: "
+            f"the {label} failed for arrays of shapes {arrays}, where it must return shape {shape}: "
             f"{type(error).__name__}, {error}",
             code="function-failed",
         ) from error

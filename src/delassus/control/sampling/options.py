@@ -10,7 +10,7 @@ from delassus.common.options import Options
 from delassus.control.sampling.splines import SPLINES
 
 MOST: Final = 10**7
-"""Periods of a horizon, and samples: more are taken for a mistake."""
+"""Maximum number of periods of a horizon, and of samples; larger values are probably mistakes."""
 
 _NARROWEST: Final = Range(1e-6, 1.0, "a share of the noise, from 1e-6 to 1, such as 0.01")
 _ELITES: Final = Range(0.0, 1.0, "a share of the samples, above 0 and up to 1, such as 0.1", open_below=True)
@@ -18,10 +18,10 @@ _ELITES: Final = Range(0.0, 1.0, "a share of the samples, above 0 and up to 1, s
 
 @dataclass(frozen=True, eq=False)
 class PathIntegral(Options):
-    """The mean of the samples, weighed by their costs (MPPI).
+    """The mean of the samples, weighted by their costs (MPPI).
 
     Attributes:
-        temperature: At which share of the costs' spread a sample's weight falls to 1/e.
+        temperature: Cost difference, relative to the spread of costs, at which a sample's weight falls to 1/e.
 
     >>> dl.control.PathIntegral(temperature=0.2).temperature
     0.2
@@ -36,10 +36,10 @@ class PathIntegral(Options):
 
 @dataclass(frozen=True, eq=False)
 class CrossEntropy(Options):
-    """Mean and deviation of the better samples.
+    """Mean and standard deviation of the best samples.
 
     Attributes:
-        elites: The share of the samples that counts.
+        elites: Fraction of the samples that is used.
 
     >>> dl.control.CrossEntropy(elites=0.2).elites
     0.2
@@ -54,7 +54,7 @@ class CrossEntropy(Options):
 
 @dataclass(frozen=True, eq=False)
 class BestSample(Options):
-    """The sample that costs least.
+    """The sample of lowest cost.
 
     >>> dl.control.BestSample().name
     'best'
@@ -68,10 +68,10 @@ SAMPLING_METHODS: Final = (PathIntegral(), CrossEntropy(), BestSample())
 
 @dataclass(frozen=True, eq=False)
 class SplineOptions(Options):
-    """What plans are made of.
+    """Parametrization of plans.
 
     Attributes:
-        knots: Of the spline; by default 8, or the horizon if that is shorter.
+        knots: Number of knots of the spline; by default 8, or the horizon if that is shorter.
         spline: "hold", "linear" or "cubic".
 
     >>> dl.control.SplineOptions(knots=10, spline="cubic").knots
@@ -89,14 +89,14 @@ class SplineOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class SearchOptions(Options):
-    """How plans are tried.
+    """Options of the search.
 
     Attributes:
-        samples: How many plans are tried at once; the first of them is the plan so far.
+        samples: Number of plans per iteration; the first of them is the current plan.
         noise: Standard deviation of the knots, for all controls or (nu,); by default 0.3 of half their range.
-        narrowest: How much smaller the noise of the last sample is, those between in even ratios: 0.01 for plans that
-            are found by large changes and kept up by small ones.
-        iterations: How many times samples are drawn in one call.
+        narrowest: Ratio of the noise of the last sample to that of the first, with a geometric sequence between: 0.01
+            for plans that need large changes to be found and small ones to be refined.
+        iterations: Number of sampling iterations in one call.
 
     >>> dl.control.SearchOptions(samples=256, noise=5.0).samples
     256

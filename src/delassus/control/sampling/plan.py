@@ -27,17 +27,22 @@ class PlanStatus(Sentences):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Controls from now on, over the horizon.
+    """Controls over the horizon.
 
     Attributes:
-        knots: (knots, nu) of the spline.
-        controls: (horizon, nu) of each control period, within their limits.
-        cost: What it costs from the state that it was improved for, NaN if that is not known.
-        status: How it was found.
-        time: When it begins [s].
-        failed: How many samples had no cost.
-        count: How often it was improved.
-        seed: Of all random numbers; with `count` it says which come next.
+        knots: (knots, nu) knots of the spline.
+        controls: (horizon, nu) controls of each period, within limits.
+        cost: Cost from the state of the last improvement, NaN if unknown.
+        status: Status of the search.
+        time: Start time [s].
+        failed: Number of samples without a finite cost.
+        count: Number of improvements.
+        seed: Seed of all random numbers; with `count` it determines the next ones.
+
+    >>> sim = dl.Simulation(dl.load("cart_pole"), time_step=0.02, touching=())
+    >>> planner = dl.control.Sampling(sim, lambda time, q, v, u: q[..., 0] ** 2, horizon=10, limits=5.0)
+    >>> planner.start(control=[1.0, 0.0]).control
+    array([1., 0.])
     """
 
     knots: Array
@@ -51,11 +56,11 @@ class Plan:
 
     @property
     def control(self) -> Array:
-        """(nu,) of the first control period."""
+        """(nu,) control of the first period."""
         first: Array = self.controls[0]
         return first
 
     def describe(self) -> str:
-        """How it was found, in a sentence or several."""
+        """Describe how it was found, in one or more sentences."""
         failed = f" {self.failed} samples had no cost." if self.failed else ""
         return f"{self.status.sentence}{failed}"

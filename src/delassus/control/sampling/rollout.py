@@ -3,7 +3,7 @@
     J = Σ l(t_k, q_k, v_k, u_k) T + L(t_N, q_N, v_N),   k = 0 … N - 1,   T the control period
 
 A rollout that needs more than the reduced contact set of its simulation (see `reduced_scene`) stops before that period,
-and is continued there with the full one. One whose state is no number has no cost: it is NaN.
+and continues with the full set. A rollout with NaN in its state has the cost NaN.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import scan
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.flags import Mark
+from delassus.step.period.kernels import GROUND, MATERIAL, step_inputs
+from delassus.step.period.period import PeriodStart, take_period
 from delassus.step.scene import Scene
 from delassus.step.scene_sizes import HasScene
-from delassus.step.stages.kernels import GROUND, MATERIAL, step_inputs
-from delassus.step.stages.pipeline import PeriodStart, take_period
 from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits
 
 STATE: Final = "(nq),(nv),(impulse_size),(slot_size),(),(),()"
-"""q, v, impulses, contacts, time, cost until now, periods until now: what a rollout is taken up with."""
+"""q, v, impulses, contacts, time, cost and periods so far: the state in which a rollout continues."""
 SIGNATURE: Final = STATE + ",(horizon,control_size),()->" + STATE + ",()"
 PATH: Final = ",(horizon,nq),(horizon,nv)"
 
@@ -36,14 +36,14 @@ FinalCost = Callable[[Any, Any, Any], Any]
 
 @dataclass(frozen=True)
 class Horizon(HasScene):
-    """A scene, and for how many control periods it is looked ahead."""
+    """A scene, and the number of control periods of a rollout."""
 
     scene: Scene
     horizon: int
 
 
 class RolloutResult(NamedTuple):
-    """The last state of a rollout; `mark` as for a period. The path has q and v of all periods."""
+    """The last state of a rollout; `mark` has the flags of a period. The path has q and v of all periods."""
 
     q: Any
     v: Any
@@ -58,7 +58,7 @@ class RolloutResult(NamedTuple):
 
 
 def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[..., Any]:
-    """The kernel with traced costs in it, both of one state; without a stage cost, it gives the path of states."""
+    """The kernel with traced costs, both of one state; without a stage cost, it returns the path of states."""
 
     @kernel(
         SIGNATURE + ("" if stage else PATH),
@@ -80,7 +80,7 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
         ground: GroundShape,
         tolerance: Any = TOLERANCE,
     ) -> tuple[Floats, ...]:
-        """The state at the end, its time, the cost, how many periods were made, `Mark`, and the path if asked for."""
+        """The final state, its time, the cost, the number of periods, `Mark`, and the path if requested."""
         scene, limits = ahead.scene, SolverLimits(tolerance, np.array(MAX_ITERATIONS))
         duration = time_step * float(scene.substeps)
 

@@ -44,7 +44,7 @@ from delassus.step.flags import Mark
 Array = NDArray[np.float64]
 
 KNOTS = 8
-"""Of the spline, unless another number is given."""
+"""Default number of knots of the spline."""
 
 _SHORTCUTS: Final = Shortcuts(
     "Sampling",
@@ -57,7 +57,7 @@ _SHORTCUTS: Final = Shortcuts(
 
 
 class Sampling(Frozen):
-    """Model predictive control by trying: many controls are rolled out in simulation, and what costs least is done.
+    """Model predictive control by sampling: simulates many control sequences and applies the best.
 
         planner = dl.control.Sampling(sim, cost, horizon=50, samples=1024, limits=20.0)
         plan = planner.start(seed=0)
@@ -65,8 +65,13 @@ class Sampling(Frozen):
         state = sim.step(state, plan.control)
 
     The cost of a plan is Σ cost(t, q, v, u) T over the horizon, with T the control period, plus final(t, q, v) at its
-    end. A cost is a kernel `(model, time, q, v, u) -> ()`, which is compiled into the rollouts, or a function of NumPy
-    for all of them: time is (horizon,), q (…, horizon, nq), and it gives (…, horizon).
+    end. A cost is a kernel `(model, time, q, v, u) -> ()`, compiled into the rollouts, or a NumPy function of all
+    rollouts: time is (horizon,), q (…, horizon, nq), and it returns (…, horizon).
+
+    >>> sim = dl.Simulation(dl.load("cart_pole"), time_step=0.02, touching=())
+    >>> planner = dl.control.Sampling(sim, lambda time, q, v, u: q[..., 0] ** 2, horizon=10, samples=8, limits=5.0)
+    >>> planner.improve(planner.start(), sim.start([0.1, 0.0])).controls.shape
+    (10, 2)
     """
 
     def __init__(
@@ -82,29 +87,29 @@ class Sampling(Frozen):
         search: SearchOptions | None = None,
         **shortcuts: Any,
     ) -> None:
-        """Create a planner. Nothing is compiled yet.
+        """Create a planner; compilation happens at the first use.
 
         Args:
-            sim: What the plans are tried in: that which is controlled, or one with longer steps.
-            cost: Of a second in a state with a control.
-            horizon: How many control periods are looked ahead.
-            final: Cost of the state at the end: a kernel (model, time, q, v) -> (), or a function of NumPy for all of
-                them, of time, q (…, nq) and v (…, nv).
-            limits: Of the controls, ± or (lower, upper); by default those of the actuators, and never beyond them.
+            sim: Simulation of the rollouts: the controlled one, or one with longer steps.
+            cost: Cost per second of a state and a control.
+            horizon: Number of control periods of a rollout.
+            final: Cost of the final state: a kernel (model, time, q, v) -> (), or a NumPy function of all rollouts,
+                with time, q (…, nq) and v (…, nv).
+            limits: Limits of the controls, ± or (lower, upper); by default, and at most, those of the actuators.
             method: "mppi" or `PathIntegral(temperature)`, "cross_entropy" or `CrossEntropy(elites)`, "best".
             plan: A `SplineOptions`: knots, spline.
             search: A `SearchOptions`: samples, noise, narrowest, iterations.
             **shortcuts: temperature, elites (method); knots, spline (plan); samples, noise, narrowest, iterations
                 (search).
         """
-        way, spline, search = _SHORTCUTS.fill(shortcuts, method=method, plan=plan, search=search)
+        update, spline, search = _SHORTCUTS.fill(shortcuts, method=method, plan=plan, search=search)
         expect("sim", sim, Simulation, 'Simulation(load("cart_pole"))')
         if sim.ground.batch:
             raise SamplingError(
                 f"the ground has batch axes {sim.ground.batch}; planning needs a single ground.", code="batch-mismatch"
             )
         if not sim.nu:
-            raise SamplingError("the simulation has no controls: there is nothing to plan.", code="nothing-to-do")
+            raise SamplingError("the simulation has no controls to plan; add actuators.", code="nothing-to-do")
         for label, function in (("cost", cost), ("final cost", final)):
             if not callable(function) and not (function is None and label != "cost"):
                 raise SamplingError(
@@ -114,13 +119,13 @@ class Sampling(Frozen):
         self.horizon = check_integer("horizon", horizon, 1, MOST)
         self.samples, self.iterations = int(search.samples), int(search.iterations)
         self.knots = min(KNOTS, self.horizon) if spline.knots is None else int(spline.knots)
-        self.narrowest, self.way = float(search.narrowest), way
+        self.narrowest, self.way = float(search.narrowest), update
         if self.knots > self.horizon:
             raise SamplingError(
-                f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.",
+                f"there are {self.knots} knots for {self.horizon} control periods; pass fewer knots.",
                 code="out-of-range",
             )
-        self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, way.name, spline.spline
+        self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, update.name, spline.spline
         self.lower, self.upper = map(read_only, limits_of(sim, limits))
         self.noise = read_only(noise_of(sim, search.noise, self.lower, self.upper))
         self._stage = traced_cost(sim, "cost", cost, "(model, time, q, v, u)")
@@ -140,13 +145,13 @@ class Sampling(Frozen):
 
     @cached_property
     def _ahead(self) -> tuple[Horizon, Horizon]:
-        """What rollouts are compiled for: the usual scene, and the whole one."""
+        """The scenes for rollouts: with the reduced and with the full contact set."""
         return Horizon(self.sim.reduced_scene, self.horizon), Horizon(self.sim.scene, self.horizon)
 
     # --- plans ----------------------------------------------------------------------------------------------------
 
     def start(self, seed: int = 0, control: ArrayLike | None = None, *, time: float = 0.0) -> Plan:
-        """A plan to begin with: one control (nu,) all the time, by default zero, and the seed of all that is drawn."""
+        """An initial plan: a constant control (nu,), by default zero, and the seed of all random numbers."""
         u = np.zeros(self.sim.nu) if control is None else array_of_shape("control", control, (..., self.sim.nu))
         seed, time = check_integer("seed", seed, 0), number_in_range("time", time, FINITE)
         if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
@@ -155,25 +160,25 @@ class Sampling(Frozen):
         return Plan(knots, self.controls(knots), time=time, seed=seed)
 
     def improve(self, plan: Plan, state: State) -> Plan:
-        """A plan from a state on that costs no more than the one before it, moved on to the time of the state."""
+        """Improve a plan for a state: it costs no more than the previous plan, shifted to the time of the state."""
         self._check_plan(plan)
         self._check(state)
         later = max(state.time - plan.time, 0.0) / self.sim.period
         before = shift_matrix(self.spline, self.knots, self.horizon, later) @ plan.knots if later else plan.knots
         best, least, first, failed = before, np.nan, np.nan, 0
         widest = np.broadcast_to(self.noise, before.shape)
-        drawn = SamplingDistribution(before, widest)
+        distribution = SamplingDistribution(before, widest)
         for k in range(self.iterations):
-            samples = self._samples(drawn, (plan.seed, plan.count, k))
+            samples = self._samples(distribution, (plan.seed, plan.count, k))
             costs = self.costs(state, self.controls(samples))
             first = costs[0] if k == 0 else first
             failed += int(np.sum(~np.isfinite(costs)))
             best, least = _cheaper(best, least, samples[0], costs[0])
             if not np.any(np.isfinite(costs)):
                 break
-            drawn = self._update_distribution(samples, costs, drawn, widest)
-        else:  # a mean is no sample: what it costs is not known yet
-            best, least = _cheaper(best, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
+            distribution = self._update_distribution(samples, costs, distribution, widest)
+        else:  # the mean is not a sample: its cost is unknown
+            best, least = _cheaper(best, least, distribution.mean, self.costs(state, self.controls(distribution.mean)))
         status = PlanStatus.IMPROVED if not least >= first else PlanStatus.KEPT
         status = PlanStatus.NO_COST if not np.isfinite(least) else status
         return Plan(best, self.controls(best), float(least), status, state.time, failed, plan.count + 1, plan.seed)
@@ -184,32 +189,32 @@ class Sampling(Frozen):
         controls: Array = np.clip(self._matrix @ x, self.lower, self.upper)
         return controls
 
-    def _samples(self, drawn: SamplingDistribution, seed: tuple[int, ...]) -> Array:
-        """(samples, knots, nu), the first of which is the mean itself."""
-        noise = np.random.default_rng(seed).standard_normal((self.samples, *drawn.mean.shape))
+    def _samples(self, distribution: SamplingDistribution, seed: tuple[int, ...]) -> Array:
+        """(samples, knots, nu), the first of which is the mean."""
+        noise = np.random.default_rng(seed).standard_normal((self.samples, *distribution.mean.shape))
         noise *= (self.narrowest ** np.linspace(0.0, 1.0, self.samples))[:, None, None]
         noise[0] = 0.0
-        samples: Array = np.clip(drawn.mean + drawn.noise * noise, self.lower, self.upper)
+        samples: Array = np.clip(distribution.mean + distribution.noise * noise, self.lower, self.upper)
         return samples
 
     def _update_distribution(
-        self, samples: Array, costs: Array, drawn: SamplingDistribution, widest: Array
+        self, samples: Array, costs: Array, distribution: SamplingDistribution, widest: Array
     ) -> SamplingDistribution:
         if isinstance(self.way, BestSample):
-            return best(samples, costs, drawn)
+            return best(samples, costs, distribution)
         if isinstance(self.way, PathIntegral):
-            return mppi(samples, costs, drawn, self.way.temperature)
-        return cross_entropy(samples, costs, drawn, self.way.elites, widest)
+            return mppi(samples, costs, distribution, self.way.temperature)
+        return cross_entropy(samples, costs, distribution, self.way.elites, widest)
 
     # --- rollouts -------------------------------------------------------------------------------------------------
 
     def costs(self, state: State, controls: ArrayLike) -> Array:
-        """What controls (…, horizon, nu) cost from a state; NaN where a rollout or a cost is no number."""
+        """Costs of controls (…, horizon, nu) from a state; NaN where a rollout or a cost is NaN."""
         self._check(state)
         u = np.array(array_of_shape("controls", controls, (..., self.horizon, self.sim.nu)))
         rolled = self._roll_out(state, u)
         cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
-        end = float(time[-1] + self.sim.period)  # before the cost, which may write to its arguments
+        end = float(time[-1] + self.sim.period)  # before calling the cost, which may modify its arguments
         if self._stage is None:
             stages = call_cost("cost", self.cost, u.shape[:-1], time, rolled.path_q, rolled.path_v, u)
             cost = cost + self.sim.period * stages.sum(-1)
@@ -218,11 +223,11 @@ class Sampling(Frozen):
         return np.asarray(cost)
 
     def _roll_out(self, state: State, u: Array) -> RolloutResult:
-        """Rollouts with the reduced contact set; those that need the full set continue with that."""
+        """Rollouts with the reduced contact set; those that need the full set continue with it."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact
-        # That of a simulation with other contacts is not known here.
+        # # Impulses from a simulation with other contacts cannot be used here.
         if impulse.shape[-1] != scene.m + scene.na + scene.tally_size or contact.shape[-1] != scene.slots:
             impulse, contact = np.zeros(scene.m + scene.na + scene.tally_size), np.arange(float(scene.slots))
         start = (q, v, pad_empty(impulse), pad_empty(contact), state.time, 0.0, 0.0)
@@ -234,14 +239,16 @@ class Sampling(Frozen):
         return RolloutResult(*retry(attempts, Batch(u.shape[:-2], {"u": u}, {"u": 2})))
 
     def _join(self, old: Results, new: Results) -> Results:
-        """Rollouts of two calls: the end of the second, and its path from the period on where the first stopped."""
-        ahead = np.arange(self.horizon)[:, None] >= old[6][..., None, None]
-        return (*new[:8], *(np.where(ahead, b, a) for a, b in zip(old[8:], new[8:], strict=True)))
+        """Rollouts of two calls: the end of the second, and its path from the period where the first stopped."""
+        remaining = np.arange(self.horizon)[:, None] >= old[6][..., None, None]
+        return (*new[:8], *(np.where(remaining, b, a) for a, b in zip(old[8:], new[8:], strict=True)))
 
-    def _call_kernel(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
+    def _call_kernel(self, horizon_scene: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
         sim = self.sim
         inputs = structures(sim.ground.inputs)
-        results: tuple[Any, ...] = self._kernel(ahead, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance)
+        results: tuple[Any, ...] = self._kernel(
+            horizon_scene, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance
+        )
         return results
 
     def _check_plan(self, plan: Any) -> None:
@@ -253,7 +260,7 @@ class Sampling(Frozen):
                 code="other-system",
             )
         if not np.all(np.isfinite(plan.knots)):
-            raise SamplingError("knots of the plan are not finite: begin with planner.start().", code="not-finite")
+            raise SamplingError("knots of the plan are not finite; start with planner.start().", code="not-finite")
 
     def _check(self, state: Any) -> None:
         expect("the state", state, State, "sim.start(q0)")
@@ -273,10 +280,10 @@ class Sampling(Frozen):
 
 
 def _cheaper(a: Array, cost_a: Any, b: Array, cost_b: Any) -> tuple[Array, Any]:
-    """The cheaper of two plans; a cost that is not finite counts as infinite."""
+    """The cheaper of two plans; costs that are not finite count as infinite."""
     return (b, cost_b) if np.isfinite(cost_b) and not cost_a <= cost_b else (a, cost_a)
 
 
 def _is_missed(results: Results) -> Any:
-    """Which rollouts stopped because the reduced contact set does not hold."""
+    """Rollouts that stopped because they need the full contact set."""
     return results[7] == float(Mark.NEEDS_FULL_SET)

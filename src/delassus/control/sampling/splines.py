@@ -1,6 +1,6 @@
 """Controls over a horizon from knots: piecewise constant, linear or cubic.
 
-All of it is linear in the knots, so a spline is a matrix (times, knots), and so is what moves a plan on in time.
+All are linear in the knots, so a spline is a matrix (times, knots), and so is a shift in time.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ SPLINES: Final = ("hold", "linear", "cubic")
 
 
 def spacing(spline: str, knots: int, horizon: int) -> float:
-    """How many control periods are from one knot to the next; the last one of "hold" lasts as long as the others."""
+    """Number of control periods between knots; the last knot of "hold" lasts as long as the others."""
     if spline == "hold" or knots == 1:
         return horizon / knots
     return (horizon - 1) / (knots - 1)
 
 
 def spline_matrix(spline: str, knots: int, horizon: int) -> Array:
-    """(horizon, knots): the controls of all periods are this times the knots."""
+    """(horizon, knots): matrix from knots to the controls of all periods."""
     return _matrix(spline, knots, np.arange(horizon) / spacing(spline, knots, horizon))
 
 
 def shift_matrix(spline: str, knots: int, horizon: int, periods: float) -> Array:
-    """(knots, knots): the knots of the same curve, some periods later; beyond its end the last knot stays.
+    """(knots, knots): matrix to the knots of the curve shifted by some periods; beyond its end it is constant.
 
-    Controls that are held change by shares: what a knot held until now, and what the next one will.
+    For "hold", a shifted knot is the average of the knots that it overlaps.
     """
     at: Array = np.arange(float(knots)) + periods / spacing(spline, knots, horizon)
     return _matrix("linear" if spline == "hold" else spline, knots, at)
 
 
 def _matrix(spline: str, knots: int, at: Array) -> Array:
-    """(times, knots) for times that count knots."""
+    """(times, knots) for times in units of the knot spacing."""
     unit = np.eye(knots)
     at = np.clip(at, 0.0, knots - 1.0) if spline != "hold" else np.clip(np.floor(at + 1e-9), 0.0, knots - 1.0)
     lower_knot = np.minimum(at.astype(int), max(knots - 2, 0))

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import delassus.numpy as np
 from delassus.geometry.hulls.ground_faces import HullTables
 from delassus.geometry.hulls.tables import Hull
+from delassus.geometry.nearest import index_of_smallest
 
 POINTS: Final = 5
 """The lowest vertex and those of a face."""
@@ -70,13 +71,3 @@ def choose_points(hull: Hull, m: Any, height: Any) -> list[VertexTouch]:
         gap = height + vertex @ m
         touches.append(VertexTouch(np.where(absent, np.abs(gap) + FAR * extent, gap), vertex, number))
     return touches
-
-
-def index_of_smallest(x: Any) -> Any:
-    """The first position of the smallest of x (n,), by pairs; a half of `argmin`'s operations, which looks for NaN."""
-    ranked = [(x[k], float(k)) for k in range(len(x))]
-    while len(ranked) > 1:
-        pairs = list(zip(ranked[::2], ranked[1::2], strict=False))
-        smaller = [(np.where(b < a, b, a), np.where(b < a, j, i)) for (a, i), (b, j) in pairs]
-        ranked = smaller + ranked[2 * len(pairs) :]
-    return ranked[0][1]

@@ -17,6 +17,10 @@ function over the polar of W by linear approximation. If the contact is on a fla
 iteration; with a radius of curvature R and a depth d, its error shrinks by (d + ε)/(R + ε) per iteration. Support
 points are kept between iterations. The accuracy of n is that of rounding relative to ε, however small the gap is.
 
+Shallow penetrations: a maximum of depth d is the global one if W contains the ball of radius d around the origin. Its
+touching point w, a point c far inside and the support points u along a few directions beside n span a polyhedron in W,
+and the planes of its faces (w, u, u') and (c, u, u') tell whether the ball is in it.
+
 For deep penetrations, s has several local maxima. Rays from the origin search for them: with x = T u for a fixed
 direction u, T decreases until W + x has the distance ε, and n is the normal of W where the ray leaves it. Most rays
 leave through the parts of W nearest to the origin. The eight best normals are refined, and further directions around
@@ -72,6 +76,17 @@ _RAY_CHANGE: Final = 0.03
 
 _SHALLOW: Final = 1e-5
 """Depth, as a fraction of ε, up to which the first maximum is the global one."""
+
+_PROOF_TILT: Final = (1e-3, 1.0, 0.05)
+"""Tangent of the angle to n of the directions whose support points prove that a maximum is the global one: the least,
+as a multiple of the depth in units of ε, and the largest. Near n they stay on the faces that touch, farther away they
+enclose larger balls."""
+
+_SIDEWAYS: Final = numpy.array([(math.cos(0.25 * math.pi * k), math.sin(0.25 * math.pi * k), 0.0) for k in range(8)])
+"""These directions, in axes whose third one is n."""
+
+_PROOF_LOSS: Final = 1e-3
+"""Fraction of the depth by which the proven ball may be smaller: the error of the depth."""
 
 _SAME: Final = 0.999
 """Cosine of the angle below which two normals count as one."""
@@ -163,7 +178,38 @@ def separation(one: Body, other: Body, reach: Callable[[Any], Any] | None = None
     limits = _Limits(standoff, small, reach)
     nearest = _ascend(first, np.array(False), support, limits)
     is_deep = nearest.gap < -_SHALLOW * standoff
-    return cond(is_deep, lambda best: _search_deep(best, support, limits), nearest, nearest)
+    is_open = cond(is_deep, lambda best: ~_contains_ball(best, away, support, standoff), is_deep, nearest)
+    return cond(is_open, lambda best: _search_deep(best, support, limits), nearest, nearest)
+
+
+def _contains_ball(best: Separation, inside: Any, support: Callable[[Any], tuple[Any, Any]], standoff: Any) -> Any:
+    """Whether W contains the ball around the origin that touches it at a maximum, so that this is the global one.
+
+    `inside` (3,) is a point of W. Where the faces (w, u, u') and (c, u, u') of the tetrahedra (w, c, u, u') around the
+    axis w c form a closed surface, the intersection of their half-spaces is within it. False if that is not known.
+    """
+    n, depth = best.normal, -best.gap
+    touching = best.gap * n
+    low, slope, high = _PROOF_TILT
+    tilt = np.clip(slope * depth / standoff, low, high)
+    corners = map_stacks(lambda way: support(n + tilt * _turn(way, n))[1], _SIDEWAYS)
+    least = (1.0 - _PROOF_LOSS) * depth
+    following = np.concatenate([corners[1:], corners[:1]])
+
+    def visit(last: tuple[Any, Any], pair: tuple[Any, Any]) -> tuple[tuple[Any, Any], None]:
+        contained, faces = last
+        u, after = pair
+        differ = np.any(u != after)
+        holds = np.cross(u - touching, after - touching) @ (inside - touching) > 0.0
+        for apex, opposite in ((touching, inside), (inside, touching)):
+            normal = np.cross(u - apex, after - apex)
+            height = -(normal @ apex)  # of the origin, on the side of the opposite corner
+            is_far = height * height >= least * least * (normal @ normal)
+            holds = holds & (height * (normal @ (opposite - apex)) > 0.0) & is_far
+        return (contained & (holds | ~differ), faces | differ), None
+
+    (contained, faces), _ = scan(visit, (np.array(True), np.array(False)), (corners, following))
+    return contained & faces
 
 
 def _search_deep(first: Separation, support: Callable[[Any], tuple[Any, Any]], limits: _Limits) -> Separation:

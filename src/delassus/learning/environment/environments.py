@@ -38,6 +38,10 @@ class EnvironmentState:
         simulation: The robots.
         memory: (items, memory_size) what the task remembers.
         observation: (items, observations) the next ones of the policy.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
+    >>> envs.start().observation.shape
+    (8, 5)
     """
 
     simulation: State
@@ -56,6 +60,11 @@ class Outcome(NamedTuple):
         final_observation: (items, observations) at the end of the period, before a new episode begins.
         terms: (items, terms) of the reward.
         measures: (items, measures).
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
+    >>> _, outcome = envs.step(envs.start(), np.zeros((8, 1)))
+    >>> outcome.terminated.any()
+    np.False_
     """
 
     reward: Array
@@ -77,6 +86,11 @@ class Environments:
         sim: Their simulation, in the dtype that was chosen.
         term_names: Of the reward.
         measure_names: Of what progress is reported by.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
+    >>> state, outcome = envs.step(envs.start(), np.zeros((8, 1)))
+    >>> outcome.reward.shape
+    (8,)
     """
 
     def __init__(self, task: LearningTask, items: int, seed: int = 0, dtype: Any = np.float64) -> None:

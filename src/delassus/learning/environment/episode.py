@@ -13,13 +13,13 @@ import delassus.numpy as np
 from delassus.compiler.host.inputs import Declared
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.compiler.tracing.flow.branch import cond
-from delassus.learning.environment.draws import Draws
 from delassus.learning.environment.task import LearningTask, Moment
 from delassus.learning.errors import LearningError
+from delassus.simulation.policies.draws import Draws
 from delassus.simulation.sensors.readout import Readout
+from delassus.step.period.kernels import GROUND
 from delassus.step.scene import Scene
 from delassus.step.scene_sizes import HasScene
-from delassus.step.stages.kernels import GROUND
 from delassus.step.stages.types import GroundShape
 
 LARGEST_OBSERVATION: Final = 100.0
@@ -118,7 +118,7 @@ def end_period(
     level = ground._replace(normal=np.array(ground.normal))
     draws = Draws(*counters)
     readout = _readout(scene, q, v, impulse / time_step, contact, level)
-    now = Moment(readout, unpack(episode, memory), action, difficulty, draws)
+    now = Moment(readout, unpack(episode, memory), draws, action, difficulty)
     is_frozen = frozen > 0.0
 
     terms = task.reward(now)
@@ -131,7 +131,7 @@ def end_period(
     v_next = v + changes.pop("kick") if "kick" in changes else v
     remembered = {**now.memory, **changes, "action": action, "age": np.stack([age])}
     remembered = unpack(episode, hold_memory(pack(episode, remembered), hold))
-    after = Moment(readout._replace(v=v_next), remembered, action, difficulty, draws)
+    after = Moment(readout._replace(v=v_next), remembered, draws, action, difficulty)
     observation = _bounded(task.observe(after))
 
     def restart(*_: Any) -> tuple[Any, ...]:
@@ -191,7 +191,7 @@ def moment_without_contacts(episode: Episode, q: Any, v: Any, memory: Any, actio
     zero = np.zeros(episode.impulse_size)
     contact, level = np.zeros(episode.slot_size), GroundShape(np.array((0.0, 0.0, 1.0)), 0.0, None)
     readout = _readout(episode.scene, q, v, zero, contact, level)
-    return Moment(readout, unpack(episode, memory), action, np.array(0.0), Draws(0.0, 0.0, 0.0))
+    return Moment(readout, unpack(episode, memory), Draws(0.0, 0.0, 0.0), action, np.array(0.0))
 
 
 def start(
@@ -203,12 +203,12 @@ def start(
     force, contact = np.zeros(episode.impulse_size), np.arange(float(episode.slot_size))
     home = np.array(scene.model.neutral())
     readout = _readout(scene, home, np.zeros(episode.nv), force, contact, ground)
-    chosen = task.begin(Moment(readout, none, none["action"], difficulty, draws))
+    chosen = task.begin(Moment(readout, none, draws, none["action"], difficulty))
     q, v = chosen.pop("q"), chosen.pop("v", np.zeros(episode.nv))
     parameters = chosen.pop("parameters", parameters)
     memory = unpack(episode, hold_memory(pack(episode, {**none, **chosen}), hold))
     readout = readout._replace(q=q, v=v)
-    observation = task.observe(Moment(readout, memory, memory["action"], difficulty, draws))
+    observation = task.observe(Moment(readout, memory, draws, memory["action"], difficulty))
     return q, v, pack(episode, memory), parameters, _bounded(observation)
 
 
@@ -296,7 +296,7 @@ def measured(episode: Episode) -> tuple[Episode, tuple[str, ...], tuple[str, ...
     )
     force, contact = numpy.zeros(episode.impulse_size), numpy.arange(float(episode.slot_size))
     readout = _readout(scene, q, v, force, contact, ground)
-    now = Moment(readout, unpack(episode, memory), numpy.zeros(task.actions), difficulty, draws)
+    now = Moment(readout, unpack(episode, memory), draws, numpy.zeros(task.actions), difficulty)
     terms, measures = task.reward(now), task.measure(now) or {"none": 0.0}
     _check("observe", observation, 1)
     for name, value in {**terms, **measures}.items():

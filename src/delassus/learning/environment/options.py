@@ -17,6 +17,9 @@ class Objective:
         value_weight: Weight of the error of the value.
         gradient: Largest norm of a gradient.
         divergence: Kullback–Leibler divergence of π from π_old that an iteration aims at.
+
+    >>> dl.learning.Objective(discount=0.99).discount
+    0.99
     """
 
     discount: float = 0.99
@@ -36,6 +39,9 @@ class Architecture:
         policy: Of its hidden layers.
         value: Of the hidden layers of the value.
         deviation: σ of the first policy.
+
+    >>> dl.learning.Architecture(policy=(32, 32), value=(32, 32)).deviation
+    0.3
     """
 
     policy: tuple[int, ...] = (128, 128)
@@ -58,6 +64,9 @@ class PPO:
         networks: Sizes.
         dtype: Of the steps of robots that practise: "float64", "float32", or "auto" for "float32" wherever that can
             solve them, see `Environments`. Trials are in float64.
+
+    >>> dl.learning.PPO(items=64, horizon=8).objective.clip
+    0.2
     """
 
     items: int = 512

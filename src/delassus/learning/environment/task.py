@@ -15,51 +15,34 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
-import delassus.simulation.sensors.sensors  # noqa: F401 - registers the kinds of sensors
-from delassus.learning.environment.draws import Draws
 from delassus.learning.environment.options import PPO
 from delassus.model.model import Model
 from delassus.simulation.ground import Ground
-from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
+from delassus.simulation.sensors.snapshot import Snapshot
 from delassus.simulation.simulation import Simulation
 
 Floats = NDArray[numpy.float64]
 
 
 @dataclass(frozen=True)
-class Moment:
+class Moment(Snapshot):
     """One robot at the end of a control period, as the functions of a task see it.
 
+    Among its memory are `action`, the one before, and `age`, periods since the start.
+
     Attributes:
-        readout: The robot's state and the forces on it, which sensors read.
-        memory: What the task remembers, by name; among it `action`, the one before, and `age`, periods since the start.
         action: (actions,) of the policy in this period; before the first one, zero.
         difficulty: From 0 to 1: how far a curriculum has come.
-        draws: Random numbers.
+
+    >>> class Still(dl.learning.LearningTask):
+    ...     def observe(self, now):
+    ...         return dl.numpy.concatenate([now.q, now.v])
+    >>> Still.observe.__name__
+    'observe'
     """
 
-    readout: Readout
-    memory: Mapping[str, Any]
     action: Any
     difficulty: Any
-    draws: Draws
-
-    @property
-    def q(self) -> Any:
-        """(nq,) configuration [rad, m]."""
-        return self.readout.q
-
-    @property
-    def v(self) -> Any:
-        """(nv,) velocity [rad/s, m/s]."""
-        return self.readout.v
-
-    def __getitem__(self, name: str) -> Any:
-        """The memory of the task, or the reading of a sensor: now["command"], now["gyro:trunk"]."""
-        if name in self.memory:
-            return self.memory[name]
-        kind, _, target = name.partition(":")
-        return KINDS[kind].read(self.readout, Sensor(kind, target))
 
 
 class Evaluation(NamedTuple):
@@ -72,6 +55,11 @@ class Evaluation(NamedTuple):
         failed: (items,) truth values: whether it failed at any time.
         measures: By name, (periods, items).
         told: What they were told, by the names of memory, (items, n) each.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("quadruped-walk"), items=2)
+    >>> trial = dl.learning.evaluate(dl.learning.bundled_policy("quadruped-walk"), envs, periods=3)
+    >>> trial.reward.shape
+    (3, 2)
     """
 
     q: Floats
@@ -84,7 +72,11 @@ class Evaluation(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A trial in words, whether the goal is reached, and whether an earlier one is (it walks, if not yet precisely)."""
+    """A trial in words, whether the goal is reached, and whether an earlier one is (it walks, if not yet precisely).
+
+    >>> dl.learning.Verdict("none of 64 robots falls", reached=True, halfway=True).reached
+    True
+    """
 
     words: str
     reached: bool
@@ -100,6 +92,10 @@ class LearningTask:
         time_step: Of one step of time [s].
         substeps: Steps of time in a control period.
         periods: Control periods of an episode, which ends by time-out if the robot has not failed before.
+
+    >>> task = dl.learning.find_task("cart-pole")
+    >>> task.period, task.actions
+    (0.02, 1)
     """
 
     robot: Model
@@ -176,7 +172,14 @@ class LearningTask:
 
 
 def lower_onto_ground(now: Moment, q: Any, clearance: float = 1e-3) -> Any:
-    """A configuration of a robot with a free base, moved straight up or down until it almost touches the ground."""
+    """A configuration of a robot with a free base, moved straight up or down until it almost touches the ground.
+
+    >>> class Lowered(dl.learning.LearningTask):
+    ...     def begin(self, now):
+    ...         return {"q": dl.learning.lower_onto_ground(now, self.robot.posture("home"))}
+    >>> Lowered.begin.__name__
+    'begin'
+    """
     from delassus.step.stages.collide import find_candidates
     from delassus.step.stages.kinematics import compute_kinematics
 

@@ -34,7 +34,16 @@ def policy_of(name: str, envs: Environments, learner: Learner, options: PPO) -> 
 def save_checkpoint(
     path: str | os.PathLike[str], name: str, envs: Environments, learner: Learner, options: PPO
 ) -> None:
-    """Write a checkpoint, which is a file of a policy as well; the one that was there stays if that fails."""
+    """Write a checkpoint, which is a file of a policy as well; the one that was there stays if that fails.
+
+    >>> import pathlib, tempfile
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "checkpoint.npz"
+    >>> dl.learning.save_checkpoint(path, "cart-pole", envs, dl.learning.begin_learning(envs, small), small)
+    >>> path.exists()
+    True
+    """
     arrays = policy_of(name, envs, learner, options).arrays()
     state = learner.environment
     arrays |= {f"state.{one.name}": np.asarray(getattr(state.simulation, one.name)) for one in fields(State)}
@@ -46,7 +55,17 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: str | os.PathLike[str], name: str, task: LearningTask) -> tuple[Environments, Learner, PPO]:
-    """What `save_checkpoint` wrote, for a task and robot that are the same."""
+    """What `save_checkpoint` wrote, for a task and robot that are the same.
+
+    >>> import pathlib, tempfile
+    >>> task = dl.learning.find_task("cart-pole")
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> envs, path = dl.learning.Environments(task, items=8), pathlib.Path(tempfile.mkdtemp()) / "checkpoint.npz"
+    >>> dl.learning.save_checkpoint(path, "cart-pole", envs, dl.learning.begin_learning(envs, small), small)
+    >>> _, learner, options = dl.learning.load_checkpoint(path, "cart-pole", task)
+    >>> learner.iteration, options.items
+    (0, 8)
+    """
     arrays = read_arrays("the checkpoint", path, CheckpointError)
     policy = Policy.of_arrays(path, arrays)
     try:

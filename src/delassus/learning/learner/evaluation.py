@@ -16,7 +16,13 @@ from delassus.learning.learner.policy import Policy
 def evaluate(
     policy: Policy, envs: Environments, periods: int, *, told: Mapping[str, Any] | None = None, seed: int = 1
 ) -> Evaluation:
-    """Let all environments follow a policy for a number of periods, with fixed values of the memory, by name."""
+    """Let all environments follow a policy for a number of periods, with fixed values of the memory, by name.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("quadruped-walk"), items=2)
+    >>> trial = dl.learning.evaluate(dl.learning.bundled_policy("quadruped-walk"), envs, periods=3)
+    >>> trial.failed
+    array([False, False])
+    """
     hold = envs.hold(**({} if told is None else told))
     memory = unpack(envs.episode, hold)
     told = {name: memory[name] for name in told or ()}

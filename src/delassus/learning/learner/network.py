@@ -40,6 +40,10 @@ class Network:
         actions: Numbers that the policy gives.
         policy: Sizes of its hidden layers.
         value: Sizes of the hidden layers of the value.
+
+    >>> network = dl.learning.Network(observations=4, actions=1, policy=(8,), value=(8,))
+    >>> network.policy_sizes, network.weights
+    ((4, 8, 1), 99)
     """
 
     observations: int

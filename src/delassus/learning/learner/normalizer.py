@@ -14,7 +14,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Normalizer:
-    """Mean and variance (observations,) of all that was seen, and how many samples that was."""
+    """Mean and variance (observations,) of all that was seen, and how many samples that was.
+
+    >>> dl.learning.Normalizer.new(2).update([np.array([[0.0, 1.0], [2.0, 3.0]])]).mean
+    array([1., 2.])
+    """
 
     mean: Array
     variance: Array

@@ -29,6 +29,10 @@ class Policy:
         network: Sizes.
         theta: (weights,) single precision.
         normalizer: Of observations.
+
+    >>> policy = dl.learning.bundled_policy("quadruped-walk")
+    >>> policy.task, policy.network.actions
+    ('quadruped-walk', 12)
     """
 
     task: str

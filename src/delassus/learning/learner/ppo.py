@@ -55,6 +55,11 @@ class Learner:
         normalizer: Of observations.
         iteration: How many were made.
         environment: Where the robots are.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> dl.learning.begin_learning(envs, small).theta.dtype
+    dtype('float32')
     """
 
     theta: Floats32
@@ -93,6 +98,12 @@ class Report(NamedTuple):
         clipped: Share of samples whose ratio is beyond the clip.
         value_error: Root mean square.
         deviation: Mean σ.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> _, report = dl.learning.iterate(envs, dl.learning.begin_learning(envs, small), small)
+    >>> report.frozen
+    0
     """
 
     reward: float
@@ -112,7 +123,13 @@ def network_for(envs: Environments, options: PPO) -> Network:
 
 
 def begin_learning(envs: Environments, options: PPO) -> Learner:
-    """Create a learner with initial weights."""
+    """Create a learner with initial weights.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> dl.learning.begin_learning(envs, small).iteration
+    0
+    """
     network = network_for(envs, options)
     theta = network.initial(envs.seed, options.networks.deviation)
     state = envs.start(0.0, spread=True)
@@ -122,7 +139,14 @@ def begin_learning(envs: Environments, options: PPO) -> Learner:
 
 
 def iterate(envs: Environments, learner: Learner, options: PPO, difficulty: float = 1.0) -> tuple[Learner, Report]:
-    """Run one iteration of the learner."""
+    """Run one iteration of the learner.
+
+    >>> envs = dl.learning.Environments(dl.learning.find_task("cart-pole"), items=8)
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> learner, report = dl.learning.iterate(envs, dl.learning.begin_learning(envs, small), small)
+    >>> learner.iteration
+    1
+    """
     environment, rollout, normalizer, report = collect(envs, learner, options, difficulty)
     learner, statistics = learn(network_for(envs, options), learner, rollout, options)
     after = replace(learner, normalizer=normalizer, environment=environment, iteration=learner.iteration + 1)

@@ -35,6 +35,9 @@ class Budget:
         iterations: At most; None for as many as fit into the time.
         goal: Whether it ends when the task's goal is reached: "goal", "halfway" for the earlier one, "none".
         trial_every: Iterations between two trials of 64 robots, once the task looks learnt.
+
+    >>> dl.learning.Budget(minutes=1.0, goal="halfway").trial_every
+    10
     """
 
     minutes: float = 10.0
@@ -59,6 +62,12 @@ class Progress(NamedTuple):
         share: Of the time or the iterations that are used up.
         report: Of the iteration.
         verdict: Of a trial, if there was one.
+
+    >>> task = dl.learning.find_task("cart-pole")
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> one = dl.learning.Budget(iterations=1, goal="none")
+    >>> dl.learning.train("cart-pole", task, small, budget=one).history[0].iteration
+    1
     """
 
     iteration: int
@@ -70,7 +79,14 @@ class Progress(NamedTuple):
 
 
 class Training(NamedTuple):
-    """What came of learning: the policy, how it went, and why it ended."""
+    """What came of learning: the policy, how it went, and why it ended.
+
+    >>> task = dl.learning.find_task("cart-pole")
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> one = dl.learning.Budget(iterations=1, goal="none")
+    >>> dl.learning.train("cart-pole", task, small, budget=one).policy.task
+    'cart-pole'
+    """
 
     policy: Policy
     history: list[Progress]
@@ -99,6 +115,12 @@ def train(
         out: A folder for checkpoint and policy, or None for no files.
         resume: Whether to go on from the checkpoint in the folder.
         progress: Called after each iteration.
+
+    >>> task = dl.learning.find_task("cart-pole")
+    >>> small = dl.learning.PPO(items=8, horizon=4, networks=dl.learning.Architecture((8,), (8,)))
+    >>> training = dl.learning.train("cart-pole", task, small, budget=dl.learning.Budget(iterations=2, goal="none"))
+    >>> len(training.history)
+    2
     """
     began = time.perf_counter()
     if resume and out is not None:

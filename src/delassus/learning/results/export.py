@@ -46,6 +46,11 @@ def export_policy(policy: Policy, folder: str | os.PathLike[str], kind: str = "c
         folder: Made if needed.
         kind: "c" for C99 in single precision, "numpy" for a module and an archive, "onnx" for ONNX.
         name: Of the files, and of the function in C.
+
+    >>> import tempfile
+    >>> policy = dl.learning.bundled_policy("quadruped-walk")
+    >>> [path.suffix for path in dl.learning.export_policy(policy, tempfile.mkdtemp(), kind="numpy")]
+    ['.py', '.npz']
     """
     if kind not in FORMATS:
         raise LearningError(f"the format is {kind!r}; it must be one of {', '.join(FORMATS)}.", code="unknown-name")

@@ -23,7 +23,14 @@ _STYLE: Final = (
 def save_page(
     path: str | os.PathLike[str], title: str, history: Sequence[Progress], film: str = "", verdict: str = ""
 ) -> None:
-    """Write the curves of all that was reported over the seconds of learning; `film` is a file to link to."""
+    """Write the curves of all that was reported over the seconds of learning; `film` is a file to link to.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "learning.html"
+    >>> dl.learning.save_page(path, "cart-pole", [])
+    >>> path.exists()
+    True
+    """
     curves: dict[str, list[float]] = {"reward of a period": [p.report.reward for p in history]}
     curves["falls per second"] = [p.report.falls for p in history]
     for name in history[0].report.measures if history else ():

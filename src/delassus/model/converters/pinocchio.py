@@ -39,6 +39,10 @@ def from_pinocchio(pin_model: Any) -> Model:
 
     The inertia of Pinocchio's universe is that of the base. A frame "world" that is elsewhere is called world_link,
     world_joint or world_frame, by what it is of.
+
+    >>> import pinocchio
+    >>> dl.from_pinocchio(pinocchio.buildSampleModelManipulator()).nv
+    6
     """
     joints = tuple(_joint(pin_model, i) for i in range(1, pin_model.njoints))
     frames: dict[str, Frame] = {}

@@ -137,15 +137,19 @@ M = TypeVar("M", bound=JointMotion)
 
 
 def register_motion(motion: M) -> M:
-    """Put an elementary motion into the table, so that joints can be made of it."""
+    """Put an elementary motion into the table, so that joints can be made of it.
+
+    >>> from delassus.model.motions.translation import TRANSLATION
+    >>> dl.model.register_motion(TRANSLATION).nv
+    3
+    """
     name, directions = motion.name, motion.directions
     if MOTIONS.get(name, motion) != motion:
         raise ValueError(f"the motion {name!r} is registered already: choose another name.")
     if not directions or sorted({*directions} & {*range(6)}) != list(directions):
         raise ValueError(
-            f"the motion {name!r} has the directions {directions}; they must be some of 0 to 5 (along x, y, z, "
-            "about x, y, "
-            "z), each once and in order."
+            f"the motion {name!r} has the directions {directions}; they must be some of 0 to 5 (along x, y, z, about "
+            "x, y, z), each once and in order."
         )
     if motion.spread and len(motion.spread) != motion.nq - 4 * motion.has_quaternion:
         raise ValueError(f"the motion {name!r} has {motion.nq} coordinates and a spread of {len(motion.spread)}.")

@@ -2,6 +2,9 @@
 
 Algorithms turn these into their own steps; see `dynamics/tree/poses`. A turn about z that comes last merges with the
 placement of the joint, so that a revolute joint costs one turn.
+
+>>> dl.model.moves.Turn(0.5).angle
+0.5
 """
 
 from typing import Any, NamedTuple, TypeAlias

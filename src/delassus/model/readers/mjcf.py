@@ -77,7 +77,13 @@ def read_mjcf(data: str | bytes, file: str = _TEXT) -> Model:
 
 
 def from_mujoco(mj_model: Any) -> Model:
-    """The model of a compiled `mujoco.MjModel` in memory."""
+    """The model of a compiled `mujoco.MjModel` in memory.
+
+    >>> import mujoco
+    >>> body = '<body name="ball"><freejoint/><geom size="0.1"/></body>'
+    >>> dl.from_mujoco(mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody></mujoco>")).nv
+    6
+    """
     names = read_names(mj_model)
     bad = bad_number(mj_model, names)
     if bad is not None:

@@ -2,9 +2,10 @@
 
     F = [A₁₁ ·; A₂₁ 0] + Σ children's U,    L₁₁ L₁₁ᵀ = F₁₁,    L₂₁ = F₂₁ L₁₁⁻ᵀ,    U = F₂₂ - L₂₁ L₂₁ᵀ
 
-What depends on the pattern alone, the order, the rows of each front, where a child's U goes, is found once (`Fronts`).
-The rest is LAPACK on blocks of some hundred rows, which runs at the speed of dense algebra. On a cloth of 10⁵ unknowns,
-that is some 40 times as fast as SuperLU, which takes a few rows at a time and finds its pattern anew.
+What depends only on the pattern (the order, the rows of each front, the position of a child's U) is computed once
+(`Fronts`). The rest is LAPACK on blocks of some hundred rows, at the speed of dense algebra. On a cloth with 10⁵
+unknowns this is about 40 times as fast as SuperLU, which processes a few rows at a time and repeats the symbolic
+analysis.
 
 Reference: I. Duff and J. Reid, The multifrontal solution of indefinite sparse symmetric linear equations (1983).
 """
@@ -36,7 +37,7 @@ class NotDefinite(DelassusError, ArithmeticError):
 
     @classmethod
     def at(cls, pivot: int, size: int) -> NotDefinite:
-        """Where it was seen."""
+        """Create for the pivot that failed."""
         return cls(
             f"the matrix is not positive definite: pivot {pivot} of {size} is not positive. Numbers that are not "
             "finite, or masses and stiffnesses that are 10¹⁵ apart, do that."
@@ -52,7 +53,7 @@ class _Run(NamedTuple):
 
 
 class _Front(NamedTuple):
-    """A part: its own unknowns, those of its boundary, and what is added to its front."""
+    """A part of the dissection: its own unknowns, those of its boundary, and contributions to its front."""
 
     own: slice
     boundary: Ints
@@ -63,24 +64,24 @@ class _Front(NamedTuple):
 
 
 class Fronts:
-    """The structure of a factor, known before its values: for a pattern and its free nodes."""
+    """The symbolic structure of a factor, for a pattern and its free nodes."""
 
     def __init__(self, pattern: Pattern, points: Array, free: NDArray[np.bool_], leaf: int = LEAF) -> None:
         self.free = np.flatnonzero(free)
         number = np.full(pattern.nodes, -1, np.int64)
         number[self.free] = np.arange(len(self.free))
         row, column = number[pattern.rows], number[pattern.indices]
-        kept = np.flatnonzero((row >= 0) & (column >= 0))
-        tree = dissect(points[self.free], row[kept], column[kept], leaf)
+        entries = np.flatnonzero((row >= 0) & (column >= 0))
+        tree = dissect(points[self.free], row[entries], column[entries], leaf)
         position = np.empty(len(self.free), np.int64)
         position[tree.order] = np.arange(len(self.free))
-        # Of each pair of mirrored blocks, the one whose column is eliminated first.
-        row, column = position[row[kept]], position[column[kept]]
+        # # Of each pair of symmetric blocks, the one whose column is eliminated first.
+        row, column = position[row[entries]], position[column[entries]]
         lower = row >= column
-        row, column, kept = row[lower], column[lower], kept[lower]
+        row, column, entries = row[lower], column[lower], entries[lower]
         part = np.searchsorted(tree.starts, column, side="right") - 1
         by_part = np.lexsort((row, column, part))
-        row, column, self.source = row[by_part], column[by_part], kept[by_part]
+        row, column, self.source = row[by_part], column[by_part], entries[by_part]
         cuts = np.searchsorted(part[by_part], np.arange(len(tree.parent) + 1))
         self.unknowns = (3 * self.free[tree.order][:, None] + np.arange(3)).reshape(-1)
         self.fronts: list[_Front] = []
@@ -91,25 +92,27 @@ class Fronts:
         self.most_left = 0
         for s, parent in enumerate(tree.parent.tolist()):
             begin, end = int(tree.starts[s]), int(tree.starts[s + 1])
-            here = slice(int(cuts[s]), int(cuts[s + 1]))
-            rows = np.concatenate([row[here], *(boundaries[c] for c in children[s])])
+            block = slice(int(cuts[s]), int(cuts[s + 1]))
+            rows = np.concatenate([row[block], *(boundaries[c] for c in children[s])])
             boundary = np.unique(rows[rows >= end])
             boundaries.append(boundary)
             own, rest = end - begin, len(boundary)
-            self._fill(here, row[here] - begin, column[here] - begin, own, np.searchsorted(boundary, row[here]), rest)
-            self.place[here] += size
+            self._fill(
+                block, row[block] - begin, column[block] - begin, own, np.searchsorted(boundary, row[block]), rest
+            )
+            self.place[block] += size
             runs = tuple(_runs(boundaries[c], begin, end, boundary) for c in children[s])
             self.fronts.append(
                 _Front(
                     slice(3 * begin, 3 * end),
                     _expand_nodes(boundary),
-                    here,
+                    block,
                     tuple(children[s]),
                     runs,
                     size,
                 )
             )
-            # A front's U is made while those of its children are still there.
+            # # The U of a front is computed while those of its children are still in memory.
             self.most_left = max(self.most_left, live + 9 * rest * rest)
             live += 9 * rest * rest - sum(9 * len(boundaries[c]) ** 2 for c in children[s])
             size += 9 * own * (own + rest)
@@ -119,22 +122,22 @@ class Fronts:
         self.place = self.place.reshape(-1)
         self.size, self.work = size, work
 
-    def _fill(self, here: slice, row: Ints, column: Ints, own: int, beyond: Ints, rest: int) -> None:
-        """Where the entries of blocks go in a front's F₁₁ and F₂₁, both column by column."""
+    def _fill(self, block: slice, row: Ints, column: Ints, own: int, boundary: Ints, rest: int) -> None:
+        """Positions of the entries of blocks in a front's F₁₁ and F₂₁, both column by column."""
         inside = row < own
-        r = np.where(inside, row, beyond)[:, None, None] * 3 + np.arange(3)[:, None]
+        r = np.where(inside, row, boundary)[:, None, None] * 3 + np.arange(3)[:, None]
         c = column[:, None, None] * 3 + np.arange(3)
         tall, offset = np.where(inside, 3 * own, 3 * rest)[:, None, None], np.where(inside, 0, 9 * own * own)
-        self.place[here] = (offset[:, None, None] + c * tall + r).reshape(-1, 9)
+        self.place[block] = (offset[:, None, None] + c * tall + r).reshape(-1, 9)
 
     @property
     def memory(self) -> int:
-        """How many bytes a factor takes, with what is left over between fronts while it is made."""
+        """Memory of a factor [bytes], including the fronts' U during the factorization."""
         return _WORD * (self.size + self.most_left)
 
 
 class Cholesky:
-    """A factor, of numbers that may change while their pattern stays."""
+    """A numerical factor, whose values may change while the pattern is constant."""
 
     def __init__(self, fronts: Fronts) -> None:
         self.fronts = fronts
@@ -148,11 +151,11 @@ class Cholesky:
             self.panels.append((first, self.buffer[middle:end].reshape(rest, own, order="F")))
 
     def factor(self, blocks: Array) -> Cholesky:
-        """Take the numbers (blocks, 3, 3) of the pattern's blocks."""
+        """Factor the values (blocks, 3, 3) of the pattern's blocks."""
         return self.take(blocks.reshape(-1, 9)[self.fronts.source])
 
     def take(self, lower: Array) -> Cholesky:
-        """Take the numbers of the blocks (source, 9) that a factor reads, in its own order."""
+        """Factor the values (source, 9) of the blocks that a factor reads, in its order."""
         self.buffer.fill(0.0)
         self.buffer[self.fronts.place] = lower.reshape(-1)
         with one_thread():
@@ -166,7 +169,7 @@ class Cholesky:
             own, rest = self.panels[s]
             U = np.zeros((len(rest), len(rest)), order="F")
             for child, (columns, rows) in zip(front.children, front.runs, strict=True):
-                if child in left:  # parts that touch nothing else leave nothing
+                if child in left:  # parts without boundary have no U
                     _extend(own, rest, U, left.pop(child), columns, rows)
             _, info = lapack.dpotrf(own, lower=1, clean=0, overwrite_a=1)
             if info:
@@ -205,13 +208,17 @@ def _expand_nodes(nodes: Ints) -> Ints:
 def _runs(child: Ints, begin: int, end: int, boundary: Ints) -> Any:
     """The runs of a child's boundary in its parent's own rows, and in those of the parent's boundary."""
     own = child < end
-    places = (child[own] - begin, np.searchsorted(boundary, child[~own]))
-    found = []
-    for offset, place in zip((0, int(own.sum())), places, strict=True):
-        cuts = np.concatenate([[0], np.flatnonzero(np.diff(place) != 1) + 1, [len(place)]]) if len(place) else [0]
+    positions = (child[own] - begin, np.searchsorted(boundary, child[~own]))
+    runs = []
+    for offset, positions_part in zip((0, int(own.sum())), positions, strict=True):
+        cuts = (
+            np.concatenate([[0], np.flatnonzero(np.diff(positions_part) != 1) + 1, [len(positions_part)]])
+            if len(positions_part)
+            else [0]
+        )
         pairs = pairwise(np.asarray(cuts).tolist())
-        found.append(tuple(_Run(3 * int(offset + a), 3 * int(offset + b), 3 * int(place[a])) for a, b in pairs))
-    return tuple(found)
+        runs.append(tuple(_Run(3 * int(offset + a), 3 * int(offset + b), 3 * int(positions_part[a])) for a, b in pairs))
+    return tuple(runs)
 
 
 def _extend(own: Array, rest: Array, U: Array, child: Array, columns: tuple[_Run, ...], rows: tuple[_Run, ...]) -> None:

@@ -1,7 +1,7 @@
 """Nested dissection by coordinates: an elimination order with sparse factors.
 
-A domain is cut in the middle across its longest side. The nodes of one half that touch the other are its separator:
-they are eliminated after both halves, which then know nothing of each other. All domains of a level are cut at once.
+A domain is cut in the middle of its longest side. The nodes of one half that are connected to the other are its
+separator. They are eliminated after both halves, which are then decoupled. All domains of a level are cut at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 LEAF: Final = 40
-"""Domains of so many nodes are not cut any more."""
+"""Domains with at most this number of nodes are not cut."""
 
 
 class Dissection(NamedTuple):
@@ -22,8 +22,8 @@ class Dissection(NamedTuple):
 
     Attributes:
         order: (n,) the nodes, part by part.
-        starts: (parts + 1,) where parts begin in it.
-        parent: (parts,) the number of each part's parent; -1 for roots.
+        starts: (parts + 1,) offsets of the parts in `order`.
+        parent: (parts,) the index of each part's parent; -1 for roots.
     """
 
     order: Ints
@@ -32,7 +32,7 @@ class Dissection(NamedTuple):
 
 
 def dissect(points: NDArray[np.float64], first: Ints, second: Ints, leaf: int = LEAF) -> Dissection:
-    """Of nodes at points (n, 3) and the edges between `first` and `second` (edges,)."""
+    """Dissect nodes at points (n, 3) with edges between `first` and `second` (edges,)."""
     n = len(points)
     if n == 0:
         none = np.zeros(0, np.int64)
@@ -48,67 +48,68 @@ def dissect(points: NDArray[np.float64], first: Ints, second: Ints, leaf: int = 
         side[active[size > leaf]] = half[size > leaf]
         inside = (domain[a] == domain[b]) & (side[a] >= 0) & (side[b] >= 0)
         a, b = a[inside], b[inside]
-        cut = side[a] != side[b]
-        separator = _separator(n, a[cut], b[cut], side, domain)
+        is_cut = side[a] != side[b]
+        separator = _separator(n, a[is_cut], b[is_cut], side, domain)
         owner[separator] = domain[separator]
-        rest = (side >= 0) & ~separator
-        active = np.flatnonzero(rest)
+        remaining = (side >= 0) & ~separator
+        active = np.flatnonzero(remaining)
         domain[active] = 2 * domain[active] + side[active]
         side[separator] = -1
     return _tree(points, owner)
 
 
 def _halves(points: NDArray[np.float64], active: Ints, domain: Ints) -> tuple[Ints, NDArray[np.int8]]:
-    """The size of each active node's domain, and on which side of the middle of its longest extent it is."""
+    """The size of each active node's domain, and the half in which it lies along the longest extent."""
     _, group, size = np.unique(domain[active], return_inverse=True, return_counts=True)
     order = np.argsort(group, kind="stable")
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
     x = points[active]
     extent = np.maximum.reduceat(x[order], starts) - np.minimum.reduceat(x[order], starts)
-    along = np.take_along_axis(x, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
-    order = np.lexsort((along, group))
+    coordinate = np.take_along_axis(x, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
+    order = np.lexsort((coordinate, group))
     rank = np.empty(len(active), np.int64)
     rank[order] = np.arange(len(active)) - starts[group[order]]
     return size[group], (2 * rank >= size[group]).astype(np.int8)
 
 
 def _separator(n: int, a: Ints, b: Ints, side: NDArray[np.int8], domain: Ints) -> NDArray[np.bool_]:
-    """(n,) the nodes of one side that touch the other: of that side of each domain where they are fewer."""
+    """(n,) the nodes of one half that are connected to the other; in each domain, of the half where they are fewer."""
     touching = np.zeros(n, bool)
     touching[a], touching[b] = True, True
     nodes = np.flatnonzero(touching)
     if not len(nodes):
         return touching
     names, group = np.unique(domain[nodes], return_inverse=True)
-    left = np.bincount(group, side[nodes] == 0, len(names))
+    left_count = np.bincount(group, side[nodes] == 0, len(names))
     right = np.bincount(group, side[nodes] == 1, len(names))
-    chosen = np.where(left <= right, 0, 1)[group]
-    touching[nodes[side[nodes] != chosen]] = False
+    smaller_side = np.where(left_count <= right, 0, 1)[group]
+    touching[nodes[side[nodes] != smaller_side]] = False
     return touching
 
 
 def _tree(points: NDArray[np.float64], owner: Ints) -> Dissection:
     """Parts in post-order, the nodes of a part along its longest extent."""
     names, group, size = np.unique(owner, return_inverse=True, return_counts=True)
-    known = {int(name): k for k, name in enumerate(names)}
+    index_of = {int(name): k for k, name in enumerate(names)}
     above = np.full(len(names), -1, np.int64)
     for k, name in enumerate(names.tolist()):
         up = name >> 1
-        while up and up not in known:
+        while up and up not in index_of:
             up >>= 1
-        above[k] = known.get(up, -1)
-    # A name is a path of halves from the root: padded to one depth, with its own end last, names sort in post-order.
+        above[k] = index_of.get(up, -1)
+    # # The key of a part is its path of halves from the root, padded to the same depth, so that sorting gives
+    # post-order.
     depth = max(int(name).bit_length() for name in names.tolist())
     paths = [((int(name) + 1) << (depth - int(name).bit_length()), -int(name).bit_length()) for name in names.tolist()]
     ranked = sorted(range(len(names)), key=lambda k: paths[k])
-    place = np.empty(len(names), np.int64)
-    place[ranked] = np.arange(len(names))
+    position = np.empty(len(names), np.int64)
+    position[ranked] = np.arange(len(names))
     by_group = np.argsort(group, kind="stable")
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
     extent = np.maximum.reduceat(points[by_group], starts) - np.minimum.reduceat(points[by_group], starts)
-    along = np.take_along_axis(points, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
-    order = np.lexsort((along, place[group]))
+    coordinate = np.take_along_axis(points, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
+    order = np.lexsort((coordinate, position[group]))
     parent = np.full(len(names), -1, np.int64)
     has = above >= 0
-    parent[place[has]] = place[above[has]]
+    parent[position[has]] = position[above[has]]
     return Dissection(order, np.concatenate([[0], np.cumsum(size[ranked])]), parent)

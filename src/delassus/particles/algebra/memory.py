@@ -1,4 +1,4 @@
-"""Checks of memory before it is allocated."""
+"""Checks of available memory before allocation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SHARE: Final = 0.8
 
 
 class MemoryWillNotSuffice(DelassusError, RuntimeError):
-    """A system that would not fit.
+    """A system that does not fit into memory.
 
     Attributes:
-        needed: Bytes.
-        available: Bytes.
+        needed: Required memory [bytes].
+        available: Available memory [bytes].
     """
 
     code = "out-of-memory"
@@ -33,21 +33,21 @@ class MemoryWillNotSuffice(DelassusError, RuntimeError):
 
 
 def required_memory(particles: Particles) -> float:
-    """Bytes that the matrices of a step take, without factors."""
+    """Memory of the matrices of a step, without factors [bytes]."""
     pairs = sum(len(group) * group.kind.points**2 for group in particles.elements)
     return 8.0 * (9 * 3 * pairs + 40 * pairs + 60 * particles.nodes)
 
 
 def check_memory(particles: Particles) -> None:
-    """Raise if the matrices of a step will not fit."""
+    """Raise an error if the matrices of a step do not fit into memory."""
     check_bytes(f"a step of {particles!r}", required_memory(particles))
 
 
-def check_bytes(label: str, needed: float, remedy: str = "the method 'cg', which needs no factor") -> None:
-    """Raise an error if a number of bytes is not available."""
+def check_bytes(label: str, required: float, remedy: str = "the method 'cg', which needs no factor") -> None:
+    """Raise an error if this number of bytes is not available."""
     available = free_memory()
-    if needed > _SHARE * available:
-        raise MemoryWillNotSuffice(label, needed, available, remedy)
+    if required > _SHARE * available:
+        raise MemoryWillNotSuffice(label, required, available, remedy)
 
 
 def _format_size(size: float) -> str:

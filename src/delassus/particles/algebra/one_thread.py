@@ -1,6 +1,6 @@
 """Limits BLAS to one thread: on fronts of a few hundred rows, threads mostly wait for each other.
 
-OpenBLAS, which comes with SciPy's wheels, can be told; another library is left as it is.
+Supports OpenBLAS, which is part of SciPy's wheels; other libraries are not changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _library() -> tuple[Any, Any] | None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep SciPy's dense algebra on the calling thread."""
+    """Run SciPy's dense algebra on the calling thread."""
     functions = _library()
     if functions is None:
         yield

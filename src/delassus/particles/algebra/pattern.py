@@ -1,8 +1,8 @@
 """Sparse symmetric matrices of 3 × 3 blocks with a pattern that is computed once.
 
-A node is a vector of three unknowns. Element e has blocks between all pairs of its nodes, and the matrix is their sum.
-The sum is a product: P (blocks × pairs), a sparse matrix of ones, times the pairs' blocks (pairs, 9). That is a pass
-over memory without a search.
+A node is a vector of three unknowns. Element e has blocks for all pairs of its nodes, and the matrix is their sum. The
+sum is a product of a sparse matrix P of ones (blocks × pairs) and the blocks of the pairs (pairs, 9): a single pass
+over memory, without a search.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ Array = NDArray[np.float64]
 
 
 class Pattern:
-    """Where the blocks of a matrix are.
+    """The block sparsity pattern of a matrix.
 
     Attributes:
-        nodes: How many block rows there are.
-        indptr, indices: Of the blocks, row by row, columns in order, diagonal blocks included.
-        sums: For each group of elements the matrix P.
+        nodes: Number of block rows.
+        indptr, indices: Of the blocks, row by row in order of columns, including the diagonal.
+        sums: The matrix P for each group of elements.
     """
 
     def __init__(self, nodes: int, groups: Sequence[NDArray[np.int64]]) -> None:
-        """Of groups of elements, each by the nodes (e, k) of its elements."""
+        """Create from groups of elements, each given by its nodes (e, k)."""
         pairs = [_pairs(group, nodes) for group in groups]
         diagonal = np.arange(nodes, dtype=np.int64) * (nodes + 1)
         keys = np.unique(np.concatenate([diagonal, *pairs]))
@@ -42,7 +42,7 @@ class Pattern:
 
     @classmethod
     def extend(cls, base: Pattern, groups: Sequence[NDArray[np.int64]]) -> Pattern:
-        """The pattern of `base` and of other groups of elements; its `sums` are of those."""
+        """The pattern of `base` plus further groups of elements; `sums` are those of these groups."""
         pattern = cls.__new__(cls)
         pairs = [_pairs(group, base.nodes) for group in groups]
         keys = base.keys if all(g.shape[1] == 1 for g in groups) else np.unique(np.concatenate([base.keys, *pairs]))
@@ -51,11 +51,11 @@ class Pattern:
 
     @property
     def blocks(self) -> int:
-        """How many there are."""
+        """Number of blocks."""
         return len(self.indices)
 
     def sum_blocks(self, parts: Iterable[tuple[int, Array]]) -> Array:
-        """The blocks (blocks, 3, 3) of the sum of groups' blocks (e, k, k, 3, 3), given with the groups' numbers."""
+        """The blocks (blocks, 3, 3) of the sum of groups' blocks (e, k, k, 3, 3), given with the groups' indices."""
         total: Any = None
         for number, part in parts:
             added = self.sums[number] @ part.reshape(-1, 9)
@@ -67,17 +67,17 @@ class Pattern:
         return sparse.bsr_matrix((blocks, self.indices, self.indptr), shape=(3 * self.nodes, 3 * self.nodes))
 
     def places(self, other: Pattern) -> NDArray[np.int64]:
-        """Where the blocks of a pattern that this one extends are in it."""
+        """Positions of the blocks of `other` in this pattern, which extends it."""
         return np.searchsorted(self.keys, other.keys)
 
 
 def _pairs(group: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-    """The number row · nodes + column of each pair of an element's nodes, (e k k)."""
+    """The index row · nodes + column of each pair of an element's nodes, (e k k)."""
     return (group[:, :, None] * nodes + group[:, None, :]).reshape(-1)
 
 
-def _sum(place: NDArray[np.int64], blocks: int) -> Any:
-    count = len(place)
-    order = np.argsort(place, kind="stable")
-    indptr = np.searchsorted(place[order], np.arange(blocks + 1))
+def _sum(position: NDArray[np.int64], blocks: int) -> Any:
+    count = len(position)
+    order = np.argsort(position, kind="stable")
+    indptr = np.searchsorted(position[order], np.arange(blocks + 1))
     return sparse.csr_matrix((np.ones(count), order, indptr), shape=(blocks, count))

@@ -27,16 +27,16 @@ def tower(
     obstacles: Sequence[Obstacle] = GROUND,
     **others: Any,
 ) -> Particles:
-    """A round tower on the ground, in courses of bricks, each course turned by half a brick.
+    """A round tower of bricks on the ground, each course rotated by half a brick.
 
     Args:
-        bricks: How many there are.
-        around: How many make a course; 1 is a pile.
+        bricks: Number of bricks.
+        around: Bricks per course; 1 for a pile.
         half: Half the length, depth and height of a brick [m].
-        density: [kg/m³].
-        friction: Between bricks, and on the ground.
-        obstacles: What it stands on.
-        **others: As of `Particles`.
+        density: Mass density [kg/m³].
+        friction: Coefficient of friction between bricks, and on the ground.
+        obstacles: The ground.
+        **others: Other arguments of `Particles`.
 
     >>> len(dl.particles.tower(bricks=12, around=6).bricks.masses)
     12

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def line(start: Any, end: Any, segments: int, length: float | None = None) -> Array:
-    """Points (segments + 1, 3) from start to end; if `length` is longer, along a hanging arc of that length."""
+    """Points (segments + 1, 3) from start to end; on a catenary if `length` exceeds their distance."""
     a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), check_integer("segments", segments)
     if length is not None:
         positive(length=length)
@@ -28,7 +28,7 @@ def line(start: Any, end: Any, segments: int, length: float | None = None) -> Ar
     if length is None or length <= span * (1.0 + 1e-12):
         if length is not None and length < span * (1.0 - 1e-9):
             raise ParticlesError(
-                f"the length is {length:g} m, and its ends are {span:g} m apart: it must be at least that.",
+                f"the length is {length:g} m, and its ends are {span:g} m apart: it must be at least as long.",
                 code="out-of-range",
             )
         return straight
@@ -36,11 +36,11 @@ def line(start: Any, end: Any, segments: int, length: float | None = None) -> Ar
 
 
 def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
-    """Points at these shares of the length of a catenary from a to b."""
-    across = np.array([b[0] - a[0], b[1] - a[1], 0.0])
-    wide, rise = float(np.linalg.norm(across)), float(b[2] - a[2])
-    direction = across / wide if wide > 0.0 else np.array([1.0, 0.0, 0.0])
-    apart, wide = wide, max(wide, 1e-3 * length)  # strands that nearly touch are drawn apart, all but their ends
+    """Points at fractions `share` of the length of a catenary from a to b."""
+    horizontal = np.array([b[0] - a[0], b[1] - a[1], 0.0])
+    wide, rise = float(np.linalg.norm(horizontal)), float(b[2] - a[2])
+    direction = horizontal / wide if wide > 0.0 else np.array([1.0, 0.0, 0.0])
+    span, wide = wide, max(wide, 1e-3 * length)  # avoids strands that nearly coincide
     target = np.sqrt(length**2 - rise**2) / wide
     low, high = 1e-9, 60.0
     for _ in range(200):
@@ -51,12 +51,12 @@ def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
     s0 = scale * np.sinh(-shift / scale)
     x = shift + scale * np.arcsinh((s0 + share * length) / scale)
     z = scale * (np.cosh((x - shift) / scale) - np.cosh(-shift / scale))
-    x -= share * (wide - apart)
+    x -= share * (wide - span)
     return np.asarray(a + x[:, None] * direction + z[:, None] * np.array([0.0, 0.0, 1.0]))
 
 
 def _masses(lengths: Array, density: float) -> Array:
-    """Half of each segment's mass at either end [kg]."""
+    """Masses [kg]: half of each segment at either end."""
     m = np.zeros(len(lengths) + 1)
     m[:-1] += 0.5 * density * lengths
     m[1:] += 0.5 * density * lengths
@@ -64,7 +64,7 @@ def _masses(lengths: Array, density: float) -> Array:
 
 
 def pinned_on_line(pinned: Any, n: int) -> NDArray[np.int64]:
-    """The particles of a line that are pinned, by the names of ends or by their numbers."""
+    """The pinned particles of a line, by names of ends or by indices."""
     names = {"none": [], "start": [0], "end": [n - 1], "both": [0, n - 1], "clamped": [0, 1]}
     if isinstance(pinned, str):
         if pinned not in names:
@@ -91,15 +91,15 @@ def rope(
     """A rope: particles on a line, springs between them.
 
     Args:
-        start: Where it begins [m].
-        end: Where it ends [m].
-        segments: Of how many springs it is made.
-        length: Along it [m]; by default, that between its ends.
-        density: Mass of its length [kg/m].
-        stiffness: EA, force for its strain [N]; None makes it inextensible.
+        start: First end [m].
+        end: Second end [m].
+        segments: Number of springs.
+        length: Rest length [m]; by default the distance of the ends.
+        density: Mass per length [kg/m].
+        stiffness: EA, force per strain [N]; None for an inextensible rope.
         bending: EI [N·m²]; 0 for none.
-        pinned: "none", "start", "end", "both", "clamped" (the first two particles), or numbers of particles.
-        **others: As of `Particles`: obstacles, friction, gravity, …
+        pinned: "none", "start", "end", "both", "clamped" (the first two particles), or indices of particles.
+        **others: Other arguments of `Particles`: obstacles, friction, gravity, …
 
     >>> dl.particles.rope(segments=10).n
     11
@@ -107,17 +107,17 @@ def rope(
     x = line(start, end, segments, length)
     edges = np.stack([np.arange(segments), np.arange(1, segments + 1)], 1)
     lengths = np.linalg.norm(np.diff(x, axis=0), axis=1)
-    rest = np.full(segments, (lengths.sum() if length is None else length) / segments)
-    positive(density=density, length=float(rest[0]), stiffness=1.0 if stiffness is None else stiffness)
+    rest_lengths = np.full(segments, (lengths.sum() if length is None else length) / segments)
+    positive(density=density, length=float(rest_lengths[0]), stiffness=1.0 if stiffness is None else stiffness)
     finite("bending", bending, (), least=0.0)
-    held = pinned_on_line(pinned, len(x))
-    edges, rest_of = _alive(edges, held, len(x), stiffness is None), rest[0]
+    pinned_particles = pinned_on_line(pinned, len(x))
+    edges, rest_of = _alive(edges, pinned_particles, len(x), stiffness is None), rest_lengths[0]
     C = None if stiffness is None else rest_of / stiffness
     elements = [Elements(stretch, edges, np.full((len(edges), 1), rest_of), C)]
     if bending > 0.0:
         elements.append(bends(np.arange(len(x)), rest_of, bending))
     options: dict[str, Any] = {"radius": 0.0, "name": "rope"} | others
-    return Particles(x, _masses(rest, density), elements, held, **options)
+    return Particles(x, _masses(rest_lengths, density), elements, pinned_particles, **options)
 
 
 def chain(
@@ -130,13 +130,13 @@ def chain(
     pinned: str | ArrayLike = "both",
     **others: Any,
 ) -> Particles:
-    """A chain: an inextensible rope of rigid links, as of `rope`.
+    """A chain: an inextensible rope of rigid links; arguments as for `rope`.
 
     >>> dl.particles.chain(links=4).n
     5
     """
-    named = {"name": "chain"} | others
-    return rope(start, end, links, length=length, density=density, stiffness=None, pinned=pinned, **named)
+    arguments = {"name": "chain"} | others
+    return rope(start, end, links, length=length, density=density, stiffness=None, pinned=pinned, **arguments)
 
 
 def ribbon(
@@ -150,17 +150,17 @@ def ribbon(
     pinned: str | ArrayLike = "clamped",
     **others: Any,
 ) -> Particles:
-    """An inextensible ribbon: two lines of particles with rigid rods along, across and, one way, diagonally; it bends.
+    """An inextensible ribbon: two lines of particles with rigid rods along, across and diagonally; it bends and twists.
 
     Args:
-        start: Where its middle begins [m].
-        end: Where its middle ends [m].
-        segments: Of how many rectangles it is made.
-        width: Between its edges [m], horizontal at first.
-        density: Mass of its length [kg/m].
+        start: Center of the first end [m].
+        end: Center of the second end [m].
+        segments: Number of rectangles.
+        width: Width [m], initially horizontal.
+        density: Mass per length [kg/m].
         bending: EI of the whole ribbon [N·m²].
-        pinned: As of `rope`, of its cross-sections.
-        **others: As of `Particles`.
+        pinned: As for `rope`, by cross-section.
+        **others: Other arguments of `Particles`.
 
     >>> dl.particles.ribbon(segments=4).n
     10
@@ -168,45 +168,50 @@ def ribbon(
     positive(width=width, density=density)
     finite("bending", bending, (), least=0.0)
     middle = line(start, end, segments)
-    along = middle[-1] - middle[0]
-    across = np.cross([0.0, 0.0, 1.0], along)
-    if not np.linalg.norm(along) > 0.0:
+    axis = middle[-1] - middle[0]
+    width_direction = np.cross([0.0, 0.0, 1.0], axis)
+    if not np.linalg.norm(axis) > 0.0:
         raise ParticlesError(
             f"a ribbon begins and ends at {start!r}; its length must not be zero.", code="degenerate-element"
         )
-    if not np.linalg.norm(across) > 1e-12 * np.linalg.norm(along):
-        across = np.array([0.0, 1.0, 0.0])
-    across = 0.5 * width * across / np.linalg.norm(across)
+    if not np.linalg.norm(width_direction) > 1e-12 * np.linalg.norm(axis):
+        width_direction = np.array([0.0, 1.0, 0.0])
+    width_direction = 0.5 * width * width_direction / np.linalg.norm(width_direction)
     k = len(middle)
-    x = np.concatenate([middle - across, middle + across])
+    x = np.concatenate([middle - width_direction, middle + width_direction])
     left, right = np.arange(k), np.arange(k, 2 * k)
     held_sections = pinned_on_line(pinned, k)
-    held = np.concatenate([left[held_sections], right[held_sections]])
+    pinned_particles = np.concatenate([left[held_sections], right[held_sections]])
     pairs = [(left[:-1], left[1:]), (right[:-1], right[1:]), (left, right), (left[:-1], right[1:])]
-    edges = _alive(np.concatenate([np.stack(pair, 1) for pair in pairs]), held, 2 * k, True)
-    rest = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
-    step = float(np.linalg.norm(along)) / segments
-    elements = [Elements(stretch, edges, rest[:, None])]
+    edges = _alive(np.concatenate([np.stack(pair, 1) for pair in pairs]), pinned_particles, 2 * k, True)
+    rest_lengths = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
+    step = float(np.linalg.norm(axis)) / segments
+    elements = [Elements(stretch, edges, rest_lengths[:, None])]
     if bending > 0.0:
         elements += [bends(side, step, 0.5 * bending) for side in (left, right)]
     m = 0.5 * _masses(np.full(segments, step), density)
     quads = np.stack([left[:-1], left[1:], right[1:], right[:-1]], 1)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
     options: dict[str, Any] = {"faces": faces, "name": "ribbon"} | others
-    return Particles(x, np.concatenate([m, m]), elements, held, **options)
+    return Particles(x, np.concatenate([m, m]), elements, pinned_particles, **options)
 
 
 def bends(points: ArrayLike, step: float, stiffness: float) -> Elements:
-    """Elastic bends EI [N·m²] along a line of particles that are `step` [m] apart: ½ EI κ² of its length."""
+    """Elastic bending elements of stiffness EI [N·m²] along a line of particles with spacing `step` [m]: ½ EI κ² per
+    length.
+
+    >>> len(dl.particles.bends(range(6), step=0.2, stiffness=0.1))
+    4
+    """
     positive(step=step, stiffness=stiffness)
-    along = np.asarray(points, int)
-    threes = np.stack([along[:-2], along[1:-1], along[2:]], 1)
-    numbers = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
-    return Elements(bend, threes, numbers, np.full(len(threes), step / stiffness))
+    line_points = np.asarray(points, int)
+    threes = np.stack([line_points[:-2], line_points[1:-1], line_points[2:]], 1)
+    parameters = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
+    return Elements(bend, threes, parameters, np.full(len(threes), step / stiffness))
 
 
-def _alive(edges: NDArray[np.int64], held: NDArray[np.int64], n: int, rigid: bool) -> NDArray[np.int64]:
-    """Edges with a free particle; those between held ones act on nothing."""
-    fixed = np.zeros(n, bool)
-    fixed[held] = True
-    return edges[~fixed[edges].all(1)] if rigid else edges
+def _alive(edges: NDArray[np.int64], pinned: NDArray[np.int64], n: int, rigid: bool) -> NDArray[np.int64]:
+    """Edges with a free particle; the others have no effect."""
+    is_fixed = np.zeros(n, bool)
+    is_fixed[pinned] = True
+    return edges[~is_fixed[edges].all(1)] if rigid else edges

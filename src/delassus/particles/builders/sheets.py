@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
-    """Points of a horizontal rectangle (rows · columns, 3), and their numbers (rows, columns)."""
+    """Points (rows · columns, 3) on a horizontal rectangle, and their indices (rows, columns)."""
     wide, deep = finite("size", size, (2,), least=0.0, above=True)
     columns, rows = (check_integer("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
     x, y = np.linspace(-0.5, 0.5, columns + 1) * wide, np.linspace(-0.5, 0.5, rows + 1) * deep
@@ -32,20 +32,20 @@ def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
 
 
 def pinned_on_grid(pinned: Any, number: Ints) -> Ints:
-    """The particles of a grid that are pinned, by names of edges and corners or by their numbers."""
+    """The pinned particles of a grid, by names of edges and corners or by indices."""
     edges = {"left": number[:, 0], "right": number[:, -1], "front": number[0], "back": number[-1]}
     corners = number[[0, 0, -1, -1], [0, -1, 0, -1]]
     names = edges | {"corners": corners, "edges": np.concatenate(list(edges.values())), "none": number[:0, 0]}
-    chosen = [pinned] if isinstance(pinned, str) else pinned
-    if not np.size(chosen) or not any(isinstance(name, str) for name in chosen):
-        return check_indices("pinned", chosen, number.size)
-    for name in chosen:
+    names_given = [pinned] if isinstance(pinned, str) else pinned
+    if not np.size(names_given) or not any(isinstance(name, str) for name in names_given):
+        return check_indices("pinned", names_given, number.size)
+    for name in names_given:
         if name not in names:
             raise ParticlesError(
-                f"pinned has {name!r}; it must be one of {', '.join(names)}, or numbers of particles.",
+                f"pinned has {name!r}; it must be one of {', '.join(names)}, or indices of particles.",
                 code="unknown-option",
             )
-    return np.unique(np.concatenate([names[name] for name in chosen]))
+    return np.unique(np.concatenate([names[name] for name in names_given]))
 
 
 def net(
@@ -58,41 +58,41 @@ def net(
     pinned: str | ArrayLike = "edges",
     **others: Any,
 ) -> Particles:
-    """A net: particles on a grid, rods or springs along its lines, nothing across its meshes.
+    """A net: particles on a grid, with rods or springs along its lines and no shear stiffness.
 
     Args:
-        size: Its width and depth [m].
-        cells: How many meshes there are each way.
-        center: Its middle [m].
-        density: Mass of its area [kg/m²].
-        stiffness: EA of a cord [N]; None makes cords inextensible.
-        pinned: "left", "right", "front", "back", "edges", "corners", "none", some of these, or numbers of particles.
-        **others: As of `Particles`.
+        size: Width and depth [m].
+        cells: Number of meshes in each direction.
+        center: Center [m].
+        density: Mass per area [kg/m²].
+        stiffness: EA of a cord [N]; None for inextensible cords.
+        pinned: "left", "right", "front", "back", "edges", "corners", "none", several of these, or indices of particles.
+        **others: Other arguments of `Particles`.
 
     >>> dl.particles.net(cells=(3, 3)).n
     16
     """
     points, number = grid(size, cells, center)
     positive(density=density, stiffness=1.0 if stiffness is None else stiffness)
-    held = pinned_on_grid(pinned, number)
+    pinned_particles = pinned_on_grid(pinned, number)
     edges = np.concatenate([_pairs(number[:, :-1], number[:, 1:]), _pairs(number[:-1], number[1:])])
-    edges = _alive(edges, held, len(points), stiffness is None)
-    rest = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
-    C = None if stiffness is None else rest / stiffness
-    cords = Elements(stretch, edges, rest[:, None], C)
-    return Particles(points, _masses(number, size, density), [cords], held, **({"name": "net"} | others))
+    edges = _alive(edges, pinned_particles, len(points), stiffness is None)
+    rest_lengths = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
+    C = None if stiffness is None else rest_lengths / stiffness
+    cords = Elements(stretch, edges, rest_lengths[:, None], C)
+    return Particles(points, _masses(number, size, density), [cords], pinned_particles, **({"name": "net"} | others))
 
 
 @dataclass(frozen=True, eq=False)
 class Fabric(Options):
-    """What a cloth is made of.
+    """Material of a cloth.
 
     Attributes:
-        density: Mass of its area [kg/m²].
-        stretching: Force of its width for its strain [N/m].
-        shearing: The same along diagonals [N/m].
-        bending: Moment of its width for its curvature [N·m]; 0 for none.
-        damping: Of stretching and shearing, as the time in which a stretch would be lost [s].
+        density: Mass per area [kg/m²].
+        stretching: Force per width and strain [N/m].
+        shearing: Likewise along diagonals [N/m].
+        bending: Moment per width and curvature [N·m]; 0 for none.
+        damping: Time constant of stretching and shearing [s].
 
     >>> dl.particles.Fabric(density=0.3).density
     0.3
@@ -117,21 +117,21 @@ def cloth(
     pinned: Any = "none",
     **others: Any,
 ) -> Particles:
-    """A cloth: springs along warp and weft, across its cells, and bends.
+    """A cloth: springs along warp and weft and along diagonals, and bending elements.
 
     Args:
-        size: Its width and depth [m].
-        cells: How many there are each way.
-        center: Its middle [m].
+        size: Width and depth [m].
+        cells: Number of cells in each direction.
+        center: Center [m].
         fabric: A `Fabric`: density, stretching, shearing, bending, damping.
-        pinned: As of `net`.
-        **others: Fields of the fabric, and as of `Particles`.
+        pinned: As for `net`.
+        **others: Fields of the fabric, and other arguments of `Particles`.
 
     >>> dl.particles.cloth(cells=(3, 3)).n
     16
     """
-    own = {name: others.pop(name) for name in _FABRIC.names & others.keys()}
-    (fabric,) = _FABRIC.fill(own, fabric=fabric)
+    fabric_fields = {name: others.pop(name) for name in _FABRIC.names & others.keys()}
+    (fabric,) = _FABRIC.fill(fabric_fields, fabric=fabric)
     density, stretching, shearing = fabric.density, fabric.stretching, fabric.shearing
     bending, damping = fabric.bending, fabric.damping
     points, number = grid(size, cells, center)
@@ -139,28 +139,28 @@ def cloth(
     finite("bending", bending, (), least=0.0)
     (wide, deep), (rows, columns) = np.broadcast_to(size, 2), np.array(number.shape) - 1
     dx, dy = wide / columns, deep / rows
-    along = [(_pairs(number[:, :-1], number[:, 1:]), dy / dx), (_pairs(number[:-1], number[1:]), dx / dy)]
-    across = [_pairs(number[:-1, :-1], number[1:, 1:]), _pairs(number[:-1, 1:], number[1:, :-1])]
+    straight = [(_pairs(number[:, :-1], number[:, 1:]), dy / dx), (_pairs(number[:-1], number[1:]), dx / dy)]
+    diagonal = [_pairs(number[:-1, :-1], number[1:, 1:]), _pairs(number[:-1, 1:], number[1:, :-1])]
     elements = []
-    edges = np.concatenate([pairs for pairs, _ in along] + across)
+    edges = np.concatenate([pairs for pairs, _ in straight] + diagonal)
     k = np.concatenate(
-        [np.full(len(p), stretching * share) for p, share in along] + [np.full(len(p), shearing) for p in across]
+        [np.full(len(p), stretching * share) for p, share in straight] + [np.full(len(p), shearing) for p in diagonal]
     )
-    rest = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
+    rest_lengths = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
     B = None if damping == 0.0 else damping * k
-    elements.append(Elements(stretch, edges, rest[:, None], 1.0 / k, B))
+    elements.append(Elements(stretch, edges, rest_lengths[:, None], 1.0 / k, B))
     if bending > 0.0:
         lines = [(number, dx, dy), (number.T, dy, dx)]
-        for lattice, step, apart in lines:
+        for lattice, step, spacing in lines:
             threes = np.stack([lattice[:, :-2], lattice[:, 1:-1], lattice[:, 2:]], -1).reshape(-1, 3)
             if len(threes):
-                numbers = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
-                elements.append(Elements(bend, threes, numbers, np.full(len(threes), step / (bending * apart))))
+                parameters = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
+                elements.append(Elements(bend, threes, parameters, np.full(len(threes), step / (bending * spacing))))
     quads = np.stack([number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]], -1).reshape(-1, 4)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    held = pinned_on_grid(pinned, number)
+    pinned_particles = pinned_on_grid(pinned, number)
     options: dict[str, Any] = {"faces": faces, "name": "cloth"} | others
-    return Particles(points, _masses(number, size, density), elements, held, **options)
+    return Particles(points, _masses(number, size, density), elements, pinned_particles, **options)
 
 
 def _pairs(a: Ints, b: Ints) -> Ints:
@@ -168,7 +168,7 @@ def _pairs(a: Ints, b: Ints) -> Ints:
 
 
 def _masses(number: Ints, size: Any, density: float) -> Array:
-    """A quarter of each cell's mass at each corner [kg]."""
+    """Masses [kg]: a quarter of each cell at each corner."""
     rows, columns = np.array(number.shape) - 1
     one = density * float(np.prod(np.broadcast_to(size, 2))) / (rows * columns)
     share = np.full(number.shape, one)

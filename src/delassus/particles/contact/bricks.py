@@ -19,14 +19,14 @@ _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1
 
 
 class Touches(NamedTuple):
-    """Contacts that act on as many nodes each.
+    """Contacts that act on the same number of nodes.
 
     Attributes:
-        nodes: (c, k) the nodes that they act on.
-        rows: (c, 3, k, 3) how fast t1, t2, n of the first side move away from the second by the nodes' velocities.
-        gap: (c,) [m].
-        key: (c,) a number that names the contact.
-        points: (c, 3) where they are [m].
+        nodes: (c, k) nodes of each contact.
+        rows: (c, 3, k, 3) Jacobian: relative velocity t1, t2, n of the first side per velocity of the nodes.
+        gap: (c,) signed distances [m].
+        key: (c,) an integer that identifies the contact between steps.
+        points: (c, 3) contact points [m].
     """
 
     nodes: Ints
@@ -35,25 +35,29 @@ class Touches(NamedTuple):
     key: Ints
     points: Array
 
-    def at(self, chosen: Ints) -> Touches:
-        """Some of them, by their places."""
-        return Touches(*[x[chosen] for x in self])  # type: ignore[arg-type]
+    def at(self, indices: Ints) -> Touches:
+        """Select contacts by index."""
+        return Touches(*[x[indices] for x in self])  # type: ignore[arg-type]
 
 
 def bricks_on(
     bricks: Bricks, n: int, obstacle: Any, k: int, x: Array, v: Array, orientations: Array, h: float, fall: float
 ) -> Touches:
-    """Bricks on an obstacle: their nearest points to a ball, where they meet a box, and else their corners."""
+    """Contacts of bricks with an obstacle: nearest points to a ball, box contacts with a box, otherwise corners."""
     b, centers = len(bricks), x[n:]
     R = np.asarray(rotations(None, orientations))
     if hasattr(obstacle, "as_box"):
-        place, turn, half = obstacle.as_box()
+        center, turn, half = obstacle.as_box()
         reach = _reach(bricks, v[n:], h, fall)
-        near = np.flatnonzero(np.linalg.norm(centers - place, axis=1) < bricks.reach + np.linalg.norm(half) + reach)
-        pairs = np.stack([near, np.full(len(near), b)], 1)
-        places, turns, halves = (np.concatenate(x) for x in ((centers, [place]), (R, [turn]), (bricks.half, [half])))
-        which, points, normal, gap, corner = box_contacts(places, turns, halves, pairs, reach)
-        body = pairs[which, 0]
+        candidates = np.flatnonzero(
+            np.linalg.norm(centers - center, axis=1) < bricks.reach + np.linalg.norm(half) + reach
+        )
+        pairs = np.stack([candidates, np.full(len(candidates), b)], 1)
+        all_centers, turns, halves = (
+            np.concatenate(x) for x in ((centers, [center]), (R, [turn]), (bricks.half, [half]))
+        )
+        pair, points, normal, gap, corner = box_contacts(all_centers, turns, halves, pairs, reach)
+        body = pairs[pair, 0]
     elif hasattr(obstacle, "as_ball"):
         body, corner = np.arange(b), np.zeros(b, np.int64)
         middle, radius = obstacle.as_ball()
@@ -65,21 +69,23 @@ def bricks_on(
         gap, normal = obstacle.gap_and_normal(points)
     arm = points - centers[body]
     towards = -np.einsum("ij,ij->i", normal, v[n + body] + np.cross(v[n + b + body], arm))
-    near = np.flatnonzero(gap < 2.0 * (h * np.maximum(towards, 0.0) + fall))
-    body, arm, normal = body[near], arm[near], normal[near]
+    candidates = np.flatnonzero(gap < 2.0 * (h * np.maximum(towards, 0.0) + fall))
+    body, arm, normal = body[candidates], arm[candidates], normal[candidates]
     nodes = np.stack([n + body, n + b + body], 1)
-    key = 64 * body + corner[near] + (k + 1) * np.int64(1 << 40)
-    return Touches(nodes, _arm_rows(np.asarray(contact_axes(normal)), arm, 1.0), gap[near], key, points[near])
+    key = 64 * body + corner[candidates] + (k + 1) * np.int64(1 << 40)
+    return Touches(
+        nodes, _arm_rows(np.asarray(contact_axes(normal)), arm, 1.0), gap[candidates], key, points[candidates]
+    )
 
 
 def bricks_on_bricks(bricks: Bricks, n: int, x: Array, v: Array, orientations: Array, h: float, fall: float) -> Touches:
-    """Points where bricks meet: on the face of one, clipped by that of the other."""
+    """Contacts between bricks: on the face of one, clipped by a face of the other."""
     b, centers = len(bricks), x[n:]
     reach = _reach(bricks, v[n:], h, fall)
     pairs = _near_pairs(centers, bricks.reach, reach)
     R = np.asarray(rotations(None, orientations))
-    which, points, normal, gap, corner = box_contacts(centers, R, bricks.half, pairs, reach)
-    i, j = pairs[which].T
+    pair, points, normal, gap, corner = box_contacts(centers, R, bricks.half, pairs, reach)
+    i, j = pairs[pair].T
     frame = np.asarray(contact_axes(normal))
     rows = np.concatenate([_arm_rows(frame, points - centers[i], 1.0), _arm_rows(frame, points - centers[j], -1.0)], 2)
     nodes = np.stack([n + i, n + b + i, n + j, n + b + j], 1)
@@ -88,7 +94,7 @@ def bricks_on_bricks(bricks: Bricks, n: int, x: Array, v: Array, orientations: A
 
 
 def _reach(bricks: Bricks, v: Array, h: float, fall: float) -> float:
-    """How far bricks look for each other in a step [m], with velocities (2 b, 3)."""
+    """Search distance for contacts in a step [m], for velocities (2 b, 3)."""
     b = len(bricks)
     speed = np.linalg.norm(v[:b], axis=1) + np.linalg.norm(v[b:], axis=1) * bricks.reach
     return 2.0 * (h * float(speed.max(initial=0.0)) + fall)
@@ -97,25 +103,29 @@ def _reach(bricks: Bricks, v: Array, h: float, fall: float) -> float:
 def box_contacts(
     centers: Array, R: Array, half: Array, pairs: Ints, reach: float
 ) -> tuple[Ints, Array, Array, Array, Ints]:
-    """Of pairs (p, 2) of boxes: each contact's pair, point (3,), normal towards the first, gap, and number in it."""
+    """For pairs (p, 2) of boxes: each contact's pair, point (3,), normal towards the first, gap, and index in the
+    pair.
+    """
     i, j = pairs.T
     gap, point, normal = box_pairs(None, R[i], centers[i], 2.0 * half[i], R[j], centers[j], 2.0 * half[j])
-    which, place = np.nonzero(gap < reach)
-    return which, point[which, place], normal[which], gap[which, place], place
+    pair_index, point_index = np.nonzero(gap < reach)
+    return pair_index, point[pair_index, point_index], normal[pair_index], gap[pair_index, point_index], point_index
 
 
 def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:
-    """(c, 3, 2, 3) rows of a body's linear and angular velocity at `arm` (c, 3) from its center, along a frame."""
+    """(c, 3, 2, 3) rows of a body's linear and angular velocity for points at `arm` (c, 3) from its center, along a
+    frame.
+    """
     rows = sign * frame.mT
     return np.stack([rows, np.cross(arm[:, None, :], rows)], 2)
 
 
 def _near_pairs(centers: Array, radius: Array, reach: float) -> NDArray[np.int64]:
-    """(pairs, 2) of balls that are nearer than `reach` to each other [m], the smaller number first."""
+    """(pairs, 2) of bounding balls closer than `reach` [m], the smaller index first."""
     pairs = cKDTree(centers).query_pairs(2.0 * float(radius.max()) + reach, output_type="ndarray")
     if not len(pairs):
         return np.zeros((0, 2), np.int64)
     i, j = pairs.T
-    apart = np.linalg.norm(centers[i] - centers[j], axis=1)
-    near = pairs[apart < radius[i] + radius[j] + reach]
-    return np.asarray(near[np.lexsort((near[:, 1], near[:, 0]))], np.int64)
+    distance = np.linalg.norm(centers[i] - centers[j], axis=1)
+    close_pairs = pairs[distance < radius[i] + radius[j] + reach]
+    return np.asarray(close_pairs[np.lexsort((close_pairs[:, 1], close_pairs[:, 0]))], np.int64)

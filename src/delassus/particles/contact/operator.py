@@ -1,7 +1,7 @@
 """The Delassus matrix of contacts as an operator, G = J_c A⁻¹ J_cᵀ, with A = W + Jᵀ E⁻¹ J of the elements.
 
-Since (G + D)⁻¹ = D⁻¹ - D⁻¹ J_c (A + J_cᵀ D⁻¹ J_c)⁻¹ J_cᵀ D⁻¹, its damped inverse is one more sparse factor, of the same
-pattern where each contact acts on one particle. `ContactProblem` asks for nothing else.
+Since (G + D)⁻¹ = D⁻¹ - D⁻¹ J_c (A + J_cᵀ D⁻¹ J_c)⁻¹ J_cᵀ D⁻¹, its damped inverse needs one sparse factor, with the
+pattern of A if each contact acts on one particle. `ContactProblem` needs no other operations.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def contact_rows(groups: list[Touches], nodes: int) -> Any:
 
 
 class ContactOperator:
-    """G = J_c A⁻¹ J_cᵀ of some contacts, by sparse factors."""
+    """G = J_c A⁻¹ J_cᵀ of contacts, by sparse factors."""
 
-    def __init__(self, system: System, factor: Any, groups: list[Touches], known: dict[str, Any]) -> None:
-        """Of a system whose A is factored; `known` keeps patterns from step to step."""
-        self.system, self.factor, self.groups, self.known = system, factor, groups, known
+    def __init__(self, system: System, factor: Any, groups: list[Touches], cache: dict[str, Any]) -> None:
+        """Create for a system with factored A; `known` caches patterns between steps."""
+        self.system, self.factor, self.groups, self.known = system, factor, groups, cache
         self.J = contact_rows(groups, system.structure.particles.nodes)
         self.JT = self.J.T.tocsr()
         self._damping: Array | None = None
@@ -62,7 +62,7 @@ class ContactOperator:
         return np.asarray(y - (self.J @ factor.solve(self.JT @ y)) / damping)
 
     def answer(self, N: Array, offset: Array, g: Array) -> tuple[Array, Array]:
-        """Impulses (m,) and velocities σ (m,) where λ = offset - N σ, N (c, 3, 3), and σ = g without impulses."""
+        """Impulses (m,) and velocities σ (m,) with λ = offset - N σ, N (c, 3, 3), and free velocities g."""
         pattern, factor = self._pattern
         blocks = np.zeros((pattern.blocks, 3, 3))
         blocks[pattern.places(self.system.structure.pattern)] = self.system.A
@@ -72,22 +72,22 @@ class ContactOperator:
             parts.append((number, np.einsum("crai,crs,csbj->cabij", touches.rows, N[start:stop], touches.rows)))
             start = stop
         blocks += pattern.sum_blocks(parts)
-        self._damping = None  # the factor that was kept is overwritten
-        asked = offset - (N @ g.reshape(-1, 3, 1)).reshape(-1)
-        sigma = self.J @ self.system.complete_factor(factor.factor(blocks)).solve(self.JT @ asked) + g
+        self._damping = None  # the cached factor is overwritten
+        right_side = offset - (N @ g.reshape(-1, 3, 1)).reshape(-1)
+        sigma = self.J @ self.system.complete_factor(factor.factor(blocks)).solve(self.JT @ right_side) + g
         return offset - (N @ sigma.reshape(-1, 3, 1)).reshape(-1), np.asarray(sigma)
 
     def diagonal(self) -> Array:
-        """(m,) about the diagonal of G: that of the nodes alone, which is more.
+        """(m,) an upper estimate of the diagonal of G, from the masses of the nodes alone.
 
-        As a scale of ADMM's penalties, it takes a third of the iterations that smaller ones take.
+        As the scale of ADMM's penalties, it needs a third of the iterations of smaller estimates.
         """
         inverse = np.linalg.inv(self.system.diagonal)
-        found = [np.einsum("craj,cajk,crak->cr", t.rows, inverse[t.nodes], t.rows).reshape(-1) for t in self.groups]
-        return np.concatenate(found)
+        diagonals = [np.einsum("craj,cajk,crak->cr", t.rows, inverse[t.nodes], t.rows).reshape(-1) for t in self.groups]
+        return np.concatenate(diagonals)
 
     def _damped(self, damping: Array) -> Any:
-        """The factor of A + J_cᵀ D⁻¹ J_c, kept while D stays."""
+        """The factor of A + J_cᵀ D⁻¹ J_c, cached while D is constant."""
         if self._damping is None or not np.array_equal(self._damping, damping):
             pattern, factor = self._pattern
             blocks = np.zeros((pattern.blocks, 3, 3))
@@ -105,7 +105,7 @@ class ContactOperator:
 
     @cached_property
     def _pattern(self) -> tuple[Pattern, Any]:
-        """The pattern of A with contacts, and an empty factor of it, kept while the pattern stays."""
+        """The pattern of A with contacts and its symbolic factor, cached while the pattern is constant."""
         structure = self.system.structure
         pattern = Pattern.extend(structure.pattern, [touches.nodes for touches in self.groups])
         if pattern.keys is structure.pattern.keys:

@@ -35,57 +35,59 @@ def solve_touches(
     factor: Any,
     free: RowSolution,
     groups: list[Touches],
-    wanted: Array,
+    target: Array,
     friction: float,
     start: Array,
     method: str,
     tolerance: float,
     iterations: int,
-    known: dict[str, Any],
+    cache: dict[str, Any],
 ) -> ContactOutcome:
-    """From the solution without contacts, that with them.
+    """Solve for contact impulses, starting from the solution without contacts.
 
     Args:
-        system: Of the step.
-        factor: Of its A.
+        system: System of the step.
+        factor: Factor of its A.
         free: The solution without contacts.
         groups: Contacts.
         wanted: (3 c,) b of the contacts' rows [m/s].
-        friction: The coefficient.
-        start: (3 c,) impulses to start from [N·s].
+        friction: Coefficient of friction.
+        start: (3 c,) initial impulses [N·s].
         method: "newton", "admm", "gradient" or "sequential_impulses".
-        tolerance: As of `ContactProblem.solve`.
-        iterations: At most.
-        known: What is kept from step to step.
+        tolerance: As for `ContactProblem.solve`.
+        iterations: Maximum number of iterations.
+        known: Cache between steps.
     """
-    operator = ContactOperator(system, factor, groups, known)
-    velocity = operator.J @ free.v + wanted
-    impulse, error, made = start, np.inf, 0
-    # Guesses may run in circles, and ADMM is slow where springs are stiff: where one fails, the other goes on.
-    for way in {"newton": ("newton", "admm"), "admm": ("admm", "newton")}.get(method, (method,)):
-        tried = _WAYS.get(way, partial(_by_problem, way))
-        found, left, count = tried(operator, velocity, friction, impulse, tolerance, iterations)
-        made += count
-        if left < error:
-            impulse, error = found, left
+    operator = ContactOperator(system, factor, groups, cache)
+    velocity = operator.J @ free.v + target
+    impulse, error, iterations_made = start, np.inf, 0
+    # # Newton's method may cycle, and ADMM is slow for stiff springs: if one fails, the other continues.
+    for name in {"newton": ("newton", "admm"), "admm": ("admm", "newton")}.get(method, (method,)):
+        solver = _WAYS.get(name, partial(_by_problem, name))
+        solution, remaining_error, count = solver(operator, velocity, friction, impulse, tolerance, iterations)
+        iterations_made += count
+        if remaining_error < error:
+            impulse, error = solution, remaining_error
         if error <= tolerance:
             break
     status = solve_status(error, tolerance)
-    push = operator.JT @ impulse
-    change = factor.solve(push)
-    v, pulled = free.v + change, free.impulse - (system.J @ change) / system.E
-    solved = refine(system, factor, v, pulled, 1e-10, 20, push)
-    return ContactOutcome(solved, impulse.reshape(-1, 3), error, made, status)
+    contact_impulse = operator.JT @ impulse
+    change = factor.solve(contact_impulse)
+    v, element_impulse = free.v + change, free.impulse - (system.J @ change) / system.E
+    solved = refine(system, factor, v, element_impulse, 1e-10, 20, contact_impulse)
+    return ContactOutcome(solved, impulse.reshape(-1, 3), error, iterations_made, status)
 
 
 def _by_problem(
-    way: str, operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
+    name: str, operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
 ) -> tuple[Array, float, int]:
-    """Impulses (m,), the residual as a share of the largest of g, and iterations, by a solver of `ContactProblem`."""
+    """Impulses (m,), the residual relative to the largest free velocity, and iterations, by a solver of
+    `ContactProblem`.
+    """
     problem = ContactProblem(operator, g, friction=friction)
-    found = problem.solve(method=way, tolerance=tolerance, iterations=iterations, start=start)
-    error = float(found.residual) / max(float(np.abs(g).max()), 1e-300)
-    return np.asarray(found.impulse), error, int(found.iterations)
+    solution = problem.solve(method=name, tolerance=tolerance, iterations=iterations, start=start)
+    error = float(solution.residual) / max(float(np.abs(g).max()), 1e-300)
+    return np.asarray(solution.impulse), error, int(solution.iterations)
 
 
 _WAYS: Final = {"newton": by_guesses, "sequential_impulses": sweep_to_tolerance}

@@ -20,22 +20,26 @@ from delassus.spatial.quaternions import (
 Array = NDArray[np.float64]
 
 _TURNS: Final = 5
-"""How many of Newton's iterations find the spin of a brick that coasts."""
+"""Number of Newton iterations for the angular velocity of a brick in free flight."""
 
 
 class BodiesError(BadArgument):
-    """Bodies that cannot be."""
+    """Invalid data of bodies."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bricks:
-    """Rigid boxes of even density.
+    """Rigid boxes of uniform density.
 
     Attributes:
-        positions: (b, 3) of their centers [m].
-        half: (b, 3) half their edges [m].
+        positions: (b, 3) centers [m].
+        half: (b, 3) half-extents [m].
         masses: (b,) [kg].
         orientations: (b, 4) quaternions x, y, z, w; upright by default.
+
+    >>> bricks = dl.particles.Bricks(positions=[[0.0, 0.0, 0.1]], half=[0.1, 0.1, 0.1], masses=1.2)
+    >>> bricks.moments
+    array([[0.008, 0.008, 0.008]])
     """
 
     positions: Array
@@ -49,13 +53,13 @@ class Bricks:
             raise BodiesError(f"positions of the bricks has shape {shape}; it needs (b, 3).", code="wrong-shape")
         count = shape[0]
         shapes = {"positions": (count, 3), "half": (count, 3), "masses": (count,), "orientations": (count, 4)}
-        for name, needed in shapes.items():
+        for name, required in shapes.items():
             try:
-                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), needed))
+                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), required))
             except (TypeError, ValueError):
                 found = np.shape(getattr(self, name))
                 raise BodiesError(
-                    f"{name} of the bricks has shape {found}; it needs {needed}.", code="wrong-shape"
+                    f"{name} of the bricks has shape {found}; it needs {required}.", code="wrong-shape"
                 ) from None
             if not np.isfinite(value).all():
                 raise BodiesError(
@@ -74,7 +78,7 @@ class Bricks:
         norm = np.linalg.norm(self.orientations, axis=1)
         if np.any(np.abs(norm - 1.0) > 1e-6):
             raise BodiesError(
-                f"the quaternion of brick {int(np.argmax(np.abs(norm - 1.0)))} has not the length 1.",
+                f"the quaternion of brick {int(np.argmax(np.abs(norm - 1.0)))} does not have unit length.",
                 code="not-a-rotation",
             )
 
@@ -83,7 +87,7 @@ class Bricks:
 
     @property
     def reach(self) -> Array:
-        """(b,) how far corners are from centers [m]."""
+        """(b,) distance of corners from centers [m]."""
         return np.asarray(np.linalg.norm(self.half, axis=1))
 
     @property
@@ -95,40 +99,40 @@ class Bricks:
 
 @kernel("(4)->(3,3)")
 def rotations(_: Any, orientation: Any) -> Any:
-    """The rotation (3, 3) of a quaternion (4,), in lanes."""
+    """The rotation (3, 3) of a quaternion (4,); vectorized over bricks."""
     return quaternion_to_rotation(orientation)
 
 
 @kernel("(4),(3)->(4)")
 def rotate_quaternion(_: Any, orientation: Any, turn: Any) -> Any:
-    """A quaternion (4,) after a rotation by a vector (3,) [rad] of the world."""
+    """A quaternion (4,) after a rotation by a vector (3,) [rad] in world axes."""
     return quaternion_normalize(quaternion_multiply(quaternion_exp(turn), orientation))
 
 
 def inertias(bricks: Bricks, orientations: Array) -> Array:
-    """(b, 3, 3) moments of inertia in the axes of the world [kg·m²]."""
+    """(b, 3, 3) moments of inertia in world axes [kg·m²]."""
     R = np.asarray(rotations(None, orientations))
     return np.asarray((R * bricks.moments[:, None, :]) @ R.mT)
 
 
 def coast(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: float) -> Array:
-    """(b, 3) angular velocities [rad/s] after a step without torques, which keeps the angular momentum I ω.
+    """(b, 3) angular velocities [rad/s] after a step without torques, which conserves the angular momentum I ω.
 
-    I is that of the orientation after the step, which turns by h ((1-β) ω + β ω⁺): an equation for ω⁺, by Newton's
-    method. Momentum that stays bounds the energy; where the method does not get there, no energy is added.
+    I is that of the orientation after the step, which rotates by h ((1-β) ω + β ω⁺). This is an equation for ω⁺, solved
+    by Newton's method. Conserved momentum bounds the energy; if the method fails, no energy is added.
     """
     before = inertias(bricks, orientations)
-    kept = (before @ spin[..., None])[..., 0]
+    conserved = (before @ spin[..., None])[..., 0]
     after = spin
     for _ in range(_TURNS):
         I, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
         slope = I + h * beta * (I @ _skew(after) - _skew(momentum))
-        after = after - np.linalg.solve(slope, (momentum - kept)[..., None])[..., 0]
+        after = after - np.linalg.solve(slope, (momentum - conserved)[..., None])[..., 0]
     _, momentum = _rotate_inertia(bricks, orientations, spin, after, h, beta)
-    lost = np.linalg.norm(momentum - kept, axis=1) > 1e-9 * np.linalg.norm(kept, axis=1)
-    had, has = np.sum(spin * kept, 1), np.sum(after * momentum, 1)
+    failed = np.linalg.norm(momentum - conserved, axis=1) > 1e-9 * np.linalg.norm(conserved, axis=1)
+    had, has = np.sum(spin * conserved, 1), np.sum(after * momentum, 1)
     share = np.sqrt(np.minimum(1.0, had / np.where(has > 0.0, has, 1.0)))
-    return np.asarray(after * np.where(lost, share, 1.0)[:, None])
+    return np.asarray(after * np.where(failed, share, 1.0)[:, None])
 
 
 def _rotate_inertia(

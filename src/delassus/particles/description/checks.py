@@ -16,69 +16,69 @@ from delassus.particles.description.lanes import deformation_parts, energy_parts
 Array = NDArray[np.float64]
 
 _SAMPLE: Final = 1e-12
-"""The least size of a derivative, as a share of the largest, of an element that is not degenerate."""
+"""Smallest derivative of an element, relative to the largest, that is not degenerate."""
 
 
 class ParticlesError(BadArgument):
-    """Arrays that do not make a system."""
+    """Invalid arrays of a system."""
 
 
 def broadcast_to_shape(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """An array of this shape from one number or all."""
-    found = real_array(name, value)
+    """An array of this shape from one value or all."""
+    values = real_array(name, value)
     try:
-        return np.array(np.broadcast_to(found, shape))
+        return np.array(np.broadcast_to(values, shape))
     except ValueError:
         raise WrongShape(
-            f"{name} has shape {found.shape}; it needs {shape}, or a shape that broadcasts to it."
+            f"{name} has shape {values.shape}; it needs {shape}, or a shape that broadcasts to it."
         ) from None
 
 
 def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None = None, above: bool = False) -> Array:
-    """Finite numbers of this shape from one or all, none of them less than `least`, or all of them above it."""
-    found = broadcast_to_shape(name, value, shape)
-    wrong = ~np.isfinite(found)
+    """Finite values of this shape from one or all, at least `least`, or all above it."""
+    values = broadcast_to_shape(name, value, shape)
+    invalid = ~np.isfinite(values)
     if least is not None:
-        wrong |= found <= least if above else found < least
-    if wrong.any():
+        invalid |= values <= least if above else values < least
+    if invalid.any():
         bound = "" if least is None else ", positive" if above else f", {least:g} or more"
-        which = f" {int(np.argwhere(wrong)[0][0])}" if len(shape) == 1 and np.ndim(value) else ""
-        raise OutOfRange(f"{name}{which} is {found[wrong].flat[0]:g}; it must be a finite number{bound}.")
-    return found
+        index_text = f" {int(np.argwhere(invalid)[0][0])}" if len(shape) == 1 and np.ndim(value) else ""
+        raise OutOfRange(f"{name}{index_text} is {values[invalid].flat[0]:g}; it must be a finite number{bound}.")
+    return values
 
 
 def positive(**numbers: Any) -> None:
-    """Raise unless these are positive, finite numbers."""
+    """Raise an error unless these are positive, finite values."""
     for name, value in numbers.items():
         positive_number(name, value)
 
 
 def check_indices(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
-    """Numbers of particles, from 0 to n - 1."""
-    found = np.asarray(value)
-    if found.size == 0:
+    """Check indices of particles, from 0 to n - 1."""
+    indices = np.asarray(value)
+    if indices.size == 0:
         return np.zeros(0, np.int64).reshape((0, *shape[1:]))
-    if not np.issubdtype(found.dtype, np.integer):
-        mask = ": of a mask, take np.flatnonzero" if found.dtype == bool else ""
+    if not np.issubdtype(indices.dtype, np.integer):
+        mask = ": of a mask, take np.flatnonzero" if indices.dtype == bool else ""
         raise ParticlesError(
-            f"{name} has the type {found.dtype}; it holds integers of particles{mask}.", code="not-a-whole-number"
+            f"{name} has the type {indices.dtype}; it must hold indices of particles{mask}.", code="not-a-whole-number"
         )
-    wrong = (found < 0) | (found >= n)
-    if wrong.any():
+    invalid = (indices < 0) | (indices >= n)
+    if invalid.any():
         raise ParticlesError(
-            f"{name} has the particle {int(found[wrong].flat[0])}; there are {n}, numbered from 0 to {n - 1}.",
+            f"{name} has the particle {int(indices[invalid].flat[0])}; there are {n}, numbered from 0 to {n - 1}.",
             code="index-out-of-range",
         )
     try:
-        return np.ascontiguousarray(found.reshape(shape), np.int64)
+        return np.ascontiguousarray(indices.reshape(shape), np.int64)
     except ValueError:
         raise ParticlesError(
-            f"{name} has shape {found.shape}; it needs (any, {shape[-1]}).", code="wrong-shape"
+            f"{name} has shape {indices.shape}; it needs (any, {shape[-1]}).", code="wrong-shape"
         ) from None
 
 
 def check_elements(n: int, elements: Sequence[Elements]) -> None:
-    """Raise unless all points are there, and none twice in an element."""
+    """Raise an error unless all points exist, and no element has a point twice."""
     for group in elements:
         if not isinstance(group, Elements):
             raise ParticlesError(f"elements contains {group!r}; it must contain `Elements` only.", code="wrong-type")
@@ -102,7 +102,7 @@ def check_elements(n: int, elements: Sequence[Elements]) -> None:
 
 
 def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
-    """Raise if a particle is held twice."""
+    """Raise an error if a particle is prescribed twice."""
     count = np.zeros(n, int)
     for points in groups:
         np.add.at(count, points, 1)
@@ -113,11 +113,11 @@ def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
         )
 
 
-def check_masses(masses: Array, held: NDArray[np.bool_]) -> None:
-    """Raise unless masses are positive where particles are free."""
-    wrong = ~np.isfinite(masses) | (masses < 0.0) | ((masses == 0.0) & ~held)
-    if wrong.any():
-        at = int(np.argmax(wrong))
+def check_masses(masses: Array, is_prescribed: NDArray[np.bool_]) -> None:
+    """Raise an error unless the masses of free particles are positive."""
+    invalid = ~np.isfinite(masses) | (masses < 0.0) | ((masses == 0.0) & ~is_prescribed)
+    if invalid.any():
+        at = int(np.argmax(invalid))
         raise ParticlesError(
             f"the mass of particle {at} is {masses[at]:g} kg; a free particle must have a positive mass. Pin it, "
             "or use a small mass.",
@@ -125,10 +125,10 @@ def check_masses(masses: Array, held: NDArray[np.bool_]) -> None:
         )
 
 
-def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArray[np.bool_]) -> None:
-    """Raise where an element has no derivative: rods of no length, flat tetrahedra, triangles that are lines.
+def check_degenerate(positions: Array, elements: Sequence[Elements], is_prescribed: NDArray[np.bool_]) -> None:
+    """Raise an error for elements without derivative: rods of zero length, flat tetrahedra, collinear triangles.
 
-    Elements all of whose points are held act on nothing: rigid ones among them could contradict each other.
+    Elements between prescribed particles have no effect; rigid ones could be infeasible.
     """
     for group in elements:
         if not len(group):
@@ -141,20 +141,19 @@ def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArr
             parts = energy_parts(kind, x, group.numbers)
             size = np.where(np.isfinite(parts.gradient).reshape(len(group), -1).all(1) & np.isfinite(parts.value), 1, 0)
         largest = np.max(size, where=np.isfinite(size), initial=0.0)
-        wrong = ~np.isfinite(size) | (size <= _SAMPLE * largest)
-        if wrong.any():
-            at = int(np.argmax(wrong))
+        degenerate = ~np.isfinite(size) | (size <= _SAMPLE * largest)
+        if degenerate.any():
+            at = int(np.argmax(degenerate))
             raise ParticlesError(
                 f"{kind.name} {at} between the particles {group.points[at].tolist()} is degenerate: its derivative "
-                "vanishes or is infinite. Rods need a length, triangles an area, tetrahedra a volume.",
+                "vanishes or is infinite. Give rods a length, triangles an area, tetrahedra a volume.",
                 code="degenerate-element",
             )
-        dead = held[group.points].all(1)
+        dead = is_prescribed[group.points].all(1)
         if group.rigid and dead.any():
             at = int(np.argmax(dead))
             raise ParticlesError(
-                f"{kind.name} {at} is rigid, and all of its particles, {group.points[at].tolist()}, are "
-                "prescribed: no motion "
-                "can satisfy it. Omit it, or free a particle.",
+                f"{kind.name} {at} is rigid, and all of its particles, {group.points[at].tolist()}, are prescribed: no "
+                "motion can satisfy it. Omit it, or free a particle.",
                 code="immovable",
             )

@@ -15,13 +15,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Elements:
-    """Elements of one kind between some points.
+    """Elements of one type between particles.
 
     Attributes:
-        kind: What they compute: one of `dl.particles.stretch`, `bend`, …, or your own.
-        points: (e, k) the numbers of the particles of each element, from 0.
-        numbers: (e, p) the numbers of each element, in the order of `kind.numbers`.
-        compliance: (e,) C of elastic deformations, the inverse of a stiffness [m/N, rad/(N·m)]; None makes them rigid.
+        kind: The type: one of `dl.particles.stretch`, `bend`, …, or a user-defined one.
+        points: (e, k) the indices of the particles of each element, from 0.
+        numbers: (e, p) the parameters of each element, in the order of `kind.numbers`.
+        compliance: (e,) C of elastic deformations, the inverse of a stiffness [m/N, rad/(N·m)]; None for rigid
+            elements.
         damping: (e,) B of elastic deformations [N·s/m, N·m·s/rad], or None.
 
     >>> len(dl.particles.rope(segments=3).elements) > 0
@@ -49,43 +50,43 @@ class Elements:
                 code="wrong-shape",
             )
         count = len(points)
-        numbers = self._broadcast("numbers", self.numbers, (count, kind.p))
+        parameters = self._broadcast("numbers", self.numbers, (count, kind.p))
         for name in ("compliance", "damping"):
             value = getattr(self, name)
             if value is not None and not kind.rows:
                 raise ElementError(
-                    f"{kind.name} is an energy: it has no {name}. Its numbers hold its stiffness.",
+                    f"{kind.name} is an energy and has no {name}; its parameters include its stiffness.",
                     code="conflicting-arguments",
                 )
             if value is not None:
                 value = self._broadcast(name, value, (count,))
                 if not np.all(value >= 0.0):
                     raise ElementError(
-                        f"{name} of {kind.name} is {np.min(value):g}; it must be zero or more.", code="out-of-range"
+                        f"{name} of {kind.name} is {np.min(value):g}; it must not be negative.", code="out-of-range"
                     )
                 object.__setattr__(self, name, value)
         if self.damping is not None and not np.isfinite(self.damping).all():
             raise ElementError(
-                f"damping of {kind.name} is infinite; a rigid element has no compliance, and no damping.",
+                f"damping of {kind.name} is infinite; for a rigid element omit compliance and damping.",
                 code="conflicting-arguments",
             )
         if self.compliance is not None and self.damping is None and not np.isfinite(self.compliance).all():
             raise ElementError(
-                f"compliance of {kind.name} is infinite: without damping such an element does nothing. Leave it out.",
+                f"compliance of {kind.name} is infinite and it has no damping, so it has no effect; omit it.",
                 code="conflicting-arguments",
             )
         if self.damping is not None and self.compliance is None:
             raise ElementError(
-                f"damping of {kind.name} is given, and no compliance: a rigid element has no damping.",
+                f"damping of {kind.name} is given without compliance; rigid elements have no damping.",
                 code="conflicting-arguments",
             )
-        if not np.isfinite(numbers).all():
-            bad = int(np.argmin(np.isfinite(numbers).all(1)))
+        if not np.isfinite(parameters).all():
+            bad = int(np.argmin(np.isfinite(parameters).all(1)))
             raise ElementError(
-                f"{kind.name} {bad} has the numbers {numbers[bad]}; they must be finite.", code="not-finite"
+                f"{kind.name} {bad} has the parameters {parameters[bad]}; they must be finite.", code="not-finite"
             )
         object.__setattr__(self, "points", np.ascontiguousarray(points, np.int64))
-        object.__setattr__(self, "numbers", numbers)
+        object.__setattr__(self, "numbers", parameters)
         for array in (self.points, self.numbers, self.compliance, self.damping):
             if array is not None:
                 array.flags.writeable = False
@@ -104,10 +105,10 @@ class Elements:
 
     @property
     def rows(self) -> int:
-        """How many rows they have together."""
+        """Total number of rows."""
         return len(self) * self.kind.rows
 
     @property
     def rigid(self) -> bool:
-        """Whether their rows are kinematic."""
+        """Whether they are rigid."""
         return bool(self.kind.rows) and self.compliance is None

@@ -1,14 +1,14 @@
 """Types of elements: functions of a few points, written in NumPy and differentiated by the compiler.
 
-An element is either an *energy*, a number [J] whose gradient is a force, or a *deformation*, rows g that are zero at
-rest: rigid by themselves, elastic with the energy ½ g²/C if they are given a compliance C. Both are ten lines:
+An element is either an *energy*, a scalar [J] whose gradient is a force, or a *deformation*, rows g that are zero at
+rest: rigid without a compliance, or elastic with the energy ½ g²/C for a compliance C. Both take a few lines:
 
     @dl.particles.deformation(points=2, numbers=("length",))
     def rod(x, length):
         return np.array([np.sqrt((x[1] - x[0]) @ (x[1] - x[0])) - length])
 
-`x` (points, 3) [m]; the numbers of an element follow by name. What a function computes is recorded once: two kinds that
-compute the same share their compiled code.
+`x` (points, 3) [m]; the parameters of an element follow by name. The function is traced once: two types that compute
+the same share their compiled code.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from delassus.compiler.graph.program import Program
 from delassus.errors import BadArgument
 
 MOST_POINTS = 8
-"""More points would make blocks of more than 24 × 24 numbers for each element."""
+"""More points would need blocks larger than 24 × 24 for each element."""
 
 
 class ElementError(BadArgument):
-    """An element that cannot be: its function, its points, its numbers."""
+    """Invalid element: its function, its points, or its parameters."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,14 @@ class ElementKind:
     """A type of elements.
 
     Attributes:
-        name: That of the function.
-        function: What it computes: of points (points, 3) and numbers (p,), an energy () or a deformation (rows,).
-        points: How many points an element has.
-        rows: How many rows its deformation has; 0 for an energy.
-        numbers: The names of the numbers that each element has.
+        name: Name of the function.
+        function: Maps points (points, 3) and parameters (p,) to an energy () or a deformation (rows,).
+        points: Number of points of an element.
+        rows: Number of rows of its deformation; 0 for an energy.
+        numbers: Names of the parameters of each element.
+
+    >>> dl.particles.stretch.points, dl.particles.stretch.rows, dl.particles.stretch.numbers
+    (2, 1, ('length',))
     """
 
     name: str
@@ -59,12 +62,12 @@ class ElementKind:
 
     @property
     def p(self) -> int:
-        """The length of an element's array of numbers: one, unused, where it has none."""
+        """Length of an element's parameter array; one, unused, if it has none."""
         return max(1, len(self.numbers))
 
     @property
     def m(self) -> int:
-        """The length of an element's array of rows: one, unused, for energies."""
+        """Length of an element's array of rows; one, unused, for energies."""
         return max(1, self.rows)
 
     @cached_property
@@ -78,27 +81,41 @@ class ElementKind:
 
     @property
     def steady(self) -> bool:
-        """Whether the rows of a deformation are the same wherever its points are."""
+        """Whether the derivatives of a deformation are constant."""
         return not self._slopes.depends_on(0, output=0)
 
     @property
     def dependency_pattern(self) -> NDArray[np.bool_]:
-        """(rows, points, 3) which coordinates the rows of a deformation depend on."""
+        """(rows, points, 3) the coordinates on which the rows of a deformation depend."""
         program = self._slopes
-        found = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
-        return np.array(found).reshape(self.rows, self.points, 3)
+        nonzero = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
+        return np.array(nonzero).reshape(self.rows, self.points, 3)
 
 
 def energy(*, points: int, numbers: Sequence[str] = ()) -> Callable[[Callable[..., Any]], ElementKind]:
-    """Decorate a function of points (points, 3) [m] and named numbers that gives an energy [J]."""
+    """Decorate a function of points (points, 3) [m] and named parameters that returns an energy [J].
+
+    >>> @dl.particles.energy(points=2, numbers=("stiffness",))
+    ... def elastic(x, stiffness):
+    ...     return 0.5 * stiffness * ((x[1] - x[0]) @ (x[1] - x[0]))
+    >>> elastic.points
+    2
+    """
     return lambda function: _kind(function, points, 0, numbers)
 
 
 def deformation(*, points: int, rows: int = 1, numbers: Sequence[str] = ()) -> Callable[..., ElementKind]:
-    """Decorate a function of points (points, 3) [m] and named numbers that gives rows (rows,), zero at rest."""
+    """Decorate a function of points (points, 3) [m] and named parameters that returns rows (rows,), zero at rest.
+
+    >>> @dl.particles.deformation(points=2, numbers=("length",))
+    ... def rod(x, length):
+    ...     return dl.numpy.array([dl.numpy.sqrt((x[1] - x[0]) @ (x[1] - x[0])) - length])
+    >>> rod.rows
+    1
+    """
     if not isinstance(rows, int) or rows < 1:
         raise ElementError(
-            f"rows is {rows!r}; a deformation has one row or more. An energy is written with @energy.",
+            f"rows is {rows!r}; a deformation must have at least one row; use @energy for an energy.",
             code="out-of-range",
         )
     return lambda function: _kind(function, points, rows, numbers)

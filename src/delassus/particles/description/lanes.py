@@ -1,12 +1,12 @@
 """Values, gradients and stiffness blocks of elements, computed in SIMD lanes over elements.
 
     energy          V, ∇V and K = ∇²V
-    deformation     g, J = ∇g, and the geometric stiffness K̃ = Σ f ∇²g of forces f that turn with the rows
+    deformation     g, J = ∇g, and the geometric stiffness K̃ = Σ f ∇²g of forces f that turn with their rows
     rows            Jᵀ E⁻¹ J
 
-Stiffness enters W, which has to be positive definite: of an element whose stiffness has negative eigenvalues, these are
-dropped (`clamp_eigenvalues`). The signs of the pivots show, in the lanes, whether there are any: most elements have
-none, or none that is positive. The few others are treated one by one.
+The stiffness is part of W, which has to be positive definite: negative eigenvalues of an element's stiffness are
+dropped (`clamp_eigenvalues`). The signs of the pivots, computed in the lanes, tell whether there are any: most elements
+are positive or negative semidefinite. The few indefinite ones are treated one by one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from delassus.compiler.host.kernel import kernel
 from delassus.particles.description.kinds import ElementKind
 
 _SHIFT: Final = 1e-9
-"""By how much of its size a stiffness may be indefinite."""
+"""Tolerance of indefiniteness, relative to the size of a stiffness."""
 
 
 class EnergyParts(NamedTuple):
@@ -43,15 +43,15 @@ class DeformationParts(NamedTuple):
 
 @kernel("(points,3),(p)->(),(points,3),(points,points,3,3),()", result=EnergyParts)
 def energy_parts(kind: ElementKind, x: Any, p: Any) -> EnergyParts:
-    """An energy with its first and second derivatives; negative definite stiffness is left out."""
+    """An energy with its first and second derivatives; negative semidefinite stiffness is dropped."""
     value, gradient, K = _second(kind, lambda y: kind.function(y, p)[0], x)
-    kept, mixed = _definite(K)
-    return EnergyParts(value, gradient, _blocks(kind, kept), mixed)
+    definite, mixed = _definite(K)
+    return EnergyParts(value, gradient, _blocks(kind, definite), mixed)
 
 
 @kernel("(points,3),(p)->(m),(m,points,3)", result=DeformationParts)
 def deformation_parts(kind: ElementKind, x: Any, p: Any) -> DeformationParts:
-    """A deformation with its rows."""
+    """A deformation and its Jacobian."""
     return DeformationParts(kind.function(x, p)[0], jacobian(lambda y: kind.function(y, p)[0])(x))
 
 
@@ -64,9 +64,11 @@ def weighted_square(kind: ElementKind, rows: Any, weight: Any) -> Any:
 
 @kernel("(points,3),(p),(m)->(points,points,3,3),()")
 def turning_stiffness(kind: ElementKind, x: Any, p: Any, force: Any) -> tuple[Any, Any]:
-    """K̃ = Σ f ∇²g of forces f = ∂V/∂g (m,) [N], and whether it is indefinite; negative definite ones are left out."""
-    kept, mixed = _definite(_second(kind, lambda y: force @ kind.function(y, p)[0], x)[2])
-    return _blocks(kind, kept), mixed
+    """K̃ = Σ f ∇²g of forces f = ∂V/∂g (m,) [N], and whether it is indefinite; negative semidefinite ones are
+    dropped.
+    """
+    definite, mixed = _definite(_second(kind, lambda y: force @ kind.function(y, p)[0], x)[2])
+    return _blocks(kind, definite), mixed
 
 
 @kernel("(points,3),(p)->(m)")
@@ -83,20 +85,22 @@ def energy_value(kind: ElementKind, x: Any, p: Any) -> Any:
 
 @kernel("(points,3),(p),(m)->(k3,k3)")
 def curvature(kind: ElementKind, x: Any, p: Any, force: Any) -> Any:
-    """∇²V of an energy, or Σ f ∇²g of a deformation, as it is."""
+    """∇²V of an energy, or Σ f ∇²g of a deformation, without changes."""
     if not kind.rows:
         return _second(kind, lambda y: kind.function(y, p)[0], x)[2]
     return _second(kind, lambda y: force @ kind.function(y, p)[0], x)[2]
 
 
 def clamp_eigenvalues(kind: ElementKind, K: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-    """The stiffness (e, points, points, 3, 3) of matrices (e, k3, k3) without their negative eigenvalues; NaN stays."""
+    """The stiffness (e, points, points, 3, 3) of matrices (e, k3, k3) without their negative eigenvalues; NaN is
+    kept.
+    """
     finite = numpy.isfinite(K).all((1, 2))
     values, vectors = numpy.linalg.eigh(0.5 * (K + K.mT)[finite])
-    kept = numpy.full_like(K, numpy.nan)
-    kept[finite] = (vectors * numpy.maximum(values, 0.0)[:, None, :]) @ vectors.mT
+    clamped = numpy.full_like(K, numpy.nan)
+    clamped[finite] = (vectors * numpy.maximum(values, 0.0)[:, None, :]) @ vectors.mT
     k = kind.points
-    return numpy.ascontiguousarray(kept.reshape(-1, k, 3, k, 3).transpose(0, 1, 3, 2, 4))
+    return numpy.ascontiguousarray(clamped.reshape(-1, k, 3, k, 3).transpose(0, 1, 3, 2, 4))
 
 
 def _second(kind: ElementKind, function: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -112,14 +116,16 @@ def _blocks(kind: ElementKind, K: Any) -> Any:
 
 
 def _definite(K: Any) -> tuple[Any, Any]:
-    """K if it is positive semi-definite, 0 if it is negative; and 1 if it is neither."""
+    """K if it is positive semidefinite, 0 if it is negative semidefinite; and 1 if it is indefinite."""
     size = np.sum(np.abs(K)) * _SHIFT
     positive, negative = _least_pivot(K, size) >= 0.0, _least_pivot(-K, size) >= 0.0
     return np.where(positive, K, 0.0), np.where(positive | negative, 0.0, 1.0)
 
 
 def _least_pivot(K: Any, shift: Any) -> Any:
-    """The least pivot of K + shift 1, by elimination without exchanges; its sign tells whether that is definite."""
+    """The smallest pivot of K + shift 1, by elimination without exchanges; its sign tells whether the matrix is
+    definite.
+    """
     n = len(K)
     A = [[K[i, j] + (shift if i == j else 0.0) for j in range(i + 1)] for i in range(n)]
     least = A[0][0]

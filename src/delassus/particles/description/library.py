@@ -28,20 +28,33 @@ def _length(a: Any) -> Any:
 
 @deformation(points=2, numbers=("length",))
 def stretch(x: Any, length: Any) -> Any:
-    """How much longer a rod or spring is than its length [m]."""
+    """Elongation of a rod or spring [m]: ‖x₁ - x₀‖ - length.
+
+    >>> rods = dl.particles.Elements(dl.particles.stretch, [[0, 1], [1, 2]], numbers=[0.5])
+    >>> dl.particles.Particles([[0, 0, 0], [0.5, 0, 0], [1, 0, 0]], 0.1, elements=[rods]).rows
+    2
+    """
     return np.array([_length(x[1] - x[0]) - length])
 
 
 @deformation(points=3, rows=3, numbers=("before", "after", "rest_x", "rest_y", "rest_z"))
 def bend(x: Any, before: Any, after: Any, rest_x: Any, rest_y: Any, rest_z: Any) -> Any:
-    """How much the direction of a line turns at a point, between segments of lengths `before` and `after` [rad]."""
+    """Change of direction of a line at a point, between segments of lengths `before` and `after` [rad].
+
+    >>> dl.particles.Elements(dl.particles.bend, [[0, 1, 2]], numbers=[0.1, 0.1, 0.0, 0.0, 0.0]).rows
+    3
+    """
     turn = (x[0] - x[1]) / before + (x[2] - x[1]) / after
     return turn - np.array([rest_x, rest_y, rest_z])
 
 
 @deformation(points=4, numbers=("rest",))
 def fold(x: Any, rest: Any) -> Any:
-    """The angle [rad] between the triangles (0, 1, 2) and (1, 0, 3) over the edge from 0 to 1; flat is 0."""
+    """The angle [rad] between the triangles (0, 1, 2) and (1, 0, 3) over the edge from 0 to 1; flat is 0.
+
+    >>> dl.particles.Elements(dl.particles.fold, [[0, 1, 2, 3]], numbers=[0.0], compliance=0.1).rigid
+    False
+    """
     edge = x[1] - x[0]
     n1, n2 = _cross(edge, x[2] - x[0]), _cross(x[3] - x[0], edge)
     return np.array([np.arctan2(_cross(n1, n2) @ edge / _length(edge), n1 @ n2) - rest])
@@ -49,7 +62,11 @@ def fold(x: Any, rest: Any) -> Any:
 
 @deformation(points=3, numbers=("rest",))
 def area(x: Any, rest: Any) -> Any:
-    """How much larger a triangle is than at rest, by the length of its side [m]."""
+    """Increase of a triangle's area relative to rest, divided by the root of the rest area [m].
+
+    >>> dl.particles.Elements(dl.particles.area, [[0, 1, 2]], numbers=[0.5]).rows
+    1
+    """
     return np.array([(0.5 * _length(_cross(x[1] - x[0], x[2] - x[0])) - rest) / np.sqrt(rest)])
 
 
@@ -58,6 +75,9 @@ def strain(x: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """Green's strain of a triangle, warp, weft and √2 times shear, times the root of its area [m].
 
     (a, b; c, d) is the inverse of the matrix of its edges in the plane at rest.
+
+    >>> dl.particles.Elements(dl.particles.strain, [[0, 1, 2]], numbers=[1.0, 0.0, 0.0, 1.0]).rows
+    3
     """
     e1, e2 = x[1] - x[0], x[2] - x[0]
     warp, weft = e1 * a + e2 * c, e1 * b + e2 * d
@@ -67,14 +87,22 @@ def strain(x: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 
 @deformation(points=4, numbers=("rest",))
 def volume(x: Any, rest: Any) -> Any:
-    """How much larger a tetrahedron is than at rest, by the area of its side [m]."""
+    """Increase of a tetrahedron's volume relative to rest, divided by the rest volume to the power 2/3 [m].
+
+    >>> dl.particles.Elements(dl.particles.volume, [[0, 1, 2, 3]], numbers=[1 / 6]).rigid
+    True
+    """
     six = _cross(x[1] - x[0], x[2] - x[0]) @ (x[3] - x[0])
     return np.array([(six / 6.0 - rest) / np.exp(np.log(rest) * (2.0 / 3.0))])
 
 
 @energy(points=2, numbers=("length", "stiffness"))
 def spring(x: Any, length: Any, stiffness: Any) -> Any:
-    """The energy [J] of a spring, as an energy: its stiffness [N/m] is in W."""
+    """The energy [J] of a spring; its stiffness [N/m] is part of W.
+
+    >>> dl.particles.Elements(dl.particles.spring, [[0, 1]], numbers=[0.5, 100.0]).kind.numbers
+    ('length', 'stiffness')
+    """
     longer = _length(x[1] - x[0]) - length
     return 0.5 * stiffness * longer * longer
 
@@ -84,10 +112,13 @@ _INVERSE = ("a0", "a1", "a2", "b0", "b1", "b2", "c0", "c1", "c2")
 
 @energy(points=4, numbers=("shear", "bulk", *_INVERSE))
 def solid(x: Any, shear: Any, bulk: Any, **inverse: Any) -> Any:
-    """The energy [J] of a tetrahedron of rubber, Lamé's μ `shear` and λ `bulk` [Pa]; then the inverse of its edges.
+    """The energy [J] of a neo-Hookean tetrahedron, Lamé's μ `shear` and λ `bulk` [Pa]; then the inverse of its edges.
 
-    The edges from its first point are columns. Below a thousandth of its volume ln J stays: what is turned inside out
-    shrinks, passes through, and grows again.
+    The edges from its first point are columns. ln J is constant below a thousandth of the volume, so that an inverted
+    element shrinks, passes through zero volume, and recovers.
+
+    >>> dl.particles.solid.numbers[:2]
+    ('shear', 'bulk')
     """
     B = np.array([[inverse[f"{row}{k}"] for k in range(3)] for row in "abc"])
     F = np.array([x[1] - x[0], x[2] - x[0], x[3] - x[0]]).T @ B

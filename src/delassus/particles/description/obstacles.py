@@ -1,7 +1,7 @@
 """Obstacles fixed in the world: planes, spheres, boxes.
 
-Each gives the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle. Bricks touch it with
-their corners, unless it says that it is a ball (`as_ball`) or a box (`as_box`), which faces and edges may touch, too.
+Each returns the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle. Bricks collide with
+it by their corners, unless it has `as_ball` or `as_box`, for which faces and edges collide, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 class ObstacleError(BadArgument):
-    """An obstacle without extent."""
+    """Invalid obstacle."""
 
 
 @runtime_checkable
@@ -32,7 +32,7 @@ class Obstacle(Protocol):
 
 @dataclass(frozen=True)
 class _OldObstacle:
-    """An obstacle whose method has the old name, `touched`."""
+    """Adapter for obstacles whose method has the old name, `touched`."""
 
     obstacle: Any
 
@@ -42,17 +42,19 @@ class _OldObstacle:
         return gap, normal
 
 
-def as_obstacle(given: Any) -> Any:
-    """An obstacle as it is; one with a method `touched` instead of `gap_and_normal` is adapted, with a warning."""
-    if hasattr(given, "gap_and_normal") or not callable(getattr(given, "touched", None)):
-        return given
-    warn(f"{type(given).__name__}.touched was renamed: call the method gap_and_normal.", DeprecationWarning)
-    return _OldObstacle(given)
+def as_obstacle(obstacle: Any) -> Any:
+    """Return an obstacle unchanged; one with a method `touched` instead of `gap_and_normal` is adapted, with a
+    warning.
+    """
+    if hasattr(obstacle, "gap_and_normal") or not callable(getattr(obstacle, "touched", None)):
+        return obstacle
+    warn(f"{type(obstacle).__name__}.touched was renamed: call the method gap_and_normal.", DeprecationWarning)
+    return _OldObstacle(obstacle)
 
 
 @dataclass(frozen=True)
 class Plane:
-    """All that is below a plane, n · x < height [m], n the unit vector along its normal.
+    """The half-space below a plane, n · x < height [m], n the unit normal.
 
     >>> dl.particles.Plane(height=-1.0).height
     -1.0
@@ -67,7 +69,8 @@ class Plane:
             raise ObstacleError(f"the height of a plane is {self.height!r}; it must be finite.", code="not-finite")
         if not np.linalg.norm(self.normal) > 0.0:
             raise ObstacleError(
-                f"the normal of a plane is {self.normal}; it has a direction, such as (0, 0, 1).", code="zero-direction"
+                f"the normal of a plane is {self.normal}; it must be a direction, such as (0, 0, 1).",
+                code="zero-direction",
             )
 
     def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
@@ -95,7 +98,7 @@ class Sphere:
             )
 
     def gap_and_normal(self, x: Array) -> tuple[Array, Array]:
-        """Gaps and normals; the center itself is left upwards."""
+        """Gaps and normals; at the center, the normal is up."""
         return distances_from("sphere", np.eye(3), self.center, (self.radius,), x)
 
     def as_ball(self) -> tuple[Array, float]:
@@ -105,7 +108,7 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Box:
-    """A box with its edges along the axes of the world, or turned by a rotation of three rows.
+    """A box with edges along the world axes, or rotated by a matrix given by its rows.
 
     >>> dl.particles.Box((0.0, 0.0, 0.0), (0.5, 0.5, 0.5)).half
     (0.5, 0.5, 0.5)
@@ -132,11 +135,11 @@ class Box:
         return distances_from("box", self.rotation, self.center, 2.0 * np.asarray(self.half, float), x)
 
     def as_box(self) -> tuple[Array, Array, Array]:
-        """Its center (3,) [m], its axes as columns (3, 3), and half its edges (3,) [m]."""
+        """Its center (3,) [m], its axes as columns (3, 3), and its half-extents (3,) [m]."""
         return np.asarray(self.center, float), np.asarray(self.rotation, float), np.asarray(self.half, float)
 
 
 def _three(name: str, value: Any) -> None:
-    """Raise unless these are three finite numbers."""
+    """Raise an error unless these are three finite values."""
     if np.shape(value) != (3,) or not np.isfinite(np.asarray(value, float)).all():
         raise ObstacleError(f"{name} is {value!r}; it must be three finite numbers.", code="not-finite")

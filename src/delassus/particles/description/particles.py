@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.81)
 
 MOST_FRICTION = 1e3
-"""The largest coefficient of friction: cones that are wider cannot be told from half spaces."""
+"""Largest coefficient of friction: wider cones are half-spaces up to rounding."""
 
 _FRICTIONS = Range(0.0, MOST_FRICTION, f"from 0 to {MOST_FRICTION:g}, which sticks already", FRICTIONS.code)
 
@@ -43,8 +43,11 @@ class Motion:
     """Particles with a prescribed motion.
 
     Attributes:
-        points: (k,) their numbers.
-        velocity: A function of time [s] that gives velocities (k, 3) or (3,) [m/s], or such an array.
+        points: (k,) indices of particles.
+        velocity: A function of time [s] that returns velocities (k, 3) or (3,) [m/s], or such an array.
+
+    >>> dl.particles.Motion([0], lambda t: (0.0, 0.0, 0.5 * t)).at(2.0)
+    array([[0., 0., 1.]])
     """
 
     points: NDArray[np.int64]
@@ -57,7 +60,7 @@ class Motion:
             return np.array(np.broadcast_to(np.asarray(value, float), (len(self.points), 3)))
         except (TypeError, ValueError):
             raise ParticlesError(
-                f"a prescribed motion gives {np.shape(value)} numbers at {time:g} s; it needs velocities "
+                f"a prescribed motion returns shape {np.shape(value)} at {time:g} s; it must return velocities "
                 f"({len(self.points)}, 3) or (3,) [m/s].",
                 code="wrong-shape",
             ) from None
@@ -68,11 +71,11 @@ class Environment(Options):
     """The surroundings of particles: obstacles and forces; None for the defaults of `Particles`.
 
     Attributes:
-        obstacles: `Plane`, `Sphere`, `Box`, or your own.
-        friction: The coefficient of friction at obstacles and between bricks.
+        obstacles: `Plane`, `Sphere`, `Box`, or user-defined ones.
+        friction: Coefficient of friction at obstacles and between bricks.
         gravity: (3,) [m/s²].
-        drag: (n,) force against each particle's velocity [N·s/m].
-        motions: Particles that move as they are told.
+        drag: (n,) viscous drag on each particle [N·s/m].
+        motions: Particles with prescribed motion.
 
     >>> dl.particles.Environment(friction=0.3).friction
     0.3
@@ -87,11 +90,11 @@ class Environment(Options):
 
 @dataclass(frozen=True, eq=False)
 class Surface(Options):
-    """Where particles touch, and how they are drawn; None for the defaults of `Particles`.
+    """Collision radius and rendering of particles; None for the defaults of `Particles`.
 
     Attributes:
-        radius: (n,) how far from its center a particle touches obstacles [m].
-        faces: (f, 3) triangles that are drawn.
+        radius: (n,) collision radius of particles with obstacles [m].
+        faces: (f, 3) triangles for rendering.
 
     >>> dl.particles.Surface(radius=0.01).radius
     0.01
@@ -104,22 +107,22 @@ class Surface(Options):
 @accept_groups("positions masses elements pins * bricks name", environment=Environment(), surface=Surface())
 @dataclass(frozen=True, eq=False)
 class Particles:
-    """Masses at points, elements between them, bricks, and what they touch.
+    """Point masses, elements between them, bricks, and obstacles.
 
     Attributes:
-        positions: (n, 3) where particles are at first [m].
-        masses: (n,) [kg], positive where a particle is free.
+        positions: (n, 3) initial positions [m].
+        masses: (n,) [kg], positive for free particles.
         elements: Springs, rods, bends, … between particles.
-        pins: (k,) the numbers of particles that are held where they are.
-        motions: Particles that move as they are told.
-        obstacles: `Plane`, `Sphere`, `Box`, or your own.
-        friction: The coefficient of friction at obstacles and between bricks.
-        radius: (n,) how far from its center a particle touches obstacles [m].
+        pins: (k,) indices of fixed particles.
+        motions: Particles with prescribed motion.
+        obstacles: `Plane`, `Sphere`, `Box`, or user-defined ones.
+        friction: Coefficient of friction at obstacles and between bricks.
+        radius: (n,) collision radius of particles with obstacles [m].
         gravity: (3,) [m/s²].
-        drag: (n,) force against each particle's velocity [N·s/m].
+        drag: (n,) viscous drag on each particle [N·s/m].
         bricks: Rigid boxes, or None.
-        faces: (f, 3) triangles that are drawn, and nothing else; lines are those of the elements of two points.
-        name: What it is called.
+        faces: (f, 3) triangles for rendering only; lines are drawn for elements of two points.
+        name: Name of the system.
 
     >>> dl.particles.Particles(positions=np.zeros((2, 3)), masses=np.ones(2)).n
     2
@@ -145,10 +148,10 @@ class Particles:
         motions = (self.motions,) if isinstance(self.motions, Motion) else tuple(self.motions)
         for motion in motions:
             if not isinstance(motion, Motion):
-                raise ParticlesError(f"motions has {motion!r}; it holds some `Motion`.", code="wrong-type")
+                raise ParticlesError(f"motions has {motion!r}; it must hold `Motion` objects.", code="wrong-type")
         if not (self.bricks is None or isinstance(self.bricks, Bricks)):
             raise ParticlesError(f"bricks is {self.bricks!r}; it must be `Bricks` or None.", code="wrong-type")
-        changed: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "positions": positions,
             "masses": broadcast_to_shape("masses", self.masses, (n,)),
             "radius": finite("radius", self.radius, (n,), least=0.0),
@@ -165,11 +168,11 @@ class Particles:
             "pins": np.unique(check_indices("pins", self.pins, n)),
             "faces": check_indices("faces", self.faces, n, (-1, 3)),
         }
-        for name, value in changed.items():
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
         if not n and not self.b:
             raise ParticlesError(
-                "there are no particles and no bricks: there is nothing that could move.", code="nothing-to-do"
+                "there are no particles and no bricks; pass positions or bricks.", code="nothing-to-do"
             )
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
@@ -182,7 +185,7 @@ class Particles:
         check_held_once(n, [self.pins, *(motion.points for motion in self.motions)])
         check_masses(self.masses, self.is_prescribed)
         check_degenerate(positions, self.elements, self.is_prescribed)
-        for value in (*changed.values(),):
+        for value in (*fields.values(),):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
@@ -198,32 +201,32 @@ class Particles:
 
     @property
     def nodes(self) -> int:
-        """The number of vectors of three unknowns: one for a particle, two for a brick, linear and angular."""
+        """Number of nodes, vectors of three unknowns: one for a particle, two for a brick (linear and angular)."""
         return self.n + 2 * self.b
 
     @property
     def unknowns(self) -> int:
-        """The number of velocities that are not given."""
+        """Number of free velocities."""
         return 3 * (self.nodes - int(self.is_prescribed.sum()))
 
     @property
     def rows(self) -> int:
-        """The number of rows of all elements."""
+        """Number of rows of all elements."""
         return sum(group.rows for group in self.elements)
 
     @cached_property
     def is_prescribed(self) -> NDArray[np.bool_]:
-        """(n,) which particles are pinned or have a prescribed motion."""
-        found = np.zeros(self.n, bool)
-        found[self.pins] = True
+        """(n,) whether particles are pinned or have a prescribed motion."""
+        mask = np.zeros(self.n, bool)
+        mask[self.pins] = True
         for motion in self.motions:
-            found[motion.points] = True
-        return found
+            mask[motion.points] = True
+        return mask
 
     held = OldName("is_prescribed")
 
     def with_(self, **changes: Any) -> Particles:
-        """A copy with other values: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
+        """A copy with changed fields: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
         return replace(self, **changes)
 
     def __repr__(self) -> str:
@@ -236,19 +239,19 @@ class Particles:
 def _positions(value: Any) -> Array:
     """(n, 3), finite."""
     try:
-        found = np.array(value, float)
+        values = np.array(value, float)
     except (TypeError, ValueError):
         raise ParticlesError(
             f"positions is {short(repr(value))}; it must be an array (n, 3) [m].", code="not-a-number"
         ) from None
-    if not found.size:
+    if not values.size:
         return np.zeros((0, 3))
-    if found.ndim != 2 or found.shape[1] != 3:
+    if values.ndim != 2 or values.shape[1] != 3:
         raise ParticlesError(
-            f"positions has shape {found.shape}; it needs (n, 3), three numbers for each particle [m].",
+            f"positions has shape {values.shape}; it needs (n, 3), three numbers for each particle [m].",
             code="wrong-shape",
         )
-    wrong = ~np.isfinite(found).all(1)
-    if wrong.any():
-        raise ParticlesError(f"the position of particle {int(np.argmax(wrong))} is not finite.", code="not-finite")
-    return found
+    invalid = ~np.isfinite(values).all(1)
+    if invalid.any():
+        raise ParticlesError(f"the position of particle {int(np.argmax(invalid))} is not finite.", code="not-finite")
+    return values

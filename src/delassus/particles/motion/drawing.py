@@ -25,14 +25,14 @@ LABELS: Final = {
     "residual": "residual of rows",
     "contacts": "contacts",
 }
-"""What can be drawn over time, and what is written beside it."""
+"""Quantities that can be plotted over time, with labels."""
 
 _FACES: Final = np.asarray(SHAPES["box"].faces((2.0, 2.0, 2.0)))
 _BLUE, _GREY, _ORANGE = "#4570a0", "#b8bcc4", "#d97b45"
 
 
 def plot_curve(label: str, time: Array, values: Callable[[], Array], ax: Any) -> Any:
-    """The axes of a drawing over time; `values` are computed once their name is known to be one."""
+    """Axes with a plot over time; `values` are computed once the name has been checked."""
     if label not in LABELS:
         raise ParticlesError(f"{label!r} cannot be drawn; choose one of: {', '.join(LABELS)}.", code="unknown-option")
     if ax is None:
@@ -46,7 +46,7 @@ def plot_curve(label: str, time: Array, values: Callable[[], Array], ax: Any) ->
 def draw_state(
     particles: Particles, state: ParticleState, ax: Any = None, *, view: tuple[float, float] = (18.0, -60.0)
 ) -> Any:
-    """The axes of a drawing in space: faces, lines, bricks and obstacles."""
+    """Axes with a drawing in space: faces, lines, bricks and obstacles."""
     if ax is None:
         ax = pyplot().figure(figsize=(4.5, 4.5), layout="constrained").add_subplot(projection="3d")
     from matplotlib.colors import LightSource
@@ -68,9 +68,9 @@ def draw_state(
         corners = (_FACES * particles.bricks.half[:, None, None, :]).reshape(-1, 24, 3)
         faces = (x[n:, None, :] + corners @ R.mT).reshape(-1, 4, 3)
         ax.add_collection3d(Poly3DCollection(faces, facecolors=_ORANGE, edgecolors="#7a4526", linewidths=0.3, **shaded))
-    held = np.flatnonzero(particles.is_prescribed)
-    if len(held):
-        ax.scatter(*x[held].T, s=6, color="#303030", depthshade=False)
+    prescribed = np.flatnonzero(particles.is_prescribed)
+    if len(prescribed):
+        ax.scatter(*x[prescribed].T, s=6, color="#303030", depthshade=False)
     low, high = x.min(0), x.max(0)
     for obstacle in particles.obstacles:
         low, high = _draw_obstacle(ax, obstacle, low, high)
@@ -84,7 +84,7 @@ def draw_state(
 
 
 def _draw_obstacle(ax: Any, obstacle: Any, low: Array, high: Array) -> tuple[Array, Array]:
-    """Draw one, and return the corners of what is seen."""
+    """Draw an obstacle, and return the corners of its visible part."""
     if isinstance(obstacle, Sphere):
         u, w = np.meshgrid(np.linspace(0, 2 * np.pi, 40), np.linspace(0, np.pi, 24))
         c, r = np.asarray(obstacle.center), 0.99 * obstacle.radius

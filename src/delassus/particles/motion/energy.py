@@ -30,7 +30,7 @@ def total_kinetic_energy(particles: Particles, state: ParticleState) -> float:
 
 
 def total_elastic_energy(particles: Particles, state: ParticleState) -> float:
-    """½ g²/C of elastic elements and V of energies [J]; rigid ones have none.
+    """½ g²/C of elastic elements and V of energies [J]; zero for rigid elements.
 
     >>> rope = dl.particles.rope(segments=3)
     >>> isinstance(dl.particles.total_elastic_energy(rope, dl.particles.initial_state(rope)), float)
@@ -49,7 +49,7 @@ def total_elastic_energy(particles: Particles, state: ParticleState) -> float:
 
 
 def total_energy(particles: Particles, state: ParticleState) -> float:
-    """Kinetic, elastic, and of gravity [J].
+    """Kinetic, elastic and gravitational energy [J].
 
     >>> rope = dl.particles.rope(segments=3)
     >>> isinstance(dl.particles.total_energy(rope, dl.particles.initial_state(rope)), float)

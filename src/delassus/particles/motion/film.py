@@ -19,7 +19,7 @@ from delassus.particles.motion.lines import lines_of
 Array = NDArray[np.float64]
 
 MOST_LINES: Final = 3000
-"""A browser draws no more in time: of more lines, some are shown."""
+"""Maximum number of lines that a browser draws in real time; of more, a subset is shown."""
 
 
 class Places(NamedTuple):
@@ -37,22 +37,22 @@ def save_film(p: Particles, motion: Places, path: str | os.PathLike[str], frames
 
 
 def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str, Any]:
-    """What the page shows: shapes, and where they are in each frame."""
+    """The data of the page: shapes, and their poses in each frame."""
     time = motion.time
-    count = min(int((time[-1] - time[0]) * frames_per_second + 1.5), len(time))  # no more frames than states
+    count = min(int((time[-1] - time[0]) * frames_per_second + 1.5), len(time))  # at most one frame per state
     even = np.linspace(time[0], time[-1], max(count, 2))
     times = np.unique(np.clip(np.searchsorted(time, even - 1e-12), 0, len(time) - 1))
     times = times[np.isfinite(motion.x[times]).all((1, 2))]
     x = motion.x[times]
-    edges, loose = (found[:: max(1, -(-len(found) // MOST_LINES))] for found in lines_of(p))
+    edges, loose = (items[:: max(1, -(-len(items) // MOST_LINES))] for items in lines_of(p))
     size = float(np.ptp(x.reshape(-1, 3), axis=0).max()) or 1.0
     shapes: list[dict[str, Any]] = []
     poses = []
     if len(edges):
-        along = x[:, edges[:, 1]] - x[:, edges[:, 0]]
-        long = np.linalg.norm(along, axis=-1)
+        direction = x[:, edges[:, 1]] - x[:, edges[:, 0]]
+        long = np.linalg.norm(direction, axis=-1)
         thick = 0.12 * float(np.median(long))
-        R = np.asarray(contact_axes(np.where(long[..., None] > 0.0, along, [0.0, 0.0, 1.0])))
+        R = np.asarray(contact_axes(np.where(long[..., None] > 0.0, direction, [0.0, 0.0, 1.0])))
         middle = 0.5 * (x[:, edges[:, 1]] + x[:, edges[:, 0]])
         poses.append(_pose(middle, R))
         shapes += [_shape("cylinder", (thick, float(size), 0.0)) for size in long[0]]
@@ -75,7 +75,7 @@ def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str,
     for number, shape in enumerate(shapes):
         shape["body"] = number
     plane = planes[0] if planes else Plane(height=float(motion.x[..., 2].min()) - 0.1)
-    places = np.concatenate(poses, 1)[:, None]
+    poses_by_time = np.concatenate(poses, 1)[:, None]
     return {
         "name": p.name,
         "time": time[times].tolist(),
@@ -87,14 +87,14 @@ def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str,
         "size": 0.2 * size,
         "shapes": shapes,
         "ground": {"axes": np.asarray(contact_axes(plane.normal)).reshape(-1).tolist(), "height": float(plane.height)},
-        "poses": packed(places),
+        "poses": packed(poses_by_time),
         "forces": packed(np.zeros((len(times), 1, 0, 6))),
         "weight": 1.0,
     }
 
 
 def _pose(p: Array, R: Array) -> Array:
-    """(…, 9) as the page takes it: the place, and two axes, from which the third follows."""
+    """(…, 9) for the page: the position and two axes, which define the third."""
     return np.concatenate([p, R[..., 0], R[..., 1]], -1)
 
 

@@ -1,4 +1,4 @@
-"""What is drawn of a system: lines between particles, and isolated particles."""
+"""The lines and isolated particles of a drawing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ Ints = NDArray[np.int64]
 
 
 def lines_of(particles: Particles) -> tuple[Ints, Ints]:
-    """Lines (e, 2), and loose particles (k,): the elements of two points, or, without any, the sides of the others."""
+    """Lines (e, 2), and isolated particles (k,): the elements of two points, or, without any, the sides of the
+    others.
+    """
     twos = [group.points for group in particles.elements if group.kind.points == 2]
     if not twos:
         bodies = [particles.faces, *(group.points for group in particles.elements if group.kind.points > 2)]

@@ -19,12 +19,12 @@ class ParticleScheme(Options):
     """The time-stepping scheme.
 
     Attributes:
-        alpha: How implicit forces are: 1 damps, ½ conserves, 0 is explicit.
-        beta: How implicit positions are.
-        stabilization: How errors of rigid rows and penetrations are taken off: "none" by velocities that rows ask for,
-            "pre" or "post" by a motion of its own before or after.
-        geometric_stiffness: Whether forces that turn with their elements are implicit; None where a step would be
-            unstable otherwise, unless the method is one that needs W to be block diagonal: "cg" and sweeps.
+        alpha: Implicitness of forces: 1 damps, ½ conserves energy, 0 is explicit.
+        beta: Implicitness of positions.
+        stabilization: Correction of errors of rigid rows and of penetrations: "none" adds it to the target velocities,
+            "pre" or "post" makes a separate correction before or after the step.
+        geometric_stiffness: Whether the rotation of element forces is implicit; None chooses it where a step would be
+            unstable otherwise, unless the method needs a block diagonal W: "cg" and sweeps.
 
     >>> dl.particles.ParticleScheme(stabilization="post").stabilization
     'post'
@@ -43,13 +43,13 @@ class ParticleScheme(Options):
 
 @dataclass(frozen=True, eq=False)
 class RowSolver(Options):
-    """How rows are solved.
+    """Solver of the rows.
 
     Attributes:
         method: "cholesky", "multigrid", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" or "superlu";
-            "auto" is "multigrid" for elastic sheets of 200 000 unknowns or more, "cholesky" for all else.
-        tolerance: Of rows and momentum, as a share of the velocities of a step.
-        iterations: At most; None for 60 of factorizations, and 2000 of other methods.
+            "auto" is "multigrid" for elastic sheets with at least 200 000 unknowns, otherwise "cholesky".
+        tolerance: Of rows and momentum, relative to the velocities of a step.
+        iterations: Maximum number of iterations; None for 60 with factorizations, and 2000 with other methods.
 
     >>> dl.particles.RowSolver(method="cg").method
     'cg'
@@ -69,13 +69,13 @@ class RowSolver(Options):
 
 @dataclass(frozen=True, eq=False)
 class ContactSolver(Options):
-    """How contacts are solved.
+    """Solver of the contacts.
 
     Attributes:
         method: "newton", "admm", "gradient" or "sequential_impulses"; "auto" is "newton" for bricks, and "admm" for
-            particles that elements tie together, where guesses may run in circles.
-        tolerance: Of contacts, as a share of the velocities of a step.
-        iterations: At most.
+            particles connected by elements, for which Newton's method may cycle.
+        tolerance: Of contacts, relative to the velocities of a step.
+        iterations: Maximum number of iterations.
 
     >>> dl.particles.ContactSolver(tolerance=1e-6).tolerance
     1e-06

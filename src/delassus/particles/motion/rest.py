@@ -1,7 +1,7 @@
 """`at_rest`: the equilibrium of a system, by damped steps of increasing length.
 
-An implicit step of length h with forces that turn implicitly is Newton's method for the balance of forces, held back by
-the masses, the more so the shorter h is. Velocities are dropped after each, steps grow as the balance gets better.
+An implicit step of length h with implicitly rotating forces is Newton's method for the balance of forces, damped by the
+masses, more so for small h. Velocities are set to zero after each step, and steps grow as the residual decreases.
 """
 
 from __future__ import annotations
@@ -25,10 +25,14 @@ class Rest:
     """A system at rest.
 
     Attributes:
-        state: Where it is; of no convergence, the best that was found.
-        moved: How far the last step moved a particle [m].
-        steps: How many were made.
-        status: Whether it came to rest.
+        state: The equilibrium, or the best state found.
+        moved: Largest displacement of a particle in the last step [m].
+        steps: Number of steps.
+        status: Whether an equilibrium was found.
+
+    >>> rest = dl.particles.at_rest(dl.particles.rope((0, 0, 0), (1, 0, 0), 4, density=0.1, length=1.2))
+    >>> rest.status.name
+    'CONVERGED'
     """
 
     state: ParticleState
@@ -47,48 +51,51 @@ def at_rest(
     steps: int = 500,
     **options: Any,
 ) -> Rest:
-    """Where a system comes to rest: `moved` is below the tolerance, as a share of its size.
+    """The equilibrium of a system: `moved` is below the tolerance, relative to its size.
 
     Args:
         particles: The system, without obstacles and bricks.
-        state: Where it starts; by default, as it was built.
-        time_step: The first step [s].
-        longest: The longest one [s].
-        tolerance: Of the motion of a step, as a share of the system's size.
-        steps: How many are made at most.
-        **options: As of `Stepper`.
+        state: Initial state; by default that of the description.
+        time_step: Initial time step [s].
+        longest: Longest time step [s].
+        tolerance: Largest displacement of a step, relative to the system's size.
+        steps: Maximum number of steps.
+        **options: Options of `Stepper`.
+
+    >>> rest = dl.particles.at_rest(dl.particles.rope((0, 0, 0), (1, 0, 0), 4, density=0.1, length=1.2))
+    >>> rest.state.x[2]
+    array([ 0.5  ,  0.   , -0.302])
     """
     check_integer("steps", steps)
     if particles.obstacles or particles.b:
         raise ParticlesError(
-            f"{particles!r} has obstacles or bricks, and at_rest does not support contacts: its long steps "
-            "would pass through them. "
-            "Leave them out, or simulate with drag until it is slow.",
+            f"{particles!r} has obstacles or bricks, and at_rest does not support contacts: its long steps would pass "
+            "through them. Omit them, or simulate with drag until it is slow.",
             code="not-supported",
         )
     state = initial_state(particles) if state is None else state
     check_state(particles, state)
     size = float(np.ptp(state.x, axis=0).max()) or 1.0
-    # Long steps have large velocities: what is small beside these is not small beside the system.
+    # # Long steps have large velocities, relative to which displacements are small even if they are not.
     finest: dict[str, Any] = {"method": "cholesky", "tolerance": 1e-15, "iterations": 8} | options
     stepper = Stepper(particles, time_step, geometric_stiffness=True, **finest)
-    h, best, least, made, before = time_step, state, np.inf, 0, np.inf
-    for made in range(1, steps + 1):
+    h, best, least, count, before = time_step, state, np.inf, 0, np.inf
+    for count in range(1, steps + 1):
         stepper.h, stepper.blend = h, Blend(h)
         after = stepper.step(state.at(v=np.zeros_like(state.v)))
-        moved = float(np.abs(after.state.x - state.x).max())
-        if not np.isfinite(moved):
+        displacement = float(np.abs(after.state.x - state.x).max())
+        if not np.isfinite(displacement):
             h, state, before = 0.1 * h, best, np.inf
             continue
-        if moved <= least:
-            best, least = after.state, moved
-        if moved <= tolerance * size and h >= min(longest, 1e2 * time_step):
-            return Rest(after.state.at(v=np.zeros_like(state.v)), moved, made, Status.CONVERGED)
-        # The slower it moves, the longer steps may be; one that moved too far is followed by shorter ones.
-        speed = max(moved / h, 1e-300)
-        faster = 3.0 if moved <= tolerance * size else float(np.clip(before / speed, 0.2, 3.0))
+        if displacement <= least:
+            best, least = after.state, displacement
+        if displacement <= tolerance * size and h >= min(longest, 1e2 * time_step):
+            return Rest(after.state.at(v=np.zeros_like(state.v)), displacement, count, Status.CONVERGED)
+        # # Steps grow as the motion slows down, and shrink after a step that moved too far.
+        speed = max(displacement / h, 1e-300)
+        faster = 3.0 if displacement <= tolerance * size else float(np.clip(before / speed, 0.2, 3.0))
         grown = float(np.clip(h * faster, 1e-3 * time_step, longest))
-        # Impulses are those of forces that stay: they grow with the step.
+        # # Impulses of constant forces grow with the step.
         state = after.state.at(v=np.zeros_like(state.v), impulse=after.state.impulse * (grown / h))
         h, before = grown, speed
-    return Rest(best.at(v=np.zeros_like(state.v)), least, made, Status.ITERATIONS)
+    return Rest(best.at(v=np.zeros_like(state.v)), least, count, Status.ITERATIONS)

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 class Ways(NamedTuple):
-    """How systems are solved, as of `Stepper`."""
+    """Solvers and options of a step, as for `Stepper`."""
 
     method: str
     contact_method: str
@@ -50,27 +50,27 @@ class StepSolution(NamedTuple):
 
 
 class Clock:
-    """How long parts of a step take [s]."""
+    """Computing times of the parts of a step [s]."""
 
     def __init__(self) -> None:
         self.seconds = {"elements": 0.0, "assembly": 0.0, "solve": 0.0, "contact": 0.0}
         self.last = time.perf_counter()
 
     def __call__(self, label: str) -> None:
-        """What was done since the last call is this."""
+        """Assign the time since the last call to this part."""
         now = time.perf_counter()
         self.seconds[label] += now - self.last
         self.last = now
 
 
 def solution(
-    ways: Ways, system: System, v: Array, impulse: Array, groups: list[Touches], wanted: Array, friction: float,
-    start: Array, known: dict[str, Any], clock: Clock,
+    ways: Ways, system: System, v: Array, impulse: Array, groups: list[Touches], target: Array, friction: float,
+    start: Array, cache: dict[str, Any], clock: Clock,
 ) -> StepSolution:  # fmt: skip
-    """The solution of a system with contacts, from velocities v (nodes, 3) and impulses (m,).
+    """Solve a system with contacts, from velocities v (nodes, 3) and impulses (m,).
 
-    Contacts ask for the normal velocities `wanted` (c,) [m/s], and start from impulses (c, 3) [N·s]; `known` keeps
-    patterns from step to step.
+    The normal velocities of contacts have the targets `wanted` (c,) [m/s], and initial impulses (c, 3) [N·s]; `known`
+    caches patterns between steps.
     """
     flat, tied = v.reshape(-1), isinstance(system, CoupledSystem)
     if not system.finite:
@@ -78,18 +78,24 @@ def solution(
             RowSolution(flat, impulse, np.inf, 0, Status.NOT_FINITE), start, np.inf, 0, Status.NOT_FINITE
         )
     if not groups and not tied and ways.method != "cholesky":
-        found = solve_system(system, ways.method, flat, impulse, ways.tolerance, ways.iterations)
+        element_solution = solve_system(system, ways.method, flat, impulse, ways.tolerance, ways.iterations)
         clock("solve")
-        return _without_contacts(found)
-    asked = np.zeros((len(wanted), 3))
-    asked[:, 2] = wanted
+        return _without_contacts(element_solution)
+    targets = np.zeros((len(target), 3))
+    targets[:, 2] = target
     if groups and not tied and ways.method in ("pgs", "sequential_impulses"):
-        found, pushed = sweep_elements_and_contacts(
-            system, groups, asked.reshape(-1), friction, start.reshape(-1), flat, impulse, ways.tolerance,
+        element_solution, contact_impulse = sweep_elements_and_contacts(
+            system, groups, targets.reshape(-1), friction, start.reshape(-1), flat, impulse, ways.tolerance,
             ways.iterations,
         )  # fmt: skip
         clock("contact")
-        return StepSolution(found, pushed.reshape(-1, 3), found.error, found.iterations, found.status)
+        return StepSolution(
+            element_solution,
+            contact_impulse.reshape(-1, 3),
+            element_solution.error,
+            element_solution.iterations,
+            element_solution.status,
+        )
     lower = system.lower
     clock("assembly")
     factor = system.complete_factor(system.structure.factor.take(lower))
@@ -97,16 +103,16 @@ def solution(
     clock("solve")
     if not groups:
         return _without_contacts(free)
-    made = solve_touches(
-        system, factor, free, groups, asked.reshape(-1), friction, start.reshape(-1), ways.contact_method,
-        ways.contact_tolerance, ways.contact_iterations, known,
+    contact_solution = solve_touches(
+        system, factor, free, groups, targets.reshape(-1), friction, start.reshape(-1), ways.contact_method,
+        ways.contact_tolerance, ways.contact_iterations, cache,
     )  # fmt: skip
     clock("contact")
-    return StepSolution(*made)
+    return StepSolution(*contact_solution)
 
 
-def _without_contacts(found: RowSolution) -> StepSolution:
-    return StepSolution(found, np.zeros((0, 3)), 0.0, 0, Status.CONVERGED)
+def _without_contacts(solved: RowSolution) -> StepSolution:
+    return StepSolution(solved, np.zeros((0, 3)), 0.0, 0, Status.CONVERGED)
 
 
 def gaps(groups: list[Touches]) -> Array:
@@ -115,12 +121,12 @@ def gaps(groups: list[Touches]) -> Array:
 
 
 def keys(groups: list[Touches]) -> NDArray[np.int64]:
-    """(c,) the numbers that name all contacts."""
+    """(c,) the keys of all contacts."""
     return np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
 
 
 def closing(blend: Blend, groups: list[Touches], v: Array) -> Array:
-    """(c,) the normal velocities that contacts ask for in a step from velocities v (nodes, 3)."""
+    """(c,) the target normal velocities of contacts in a step from velocities v (nodes, 3)."""
     if not groups:
         return np.zeros(0)  # without contacts, β may be zero
     rate = np.concatenate([np.zeros(0), *(np.einsum("caj,caj->c", t.rows[:, 2], v[t.nodes]) for t in groups)])
@@ -128,12 +134,12 @@ def closing(blend: Blend, groups: list[Touches], v: Array) -> Array:
 
 
 def impulses_before(state: ParticleState, groups: list[Touches]) -> Array:
-    """Impulses (c, 3) of the step before, of contacts that were there."""
+    """Impulses (c, 3) of the previous step, for contacts that persist."""
     names = keys(groups)
-    found = np.zeros((len(names), 3))
+    impulses = np.zeros((len(names), 3))
     if len(state.touched):
         order = np.argsort(state.touched)
         at = np.clip(np.searchsorted(state.touched[order], names), 0, len(order) - 1)
-        same = state.touched[order][at] == names
-        found[same] = state.contact[order][at[same]]
-    return found
+        persists = state.touched[order][at] == names
+        impulses[persists] = state.contact[order][at[persists]]
+    return impulses

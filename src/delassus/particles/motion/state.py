@@ -20,15 +20,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ParticleState:
-    """Where everything is, how it moves, and the impulses of the step before.
+    """Positions, velocities, and the impulses of the previous step.
 
     Attributes:
         time: [s].
         x: (n + b, 3) positions of particles, then of the centers of bricks [m].
         v: (n + 2 b, 3) velocities of particles, of bricks [m/s], angular velocities of bricks in the world [rad/s].
         orientations: (b, 4) quaternions of bricks.
-        impulse: (rows,) of the elements' rows [N·s].
-        touched: (c,) what touched what, as numbers; warm starts are found by them.
+        impulse: (rows,) impulses of the elements' rows [N·s].
+        touched: (c,) keys of contacts, for warm starts.
         contact: (c, 3) impulses t1, t2, n of contacts [N·s].
 
     >>> dl.particles.initial_state(dl.particles.rope(segments=3)).v.shape
@@ -44,57 +44,60 @@ class ParticleState:
     contact: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     def at(self, **changes: Any) -> ParticleState:
-        """A copy with other values."""
+        """A copy with changed fields."""
         return replace(self, **changes)
 
 
 def initial_state(
     particles: Particles, x: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0
 ) -> ParticleState:
-    """A state: where the system was built, at rest, unless said otherwise; as of `ParticleState`.
+    """A state; by default the described positions at rest. Arguments as for `ParticleState`.
 
     >>> dl.particles.initial_state(dl.particles.rope(segments=3)).x.shape
     (4, 3)
     """
     n, b = particles.n, particles.b
-    built = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])
-    x = np.concatenate(built) if x is None else broadcast_to_shape("x", x, (n + b, 3))
+    position_parts = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])
+    x = np.concatenate(position_parts) if x is None else broadcast_to_shape("x", x, (n + b, 3))
     v = np.zeros((particles.nodes, 3)) if v is None else broadcast_to_shape("v", v, (particles.nodes, 3))
     for name, value in (("x", x), ("v", v)):
         if not np.isfinite(value).all():
-            raise ParticlesError(f"{name} of the state has numbers that are not finite.", code="not-finite")
+            raise ParticlesError(
+                f"{name} of the state has values that are not finite; all must be finite.", code="not-finite"
+            )
     turns = np.zeros((0, 4)) if particles.bricks is None else np.array(particles.bricks.orientations)
     return ParticleState(float(time), np.array(x), np.array(v), turns, np.zeros(particles.rows))
 
 
 def check_state(particles: Particles, state: ParticleState) -> None:
-    """Raise unless a state is one of this system."""
+    """Raise an error unless a state belongs to this system."""
     expect("the state", state, ParticleState, "dl.particles.initial_state(rope)")
     n, b, c = particles.n, particles.b, len(state.touched)
     shapes = {"x": (n + b, 3), "v": (particles.nodes, 3), "orientations": (b, 4), "impulse": (particles.rows,)}
     for name, shape in (shapes | {"contact": (c, 3)}).items():
-        found = np.shape(getattr(state, name))
-        if found != shape:
+        shape_found = np.shape(getattr(state, name))
+        if shape_found != shape:
             raise ParticlesError(
-                f"the state is one of another system: its {name} has shape {found}, and {particles!r} needs {shape}.",
+                f"the state belongs to another system: its {name} has shape {shape_found}, and {particles!r} needs "
+                f"{shape}.",
                 code="other-system",
             )
 
 
 @dataclass(frozen=True, eq=False)
 class ParticleStep:
-    """A system after a step of time.
+    """Result of a time step.
 
     Attributes:
-        state: After it.
+        state: State after the step.
         time_step: h [s].
-        residual: What is left of rows and momentum, as a share of the velocities of the step.
-        contact_residual: The same of contacts.
-        iterations: Of the solver.
-        contact_iterations: Of the contact solver.
-        status: How it ended; the state is the best that was found.
-        seconds: How long elements, assembly, solve and contact took [s].
-        tied: (k, 3) mean forces on what holds particles besides elements [N], in the world.
+        residual: Residual of rows and momentum, relative to the velocities of the step.
+        contact_residual: Residual of contacts, likewise.
+        iterations: Number of iterations of the row solver.
+        contact_iterations: Number of iterations of the contact solver.
+        status: Status of the solve; the state is the best found.
+        seconds: Computing times of elements, assembly, solve and contact [s].
+        tied: (k, 3) mean forces of particles on their tie [N], in the world.
 
     >>> rope = dl.particles.rope(segments=3)
     >>> step = dl.particles.particle_step(rope, dl.particles.initial_state(rope), time_step=1e-2)
@@ -114,11 +117,11 @@ class ParticleStep:
 
     @property
     def force(self) -> Array:
-        """(rows,) mean forces of the elements' rows [N, N·m]: a rod that pulls its ends together has a negative one."""
+        """(rows,) mean forces of the elements' rows [N, N·m]; negative for a rod in tension."""
         return np.asarray(self.state.impulse / self.time_step)
 
     def describe(self) -> str:
-        """How it ended, in a sentence or two."""
+        """Describe the result in a sentence or two."""
         touched = (
             f" {len(self.state.touched)} contacts, to {self.contact_residual:.2g}." if len(self.state.touched) else ""
         )

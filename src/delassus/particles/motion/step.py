@@ -2,7 +2,7 @@
 
     M (v⁺ - v) = h ((1-α) f + α f⁺),    x⁺ = x + h ((1-β) v + β v⁺)
 
-The same equations, names and options as `dl.stepping.compliant_step` has for robots.
+Equations, names and options are those of `dl.stepping.compliant_step`.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _SHORTCUTS: Final = Shortcuts(
 )
 
 _PASSES: Final = 5
-"""How often a step is solved at most, each time with contacts that the time before went through."""
+"""Maximum number of solves of a step, each with the contacts that the previous one penetrated."""
 
 
 class Stepper:
-    """Steps a system many times, and reuses its structure.
+    """Makes many steps of a system and reuses its symbolic structure.
 
     Args:
         particles: The system.
@@ -101,20 +101,20 @@ class Stepper:
         self.geometric = scheme.geometric_stiffness
         if self.geometric is None and method in BY_BLOCKS:
             self.geometric = False
-        usual = 60 if method in ("cholesky", "multigrid", "superlu") else 2000
-        iterations = usual if by.iterations is None else int(by.iterations)
+        default_iterations = 60 if method in ("cholesky", "multigrid", "superlu") else 2000
+        iterations = default_iterations if by.iterations is None else int(by.iterations)
         tolerances = float(by.tolerance), float(touching.tolerance)
         self.ways = Ways(method, contact_method, *tolerances, iterations, int(touching.iterations))
         self.known: dict[str, Any] = {}
         self.system: System | None = None
 
     def step(self, state: ParticleState, applied: ArrayLike | None = None, tie: Tie | None = None) -> ParticleStep:
-        """The state after a step.
+        """Make one time step.
 
         Args:
-            state: Before it.
+            state: State before the step.
             applied: (nodes, 3) forces on particles and bricks [N], then torques on bricks [N·m].
-            tie: What holds particles besides elements, such as the hand of a robot.
+            tie: Coupling of particles to another system, such as the hand of a robot.
         """
         check_state(self.particles, state)
         clock = Clock()
@@ -132,21 +132,21 @@ class Stepper:
             forces = forces + _gyroscopic(p, state, M, v, self.blend)
         system = self._system(state, v, M, forces, tie)
         clock("elements")
-        found, groups, mean = self._solve(system, state, v, clock)
-        impulse, tied = found.solved.impulse, np.zeros((0, 3))
+        outcome, groups, mean = self._solve(system, state, v, clock)
+        impulse, tie_impulse = outcome.solved.impulse, np.zeros((0, 3))
         if isinstance(system, CoupledSystem):
-            impulse, tied = system.split(impulse)
+            impulse, tie_impulse = system.split(impulse)
         after = replace(
-            state, time=state.time + h, x=state.x + h * mean[: p.n + p.b], v=found.solved.v.reshape(-1, 3),
+            state, time=state.time + h, x=state.x + h * mean[: p.n + p.b], v=outcome.solved.v.reshape(-1, 3),
             orientations=_rotate_bodies(p, state.orientations, h * mean), impulse=impulse, touched=keys(groups),
-            contact=found.contact,
+            contact=outcome.contact,
         )  # fmt: skip
         if self.stabilization == "post":
             after, corrected = self.correct_positions(after, clock)
         finite = np.isfinite(after.x).all() and np.isfinite(after.v).all()
         return ParticleStep(
-            after, h, found.solved.error, found.error, found.solved.iterations, found.iterations,
-            found.worst(corrected) if finite else Status.NOT_FINITE, dict(clock.seconds), tied / h,
+            after, h, outcome.solved.error, outcome.error, outcome.solved.iterations, outcome.iterations,
+            outcome.worst(corrected) if finite else Status.NOT_FINITE, dict(clock.seconds), tie_impulse / h,
         )  # fmt: skip
 
     def _system(self, state: ParticleState, v: Array, M: Array, forces: Array, tie: Tie | None) -> System:
@@ -159,15 +159,15 @@ class Stepper:
     def _solve(
         self, system: System, state: ParticleState, v: Array, clock: Clock
     ) -> tuple[StepSolution, list[Touches], Array]:
-        """The solution, its contacts, and the velocities (nodes, 3) that positions move with."""
+        """The solution, its contacts, and the velocities (nodes, 3) that positions are integrated with."""
         p, x, turned_by = self.particles, state.x, state.orientations
         impulse = np.concatenate([state.impulse, np.zeros(len(system.R) - self.assembly.rows.m)])
         groups = find_touches(p, x, v, turned_by, self.h)
         clock("contact")
         for _ in range(_PASSES):
-            wanted, start = closing(self.blend, groups, v), impulses_before(state, groups)
-            found = solution(self.ways, system, v, impulse, groups, wanted, p.friction, start, self.known, clock)
-            after = found.solved.v.reshape(-1, 3)
+            target, start = closing(self.blend, groups, v), impulses_before(state, groups)
+            outcome = solution(self.ways, system, v, impulse, groups, target, p.friction, start, self.known, clock)
+            after = outcome.solved.v.reshape(-1, 3)
             mean = self.blend.velocity(state.v, after)
             if mean is not after:
                 mean[: p.n][p.is_prescribed] = after[: p.n][p.is_prescribed]
@@ -175,39 +175,39 @@ class Stepper:
             if not missed:
                 break
             groups = groups + missed
-        return found, groups, mean
+        return outcome, groups, mean
 
     def _turns(self, impulse: Array) -> bool:
-        """Whether forces that turn with their elements are implicit in a step."""
+        """Whether the rotation of element forces is implicit in a step."""
         if not np.any(impulse):
             return False
         return self.assembly.turning.unstable(impulse, self.blend) if self.geometric is None else bool(self.geometric)
 
     def correct_positions(self, state: ParticleState, clock: Clock) -> tuple[ParticleState, Status]:
-        """A state whose errors of rigid rows, and penetrations, are taken off by a motion that is not kept."""
+        """Correct errors of rigid rows and penetrations by a displacement that does not change velocities."""
         p, h = self.particles, self.h
-        rest = np.zeros((p.nodes, 3))
+        zero_velocity = np.zeros((p.nodes, 3))
         M = self.assembly.masses(state.orientations)
-        system = self.assembly.system(state.x[: p.n], rest, M, Blend(h), None, rest, True)
+        system = self.assembly.system(state.x[: p.n], zero_velocity, M, Blend(h), None, zero_velocity, True)
         system.c = np.zeros_like(system.c)
         system.b = np.where(self.assembly.rows.rigid, system.g / h, 0.0)
-        near = find_touches(p, state.x, rest, state.orientations, h)
-        groups = [t for t in (t.at(np.flatnonzero(t.gap < 0.0)) for t in near) if len(t.gap)]
+        groups_near = find_touches(p, state.x, zero_velocity, state.orientations, h)
+        groups = [t for t in (t.at(np.flatnonzero(t.gap < 0.0)) for t in groups_near) if len(t.gap)]
         clock("elements")
         if not np.any(system.b) and not groups:
             return state, Status.CONVERGED
-        wanted, none = gaps(groups) / h, np.zeros(self.assembly.rows.m)
-        start = np.zeros((len(wanted), 3))
-        found = solution(self.ways, system, rest, none, groups, wanted, 0.0, start, self.known, clock)
-        u = found.solved.v.reshape(-1, 3)
-        moved = replace(
+        target, none = gaps(groups) / h, np.zeros(self.assembly.rows.m)
+        start = np.zeros((len(target), 3))
+        outcome = solution(self.ways, system, zero_velocity, none, groups, target, 0.0, start, self.known, clock)
+        u = outcome.solved.v.reshape(-1, 3)
+        corrected = replace(
             state, x=state.x + h * u[: p.n + p.b], orientations=_rotate_bodies(p, state.orientations, h * u)
         )
-        return (moved if np.isfinite(moved.x).all() else state), found.worst()
+        return (corrected if np.isfinite(corrected.x).all() else state), outcome.worst()
 
 
 def particle_step(particles: Particles, state: ParticleState, *, time_step: float, **options: Any) -> ParticleStep:
-    """One step of time of a large system; options as of `Stepper`, which is what many steps are made with.
+    """One time step of a large system; options as for `Stepper`, which is faster for many steps.
 
     >>> rope = dl.particles.rope(segments=3)
     >>> dl.particles.particle_step(rope, dl.particles.initial_state(rope), time_step=1e-2).state.x.shape
@@ -217,7 +217,7 @@ def particle_step(particles: Particles, state: ParticleState, *, time_step: floa
 
 
 def _gyroscopic(p: Particles, state: ParticleState, M: Array, v: Array, blend: Blend) -> Array:
-    """Torques on bricks, as forces (nodes, 3), by which spins change that no other torque acts on."""
+    """Gyroscopic torques on bricks, as forces (nodes, 3)."""
     f = np.zeros((p.nodes, 3))
     if p.bricks is not None:
         spin = v[p.n + p.b :]

@@ -39,15 +39,15 @@ class ParticleTrajectory:
     """A motion of a large system; time is the first axis.
 
     Attributes:
-        particles: What moves.
+        particles: The system.
         time: (times,) [s].
         x: (times, n + b, 3) positions [m].
         v: (times, n + 2 b, 3) velocities [m/s, rad/s].
         orientations: (times, b, 4) quaternions of bricks.
-        status: (times,) numbers of `Status`: the worst of the steps since the time before.
+        status: (times,) values of `Status`: the worst of the steps since the previous time.
         residual: (times,) the largest residual of these steps.
-        contacts: (times,) how many contacts there were.
-        end: The last state, to go on from.
+        contacts: (times,) number of contacts.
+        end: The last state, in which a motion can continue.
 
     >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).x.shape
     (3, 4, 3)
@@ -77,17 +77,17 @@ class ParticleTrajectory:
 
     @property
     def energy(self) -> Array:
-        """(times,) kinetic, elastic and of gravity [J]."""
+        """(times,) kinetic, elastic and gravitational energy [J]."""
         return np.array([total_energy(self.particles, self[k]) for k in range(len(self))])
 
     @property
     def speed(self) -> Array:
-        """(times,) of the fastest particle or brick [m/s]."""
+        """(times,) speed of the fastest particle or brick [m/s]."""
         moving = self.v[:, : self.particles.n + self.particles.b]
         return np.asarray(np.linalg.norm(moving, axis=-1).max(-1, initial=0.0))
 
     def describe(self) -> str:
-        """How the worst step ended, in a sentence."""
+        """Describe the status of the worst step in a sentence."""
         worst = worst_of(Status, self.status)
         count = int(np.sum(self.status == worst))
         return (
@@ -95,25 +95,27 @@ class ParticleTrajectory:
         )
 
     def plot(self, label: str = "energy", ax: Axes | None = None) -> Axes:
-        """The axes of a drawing of "energy", "speed", "residual" or "contacts" over time."""
+        """Plot "energy", "speed", "residual" or "contacts" over time."""
         return plot_curve(label, self.time, lambda: np.asarray(getattr(self, label)), ax)
 
     def draw(self, k: int = -1, ax: Axes | None = None, **options: Any) -> Axes:
-        """The axes of a drawing in space, at one of the times."""
+        """Draw the system in space, at one of the times."""
         return draw_state(self.particles, self[k], ax, **options)
 
     def save_html(self, path: str | os.PathLike[str], frames_per_second: float = 30.0) -> None:
-        """Write a film: one file for any browser."""
+        """Write a film as a single HTML file."""
         save_film(self.particles, Places(self.time, self.x, self.orientations), path, frames_per_second)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the arrays to a file of NumPy (.npz), without the system; what was there is replaced at the end."""
+        """Write the arrays to a NumPy file (.npz), without the system; an existing file is replaced when writing has
+        succeeded.
+        """
         arrays = {name: getattr(self, name) for name in _ARRAYS} | {name: getattr(self.end, name) for name in _END}
         write_arrays("the motion", path, arrays, TrajectoryFileError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], particles: Particles) -> ParticleTrajectory:
-        """Read what `save` wrote, of this system: `end` goes on where it ended."""
+        """Read a file written by `save` for this system; simulations continue from `end`."""
         arrays = read_arrays("the motion", path, TrajectoryFileError)
         missing = [name for name in (*_ARRAYS, *_END) if name not in arrays]
         if missing:
@@ -128,14 +130,14 @@ class ParticleTrajectory:
 
 
 def _check_shapes(path: Any, arrays: dict[str, NDArray[Any]], particles: Particles) -> None:
-    """Raise unless the arrays of a file have the same times, and the particles of this system."""
+    """Raise an error unless the arrays of a file have the same times, and the particles of this system."""
     times, touched = arrays["time"].shape[:1], arrays["touched"].shape[:1]
     sizes = {"x": (particles.n + particles.b, 3), "v": (particles.nodes, 3), "orientations": (particles.b, 4)}
     shapes = {name: (*times, *sizes.get(name, ())) for name in _ARRAYS}
     shapes |= {"impulse": (particles.rows,), "touched": touched, "contact": (*touched, 3)}
     for name, shape in shapes.items():
-        array, whole = arrays[name], name in ("status", "contacts", "touched")
-        if array.shape != shape or array.dtype.kind not in ("iu" if whole else "f") or not all(times):
+        array, is_integer = arrays[name], name in ("status", "contacts", "touched")
+        if array.shape != shape or array.dtype.kind not in ("iu" if is_integer else "f") or not all(times):
             raise TrajectoryFileError(
                 f"{path} is a file of another system, or damaged: {name} is an array of {array.dtype} of shape "
                 f"{array.shape}, and {particles!r} needs {shape}.",
@@ -160,13 +162,13 @@ def simulate_particles(
     """Simulate a motion. Ctrl-C ends it early, and the trajectory up to that time is returned.
 
     Args:
-        particles: What moves.
-        state: Where it starts; by default as it was built, at rest.
+        particles: The system.
+        state: Initial state; by default the described positions at rest.
         time_step: h [s].
-        steps: How many are made; fewer where a state is not finite, which then is the last.
-        every: Each how many steps a state is kept.
-        until: A function of a state that ends the motion where it is true.
-        **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
+        steps: Number of steps; the motion ends early at a state that is not finite.
+        every: Number of steps between stored states.
+        until: A function of a state; the motion ends when it returns True.
+        **options: Options of `Stepper`: alpha, beta, stabilization, method, tolerance, …
 
     >>> dl.particles.simulate_particles(dl.particles.rope(segments=3), steps=2).time.shape
     (3,)
@@ -180,33 +182,35 @@ def simulate_particles(
             f"until is {short(repr(until))}; it must be a function of a state, such as lambda s: s.time > 1.",
             code="wrong-type",
         )
-    each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))
-    check_bytes(f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * each, "a larger `every`")
-    kept: list[Any] = [(state, 0, 0.0)]
-    status, residual, ends = 0, 0.0, False
+    bytes_per_state = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))
+    check_bytes(
+        f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * bytes_per_state, "a larger `every`"
+    )
+    records: list[Any] = [(state, 0, 0.0)]
+    status, residual, has_ended = 0, 0.0, False
     for k in range(1, steps + 1):
         try:
-            made = stepper.step(state)
-            state = made.state
-            status = int(worst_of(Status, np.array([status, int(made.status)])))
-            residual = max(residual, made.residual)
-            ends = made.status is Status.NOT_FINITE or (until is not None and until(state))
+            result = stepper.step(state)
+            state = result.state
+            status = int(worst_of(Status, np.array([status, int(result.status)])))
+            residual = max(residual, result.residual)
+            has_ended = result.status is Status.NOT_FINITE or (until is not None and until(state))
         except KeyboardInterrupt:
-            ends = True
-        if (k % every == 0 or k == steps or ends) and state is not kept[-1][0]:
-            kept.append((state, status, residual))
+            has_ended = True
+        if (k % every == 0 or k == steps or has_ended) and state is not records[-1][0]:
+            records.append((state, status, residual))
             status, residual = 0, 0.0
-        if ends:
+        if has_ended:
             break
-    states = [entry[0] for entry in kept]
+    states = [entry[0] for entry in records]
     return ParticleTrajectory(
         particles,
         np.array([s.time for s in states]),
         np.stack([s.x for s in states]),
         np.stack([s.v for s in states]),
         np.stack([s.orientations for s in states]),
-        np.array([entry[1] for entry in kept]),
-        np.array([entry[2] for entry in kept]),
+        np.array([entry[1] for entry in records]),
+        np.array([entry[2] for entry in records]),
         np.array([len(s.touched) for s in states]),
         state,
     )

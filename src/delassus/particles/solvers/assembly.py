@@ -24,12 +24,12 @@ Array = NDArray[np.float64]
 
 
 class Assembly(Structure):
-    """The matrices of a step, from the state and the structure of a system."""
+    """Assembles the matrices of a step from a state and the structure of a system."""
 
     def stiffness(self, x: Array, force: Array | None) -> tuple[Array, list[tuple[int, Array]], float]:
-        """Forces of energies (nodes, 3), the groups' blocks of stiffness, and the energy [J].
+        """Forces of energies (nodes, 3), the groups' stiffness blocks, and the energy [J].
 
-        `force` (m,) [N] are those of rows whose turning counts, ∂V/∂g; None where it does not.
+        `force` (m,) [N] are the forces ∂V/∂g of rows with geometric stiffness; None without it.
         """
         f, blocks, total = np.zeros((self.particles.nodes, 3)), [], 0.0
         for number, group in self.energies:
@@ -42,9 +42,9 @@ class Assembly(Structure):
             blocks.append((number, K))
             total += float(parts.value.sum())
         for number, group, rows in self.rows.groups if force is not None else ():
-            at, own = x[group.points], np.asarray(force)[rows].reshape(-1, group.kind.rows)
-            K, mixed = turning_stiffness(group.kind, at, group.numbers, own)
-            blocks.append((number, _remove_negative_eigenvalues(group, at, K, mixed, own)))
+            at, row_forces = x[group.points], np.asarray(force)[rows].reshape(-1, group.kind.rows)
+            K, mixed = turning_stiffness(group.kind, at, group.numbers, row_forces)
+            blocks.append((number, _remove_negative_eigenvalues(group, at, K, mixed, row_forces)))
         return f, blocks, total
 
     def masses(self, orientations: Array) -> Array:
@@ -59,21 +59,21 @@ class Assembly(Structure):
     def system(
         self, x: Array, v: Array, M: Array, blend: Blend, force: Array | None, applied: Array, stabilized: bool
     ) -> System:
-        """W, c, J, R and b of a step, with E and what the factor takes: A = W + Jᵀ E⁻¹ J.
+        """W, c, J, R and b of a step, with E and the matrix to factor: A = W + Jᵀ E⁻¹ J.
 
-        x (n, 3), v (nodes, 3) with those that are given already as they will be; M (nodes, 3, 3); `applied` (nodes, 3)
-        forces [N, N·m] besides gravity and elements.
+        x (n, 3), v (nodes, 3) with prescribed velocities at their new values; M (nodes, 3, 3); `applied` (nodes, 3)
+        forces [N, N·m] in addition to gravity and elements.
         """
         h, alpha, beta = blend
         p = self.particles
-        _, R, gained, shifted, E = self.rows.compliances(blend)
+        _, R, factors, shifted, E = self.rows.compliances(blend)
         g, J = self.rows.at(x)
         flat = v.reshape(-1)
-        b = gained * g
+        b = factors * g
         if self.rows.rigid.any() or shifted.any():
             rate = J @ flat
-            asked = 0.0 if stabilized else kinematic(blend, g, rate, 0.0)
-            b = np.where(self.rows.rigid, asked, b + shifted * rate)
+            target = 0.0 if stabilized else kinematic(blend, g, rate, 0.0)
+            b = np.where(self.rows.rigid, target, b + shifted * rate)
         f, stiff, _ = self.stiffness(x, force)
         f += applied
         diagonal = M
@@ -99,17 +99,17 @@ class Assembly(Structure):
 
     @cached_property
     def _particle_masses(self) -> Array:
-        """(nodes, 3, 3) the blocks of particles, and room for those of bricks."""
+        """(nodes, 3, 3) the blocks of particles, and zeros for those of bricks."""
         M = np.zeros((self.particles.nodes, 3, 3))
         M[: self.particles.n] = self.particles.masses[:, None, None] * np.eye(3)
         return M
 
 
 def _remove_negative_eigenvalues(group: Any, x: Array, K: Array, mixed: Array, force: Array | None) -> Array:
-    """Stiffness whose indefinite matrices are without their negative eigenvalues."""
+    """Stiffness in which indefinite matrices are replaced by their positive semidefinite parts."""
     at = np.flatnonzero(mixed)
     if len(at):
         kind = group.kind
-        own = np.zeros((len(at), kind.m)) if force is None else force[at]
-        K[at] = clamp_eigenvalues(kind, np.asarray(curvature(kind, x[at], group.numbers[at], own)))
+        row_forces = np.zeros((len(at), kind.m)) if force is None else force[at]
+        K[at] = clamp_eigenvalues(kind, np.asarray(curvature(kind, x[at], group.numbers[at], row_forces)))
     return K

@@ -1,12 +1,12 @@
 """The table of solvers for the system of a step.
 
-cholesky              sparse factors of W + Jᵀ E⁻¹ J, and proximal iterations: any rows, the default
+cholesky              sparse factors of W + Jᵀ E⁻¹ J, and proximal iterations: any rows, default
 multigrid             conjugate gradients on the same matrix, with two grids: for large sheets
-superlu               SciPy's sparse LU of the whole indefinite matrix: to compare with
+superlu               SciPy's sparse LU of the full indefinite matrix: for comparison
 cg                    conjugate gradients on the Schur complement J W⁻¹ Jᵀ + R, which is not formed
-minres                minimal residuals on the whole indefinite matrix
+minres                minimal residuals on the full indefinite matrix
 gauss_seidel          rows of the Schur complement, formed, color by color
-pgs                   the same; contacts are projected in the same sweeps, as by the next
+pgs                   the same; contacts are projected in the same sweeps
 sequential_impulses   the same on velocities, without the Schur complement, color by color in lanes
 """
 
@@ -38,12 +38,12 @@ _WAYS: Final = {
 METHODS: Final = tuple(_WAYS)
 
 BY_BLOCKS: Final = ("cg", "gauss_seidel", "pgs", "sequential_impulses")
-"""Those that invert W, which is simple where it is block diagonal."""
+"""Methods that invert W, which is cheap if W is block diagonal."""
 
 
 def solve_system(
     system: System, method: str, v: NDArray[np.float64], impulse: NDArray[np.float64], tolerance: float, iterations: int
 ) -> RowSolution:
-    """The solution by a method, from velocities (3 nodes,), those given included, and impulses (m,)."""
-    way = by_cholesky if method == "multigrid" and not system.structure.free.any() else _WAYS[method]
-    return way(system, v, impulse, tolerance, iterations)
+    """Solve by a method, from velocities (3 nodes,), including prescribed ones, and impulses (m,)."""
+    solver = by_cholesky if method == "multigrid" and not system.structure.free.any() else _WAYS[method]
+    return solver(system, v, impulse, tolerance, iterations)

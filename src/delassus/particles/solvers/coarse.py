@@ -17,15 +17,17 @@ from delassus.particles.description.particles import Particles
 Array = NDArray[np.float64]
 
 TOGETHER: Final = 12
-"""So many nodes, at most, are one node of the coarse grid."""
+"""Maximum number of nodes merged into one node of the coarse grid."""
 
 
 class CoarseGrid:
-    """The structure of a coarse grid, known before its values: groups of nodes, and positions of their blocks."""
+    """The symbolic structure of a coarse grid: groups of nodes, and positions of their blocks."""
 
-    def __init__(self, particles: Particles, pattern: Pattern, is_free: NDArray[np.bool_], places: Array) -> None:
+    def __init__(
+        self, particles: Particles, pattern: Pattern, is_free: NDArray[np.bool_], node_positions: Array
+    ) -> None:
         free = np.flatnonzero(is_free)
-        points = places[free]
+        points = node_positions[free]
         leaf = _leaves(points)
         self.count = int(leaf.max(initial=-1)) + 1
         self.of = np.full(pattern.nodes, self.count)
@@ -33,25 +35,25 @@ class CoarseGrid:
         ones = np.ones(len(free))
         self.gather = sparse.csr_matrix((ones, (leaf, free)), shape=(self.count, pattern.nodes))
         row, column = self.of[pattern.rows], self.of[pattern.indices]
-        kept = np.flatnonzero((row < self.count) & (column < self.count))
-        row, column = row[kept], column[kept]
+        entries = np.flatnonzero((row < self.count) & (column < self.count))
+        row, column = row[entries], column[entries]
         self.pattern = Pattern(self.count, [np.stack([row, column], 1)[row < column]])
-        place = np.searchsorted(self.pattern.keys, row * np.int64(self.count) + column)
+        position = np.searchsorted(self.pattern.keys, row * np.int64(self.count) + column)
         shape = (self.pattern.blocks, pattern.blocks)
-        self.sum = sparse.csr_matrix((np.ones(len(kept)), (place, kept)), shape=shape)
-        middle = (self.gather @ places) / np.bincount(leaf)[:, None]
+        self.sum = sparse.csr_matrix((np.ones(len(entries)), (position, entries)), shape=shape)
+        middle = (self.gather @ node_positions) / np.bincount(leaf)[:, None]
         fronts = Fronts(self.pattern, middle, np.ones(self.count, bool))
         check_bytes(f"a coarse factor of {particles!r}", fronts.memory)
         self.factor = Cholesky(fronts)
 
     def correction(self, r: Array) -> Array:
         """P A_c⁻¹ Pᵀ r (3 nodes,)."""
-        found = self.factor.solve((self.gather @ r.reshape(-1, 3)).reshape(-1)).reshape(-1, 3)
-        return np.concatenate([found, np.zeros((1, 3))])[self.of].reshape(-1)
+        coarse = self.factor.solve((self.gather @ r.reshape(-1, 3)).reshape(-1)).reshape(-1, 3)
+        return np.concatenate([coarse, np.zeros((1, 3))])[self.of].reshape(-1)
 
 
 def _leaves(points: Array) -> NDArray[np.int64]:
-    """(n,) the number of the leaf of a tree of halves that each point (n, 3) is in."""
+    """(n,) the index of the leaf of a bisection tree that contains each point (n, 3)."""
     number, count = np.zeros(len(points), np.int64), 0
     waiting = [cKDTree(points, leafsize=TOGETHER).tree] if len(points) else []
     while waiting:

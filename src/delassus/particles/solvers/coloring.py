@@ -7,26 +7,26 @@ from numpy.typing import NDArray
 
 
 def colors(nodes: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
-    """The numbers of the elements of each color, of elements with nodes (e, k) among `count`.
+    """The indices of the elements of each color, for elements with nodes (e, k) among `count`.
 
-    In rounds, an element takes the round's color if it has the least number among all that are left at each of its
-    nodes. Numbers are drawn, so that a chain takes a few rounds, not as many as it has links.
+    In rounds, an element takes the color of the round if its random number is the smallest among the remaining elements
+    at each of its nodes. Random numbers make a chain take a few rounds instead of one for each link.
     """
-    left = np.arange(len(nodes))
+    uncolored = np.arange(len(nodes))
     rank = np.random.default_rng(0).permutation(len(nodes))
-    found = []
-    while len(left):
-        taken, rest = [], left
-        while len(rest):
+    color_groups = []
+    while len(uncolored):
+        members, waiting = [], uncolored
+        while len(waiting):
             least = np.full(count, len(nodes), np.int64)
-            np.minimum.at(least, nodes[rest].reshape(-1), np.repeat(rank[rest], nodes.shape[1]))
-            wins = (least[nodes[rest]] == rank[rest][:, None]).all(1)
-            taken.append(rest[wins])
-            used = np.zeros(count, bool)
-            used[nodes[rest[wins]].reshape(-1)] = True
-            rest = rest[~wins]
-            rest = rest[~used[nodes[rest]].any(1)]
-        chosen = np.sort(np.concatenate(taken))
-        found.append(chosen)
-        left = np.setdiff1d(left, chosen, assume_unique=True)
-    return found
+            np.minimum.at(least, nodes[waiting].reshape(-1), np.repeat(rank[waiting], nodes.shape[1]))
+            wins = (least[nodes[waiting]] == rank[waiting][:, None]).all(1)
+            members.append(waiting[wins])
+            is_used = np.zeros(count, bool)
+            is_used[nodes[waiting[wins]].reshape(-1)] = True
+            waiting = waiting[~wins]
+            waiting = waiting[~is_used[nodes[waiting]].any(1)]
+        color = np.sort(np.concatenate(members))
+        color_groups.append(color)
+        uncolored = np.setdiff1d(uncolored, color, assume_unique=True)
+    return color_groups

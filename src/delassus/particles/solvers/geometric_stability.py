@@ -1,13 +1,13 @@
 """Stability of explicit geometric stiffness: whether element forces may rotate explicitly.
 
-A rope of tension T has the transverse stiffness T/l. Taken explicitly, a step h of particles of mass m is stable for
-h² T/(l m) < 1 where positions are implicit, and never where they are not: a share 1 - β of it is gained in each step.
-Of any element, the stiffness is that of its forces times the second derivatives of its rows; sums of their sizes over
-the elements of a particle bound all frequencies. They are taken of the system as it is built, and of rows that tension
-makes stiffer, such as those of rods, springs and strains; others turn little.
+A rope of tension T has the transverse stiffness T/l. If it is explicit, a step h with particles of mass m is stable for
+h² T/(l m) < 1 if positions are implicit, and never otherwise: oscillations then grow by a fraction 1 - β of it in each
+step. For general elements, the stiffness is the product of forces and second derivatives of rows; sums of their
+magnitudes over the elements of a particle bound all frequencies. They are evaluated at the initial positions, for rows
+that tension makes stiffer, such as rods, springs and strains; others rotate little.
 
-Compression makes stiffness negative, which is left out where turning is implicit. In a truss, whose tension and
-compression are in balance, what remains would hold back motions that nothing holds: such particles do not count.
+Compression makes the stiffness negative, and is dropped if the rotation is implicit. In a truss, whose tension and
+compression balance, the remaining part would resist motions that have no stiffness: such particles do not count.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from delassus.step.scheme.blend import Blend
 Array = NDArray[np.float64]
 
 _LARGEST: Final = 1.0
-"""The largest h² k/m of forces that stay explicit; 4 is the limit of the bound."""
+"""Largest h² k/m of explicit forces; the bound is stable up to 4."""
 
 _TRUSS: Final = 0.3
-"""The share of compression beside tension from which on a particle is one of a truss."""
+"""Ratio of compression to tension from which a particle counts as part of a truss."""
 
 _GAIN: Final = 1e-2
-"""The largest share by which a step may let an oscillation grow where β < 1."""
+"""Largest relative growth of an oscillation per step for β < 1."""
 
 _CHUNK: Final = 50_000
-"""So many elements are looked at together: their second derivatives take much memory."""
+"""Number of elements processed together: their second derivatives take much memory."""
 
 
 class GeometricStiffness:
-    """Bounds of the stiffness that impulses of rows have by turning."""
+    """Bounds of the geometric stiffness of the rows' impulses."""
 
     def __init__(self, p: Particles, deformations: Rows) -> None:
         nodes, rows, sizes = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)]
@@ -59,23 +59,23 @@ class GeometricStiffness:
         self.bounds = sparse.csr_matrix((shares, (node, np.concatenate(rows))), shape=(p.nodes, deformations.m))
 
     def unstable(self, impulse: Array, blend: Blend) -> bool:
-        """Whether a step with impulses like those (m,) of the step before [N·s] needs their turning implicit."""
+        """Whether a step with impulses like those (m,) of the previous step [N·s] needs implicit rotation of forces."""
         tension, compression = (self.bounds @ np.maximum(sign * impulse, 0.0) for sign in (-1.0, 1.0))
         most = float(blend.h * np.max(tension, where=compression <= _TRUSS * tension, initial=0.0))
         return most > _LARGEST or (1.0 - blend.beta) * most > _GAIN
 
 
 def _sizes(group: Elements, positions: Array) -> Array:
-    """(elements, rows, points) the largest sum of a row of |∇²g| at each point [1/m]; 0 where ∇²g is not positive."""
+    """(elements, rows, points) the largest row sum of |∇²g| at each point [1/m]; 0 where ∇²g is not positive."""
     kind, count = group.kind, len(group)
-    found = np.zeros((count, kind.rows, kind.points))
+    sizes = np.zeros((count, kind.rows, kind.points))
     for start in range(0, count, _CHUNK):
-        here = slice(start, start + _CHUNK)
-        x, numbers = positions[group.points[here]], group.numbers[here]
+        chunk = slice(start, start + _CHUNK)
+        x, parameters = positions[group.points[chunk]], group.numbers[chunk]
         for r in range(kind.rows):
             force = np.broadcast_to(np.eye(kind.rows)[r], (len(x), kind.rows))
-            H = np.asarray(curvature(kind, x, numbers, force))
+            H = np.asarray(curvature(kind, x, parameters, force))
             sums = np.abs(H).sum(2)
             stiffer = np.trace(H, axis1=1, axis2=2) > 0.1 * sums.max(1)
-            found[here, r] = np.where(stiffer[:, None], sums.reshape(-1, kind.points, 3).max(2), 0.0)
-    return found
+            sizes[chunk, r] = np.where(stiffer[:, None], sums.reshape(-1, kind.points, 3).max(2), 0.0)
+    return sizes

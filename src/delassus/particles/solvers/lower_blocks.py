@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class _ConstantPart(NamedTuple):
-    """What rows that never change and W's diagonal add to A, for an E."""
+    """The contribution of constant rows and W's diagonal to A, for an E."""
 
     E: Array
     diagonal: Array
@@ -22,7 +22,7 @@ class _ConstantPart(NamedTuple):
 
 
 class Lower:
-    """Sums of the groups' blocks; what groups add whose rows never change, such as bends, is kept."""
+    """Sums of the groups' blocks; those of groups with constant rows, such as bends, are cached."""
 
     def __init__(self, source: NDArray[np.int64], pattern: Pattern, rows: Rows, free: NDArray[np.bool_]) -> None:
         self.source, self.rows, self.free = source, rows, free
@@ -32,21 +32,21 @@ class Lower:
         self.kept: _ConstantPart | None = None
 
     def blocks(self, diagonal: Array, stiff: Array | None, J: Any, E: Array) -> Array:
-        """(source, 9) of a step: its W by the blocks on the diagonal, or all of them, and its rows."""
-        kept, yields = self.kept, E[: self.rows.m]
-        if kept is None or not (np.array_equal(kept.E, yields) and np.array_equal(kept.diagonal, diagonal)):
+        """(source, 9) of a step, from the diagonal blocks of W or all of them, and its rows."""
+        cache, yields = self.kept, E[: self.rows.m]
+        if cache is None or not (np.array_equal(cache.E, yields) and np.array_equal(cache.diagonal, diagonal)):
             total = self._sum(J, E, steady=True)
             total[self.diagonal] += diagonal[self.free].reshape(-1, 9)
-            self.kept = kept = _ConstantPart(yields, diagonal, total)
+            self.kept = cache = _ConstantPart(yields, diagonal, total)
         result = self._sum(J, E, steady=False)
-        result += kept.total
+        result += cache.total
         if stiff is not None:
             result += stiff.reshape(-1, 9)[self.source]
             result[self.diagonal] -= diagonal[self.free].reshape(-1, 9)
         return result
 
     def _sum(self, J: Any, E: Array, steady: bool) -> Array:
-        """(source, 9) of Jᵀ E⁻¹ J of the groups whose rows never change, or of the others."""
+        """(source, 9) of Jᵀ E⁻¹ J of the groups with constant rows, or of the others."""
         total: Any = None
         for number, square in self.rows.squares(J, E, (steady,)):
             added = self.sums[number] @ square.reshape(-1, 9)

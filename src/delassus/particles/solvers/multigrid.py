@@ -1,10 +1,10 @@
 """Conjugate gradients on A = W + Jᵀ E⁻¹ J with a two-grid preconditioner; the time is linear in the size.
 
-The smoother is Jacobi's with 3 × 3 blocks D, twice before and after, x ← x + ω D⁻¹ (r - A x). The coarse grid has one
-node for some ten that are neighbors at rest, and moves them alike, A_c = Pᵀ A P; it is factored. For a sheet, factors
-grow as n^1.5, and those of A_c take some 30 times less than those of A.
+The smoother is Jacobi with 3 × 3 blocks D, twice before and after, x ← x + ω D⁻¹ (r - A x). The coarse grid merges
+about ten neighboring nodes into one, A_c = Pᵀ A P, and is factored. For a sheet the cost of factors grows as n^1.5, and
+that of A_c is about 30 times less than that of A.
 
-Cycles are of single precision, which halves the memory that is read; conjugate gradients are not. An element of k
+Cycles use single precision, which halves the memory traffic; conjugate gradients use double precision. An element of k
 points has D⁻¹ A ≤ k, and so has their sum: ω = 4/(3 k).
 """
 
@@ -22,19 +22,19 @@ from delassus.particles.solvers.system import RowSolution, System
 Array = NDArray[np.float64]
 
 SMOOTHED: Final = 2
-"""How often the smoother is used before and after the coarse grid."""
+"""Number of smoothing steps before and after the coarse grid."""
 
 INNER: Final = 500
-"""Conjugate gradients, at most; then the outer iterations begin anew with what is left."""
+"""Maximum number of conjugate gradient iterations; then outer iterations restart with the residual."""
 
 
 def by_multigrid(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
-    """The solution, from velocities (3 nodes,), those given included, and impulses (m,) to start with."""
+    """Solve from velocities (3 nodes,), including prescribed ones, and initial impulses (m,)."""
     return refine(system, TwoGrids(system, 0.3 * tolerance), v, impulse, tolerance, iterations)
 
 
 class TwoGrids:
-    """A⁻¹ b by conjugate gradients; `least` is what is left, as `System.momentum_error` has it."""
+    """A⁻¹ b by conjugate gradients; `least` is the target of `System.momentum_error`."""
 
     def __init__(self, system: System, least: float) -> None:
         self.system, self.least = system, least
@@ -53,20 +53,20 @@ class TwoGrids:
         self.jacobi = sparse.bsr_matrix((weighted, free, starts), shape=(3 * n, 3 * n))
 
     def apply(self, x: Array) -> Array:
-        """A x (3 nodes,), 0 for velocities that are given."""
-        found = self.matrix @ x
-        found[self.system.structure.is_prescribed] = 0.0
-        return np.asarray(found)
+        """A x (3 nodes,), 0 for prescribed velocities."""
+        product = self.matrix @ x
+        product[self.system.structure.is_prescribed] = 0.0
+        return np.asarray(product)
 
     def cycle(self, r: Array) -> Array:
-        """About A⁻¹ r."""
+        """An approximation of A⁻¹ r."""
         size = float(np.abs(r).max(initial=0.0)) or 1.0
         rough: NDArray[np.float32] = (r / size).astype(np.float32)
         x = self.jacobi @ rough
         for _ in range(SMOOTHED - 1):
             x += self.jacobi @ (rough - self.rough @ x)
-        left = (rough - self.rough @ x).astype(float)
-        x += (self.scale * self.grid.correction(left)).astype(np.float32)
+        residual = (rough - self.rough @ x).astype(float)
+        x += (self.scale * self.grid.correction(residual)).astype(np.float32)
         for _ in range(SMOOTHED):
             x += self.jacobi @ (rough - self.rough @ x)
         return np.asarray(x * (size / self.scale), float)

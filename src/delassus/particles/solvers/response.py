@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 class Response:
-    """How velocities answer to impulses without any rows."""
+    """The response of velocities to impulses without rows."""
 
     def __init__(self, system: System, factored: bool = True) -> None:
         self.system = system
@@ -31,7 +31,7 @@ class Response:
         return self.factor is None
 
     def solve(self, b: Array) -> Array:
-        """W⁻¹ b (3 nodes,), 0 for velocities that are given."""
+        """W⁻¹ b (3 nodes,), 0 for prescribed velocities."""
         if self.factor is not None:
             return self.factor.solve(b)
         n = self.system.structure.particles.n  # the blocks of particles are multiples of the identity
@@ -39,14 +39,14 @@ class Response:
         return np.concatenate([light, (self.inverse[n:] @ b[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
 
     def free(self, v: Array) -> Array:
-        """Velocities (3 nodes,) without impulses of rows; those that are given stay."""
-        given = np.where(self.system.free, 0.0, v)
-        return given + self.solve(self.system.c - self.system.W @ given)
+        """Velocities (3 nodes,) without impulses of rows; prescribed ones are unchanged."""
+        prescribed = np.where(self.system.free, 0.0, v)
+        return prescribed + self.solve(self.system.c - self.system.W @ prescribed)
 
     @cached_property
     def diagonal(self) -> Array:
-        """(m,) of the Schur complement, with the blocks of W alone."""
+        """(m,) diagonal of the Schur complement, with the blocks of W alone."""
         J = self.system.J
         light = np.where(self.system.free, 1.0 / np.repeat(self.masses, 3), 0.0)
-        found = np.asarray(J.multiply(J) @ light) + self.system.R
-        return np.where(found > 0.0, found, 1.0)
+        values = np.asarray(J.multiply(J) @ light) + self.system.R
+        return np.where(values > 0.0, values, 1.0)

@@ -19,10 +19,10 @@ from delassus.step.scheme.row_laws import elastic
 Array = NDArray[np.float64]
 
 PROXIMAL: Final = 1e-9
-"""The share of its own response by which a rigid row yields in the factor; what it yields is taken back afterwards."""
+"""Compliance of a rigid row in the factor, relative to its response; iterations compensate it."""
 
 STIFFEST: Final = 1e-12
-"""The least such share of an elastic row; what is stiffer yields by so much, and that is taken back, too."""
+"""Smallest such compliance of an elastic row; stiffer rows get this one, which iterations compensate, too."""
 
 
 class Rows:
@@ -30,9 +30,9 @@ class Rows:
 
     Attributes:
         particles: The system.
-        groups: The groups of deformations, by their number among all groups, with the places of their rows.
-        m: How many rows there are.
-        rigid: (m,) which are.
+        groups: The groups of deformations, by their index among all groups, with the indices of their rows.
+        m: Number of rows.
+        rigid: (m,) whether rows are rigid.
     """
 
     def __init__(self, particles: Particles) -> None:
@@ -45,12 +45,12 @@ class Rows:
         self.m = start
         counts, columns = [], []
         for _, group, _ in self.groups:
-            reached = _entries(group.kind)
-            counts.append(np.tile(reached.sum((1, 2)), len(group)))
+            stored = _entries(group.kind)
+            counts.append(np.tile(stored.sum((1, 2)), len(group)))
             wide = 3 * group.points[:, None, :, None] + np.arange(3)
-            columns.append(np.broadcast_to(wide, (len(group), *reached.shape))[:, reached].reshape(-1))
+            columns.append(np.broadcast_to(wide, (len(group), *stored.shape))[:, stored].reshape(-1))
         indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
-        # SciPy looks through wider integers at each use, and copies them.
+        # # SciPy would check wider integers at each use, and copy them.
         index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
         self._columns, self._indptr = np.concatenate([np.zeros(0, index), *columns]).astype(index), indptr.astype(index)
         self._fixed: Compliances | None = None
@@ -60,17 +60,19 @@ class Rows:
         """g (m,) and J (m, 3 nodes) at positions x (n, 3)."""
         g, values = np.empty(self.m), np.empty(len(self._columns))
         for number, group, at in self.groups:
-            kind, own, here = group.kind, g[at].reshape(-1, group.kind.rows), self._entries_of(at, values)
+            kind, row_values, entries = group.kind, g[at].reshape(-1, group.kind.rows), self._entries_of(at, values)
             points = x.take(group.points, 0)
             if number in self._steady:
-                deformation_value(kind, points, group.numbers, out=own)
-                here[:] = self._steady[number][1]
+                deformation_value(kind, points, group.numbers, out=row_values)
+                entries[:] = self._steady[number][1]
             else:
-                deformation_parts(kind, points, group.numbers, out=(own, here.reshape(-1, kind.rows, kind.points, 3)))
+                deformation_parts(
+                    kind, points, group.numbers, out=(row_values, entries.reshape(-1, kind.rows, kind.points, 3))
+                )
         return g, sparse.csr_matrix((values, self._columns, self._indptr), shape=(self.m, 3 * self.particles.nodes))
 
     def squares(self, J: Any, E: Array, steady: tuple[bool, ...] = (True, False)) -> Iterator[tuple[int, Array]]:
-        """The groups' blocks of Jᵀ E⁻¹ J, each to be used before the next is made."""
+        """The groups' blocks of Jᵀ E⁻¹ J, each of which is valid until the next is computed."""
         for (number, group, at), rows in zip(self.groups, self.blocks(J), strict=True):
             if (number in self._steady) in steady:
                 kind, k = group.kind, group.kind.points
@@ -88,58 +90,60 @@ class Rows:
         ]
 
     def _entries_of(self, at: slice, values: Array) -> Array:
-        """Those entries of J that are in some rows."""
+        """The entries of J in selected rows."""
         return values[self._indptr[at.start] : self._indptr[at.stop]]
 
     @cached_property
     def _steady(self) -> dict[int, tuple[Array, Array]]:
-        """The rows (elements, rows, points, 3) of groups whose rows never change, and the entries of J among them."""
-        found = {}
+        """The rows (elements, rows, points, 3) of groups with constant rows, and their entries of J."""
+        constant = {}
         for number, group, _ in self.groups:
             if group.kind.steady:
                 rows = deformation_parts(group.kind, self.particles.positions[group.points], group.numbers).rows
-                found[number] = (rows, rows[:, _entries(group.kind)].reshape(-1))
-        return found
+                constant[number] = (rows, rows[:, _entries(group.kind)].reshape(-1))
+        return constant
 
     @cached_property
     def _room(self) -> Array:
-        """Where blocks of a group are before they are summed: new memory in each step would take longer."""
+        """Reused memory for the blocks of a group before they are summed; allocating it in each step would be
+        slower.
+        """
         return np.empty(max((9 * len(g) * g.kind.points**2 for _, g, _ in self.groups), default=0))
 
     @cached_property
     def response(self) -> Array:
-        """(m,) how much each row gives way to an impulse at first, J M⁻¹ Jᵀ [1/kg]: a scale."""
+        """(m,) initial response of each row to an impulse, J M⁻¹ Jᵀ [1/kg]: a scale."""
         inverse = np.zeros(self.particles.nodes)
-        held = self.particles.is_prescribed
-        inverse[: self.particles.n][~held] = 1.0 / self.particles.masses[~held]
+        prescribed = self.particles.is_prescribed
+        inverse[: self.particles.n][~prescribed] = 1.0 / self.particles.masses[~prescribed]
         J = self.at(self.particles.positions)[1]
-        found = np.asarray((J.multiply(J)) @ np.repeat(inverse, 3))
-        positive = found > 0.0
-        return np.where(positive, found, found[positive].mean() if positive.any() else 1.0)
+        values = np.asarray((J.multiply(J)) @ np.repeat(inverse, 3))
+        positive = values > 0.0
+        return np.where(positive, values, values[positive].mean() if positive.any() else 1.0)
 
     @cached_property
     def length(self) -> Array:
-        """(m,) one by the size of each row of J as the system is built: that of a rate in radians is an arm [m]."""
+        """(m,) one over the norm of each row of the initial J: for an angle it is a lever arm [m]."""
         J = self.at(self.particles.positions)[1]
         size = np.sqrt(0.5 * np.asarray(J.multiply(J).sum(1)).reshape(-1))  # of a rod, 1
         return 1.0 / np.where(size > 0.0, size, 1.0)
 
     def compliances(self, blend: Blend) -> Compliances:
-        """What stays from step to step: kept for the last blend."""
+        """The compliances for a blend, cached for the last one."""
         if self._fixed is None or self._fixed.blend != blend:
             self._fixed = self._new(blend)
         return self._fixed
 
     def _new(self, blend: Blend) -> Compliances:
-        R, gained, shifted = np.zeros(self.m), np.zeros(self.m), np.zeros(self.m)
+        R, factors, shifted = np.zeros(self.m), np.zeros(self.m), np.zeros(self.m)
         for _, group, at in self.groups:
             if group.compliance is not None:
                 C = np.repeat(group.compliance, group.kind.rows)
                 B = None if group.damping is None else np.repeat(group.damping, group.kind.rows)
-                R[at], gained[at] = elastic(blend, 1.0, 0.0, 0.0, C, B)
+                R[at], factors[at] = elastic(blend, 1.0, 0.0, 0.0, C, B)
                 shifted[at] = elastic(blend, 0.0, 1.0, 0.0, C, B)[1]
         E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
-        return Compliances(blend, R, gained, shifted, E)
+        return Compliances(blend, R, factors, shifted, E)
 
 
 class Compliances(NamedTuple):
@@ -153,5 +157,5 @@ class Compliances(NamedTuple):
 
 
 def _entries(kind: ElementKind) -> NDArray[np.bool_]:
-    """(rows, points, 3) which entries of J an element has: all, or those that are not zero if they never change."""
+    """(rows, points, 3) the stored entries of J of an element: all, or the nonzeros if they are constant."""
     return kind.dependency_pattern if kind.steady else np.ones((kind.rows, kind.points, 3), bool)

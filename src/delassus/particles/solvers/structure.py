@@ -1,4 +1,4 @@
-"""The structure of a system that is known before its values: patterns, positions, scales, factors."""
+"""The symbolic structure of a system: patterns, positions, scales, factors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delassus.particles.solvers.rows import Rows
 Array = NDArray[np.float64]
 
 LARGE: Final = 200_000
-"""From so many unknowns on, two grids are faster than factors for sheets."""
+"""Number of unknowns from which two grids are faster than factors for sheets."""
 
 
 class Structure:
@@ -30,10 +30,10 @@ class Structure:
     Attributes:
         particles: The system.
         pattern: Of W and of A = W + Jᵀ E⁻¹ J.
-        free: (nodes,) which nodes' velocities are unknown.
-        held: The places of the others' velocities among those of all.
+        free: (nodes,) whether nodes are free.
+        held: Indices of prescribed velocities among all.
         rows: Those of deformations.
-        energies: The groups of energies, with their numbers.
+        energies: The groups of energies, with their indices.
     """
 
     def __init__(self, particles: Particles) -> None:
@@ -48,19 +48,21 @@ class Structure:
 
     @cached_property
     def arms(self) -> Array:
-        """(nodes,) what turns the velocity of a node into one in space: 1, or of spins the reach of a brick [m]."""
+        """(nodes,) factors from the velocity of a node to that of a point: 1, or for angular velocities the size of a
+        brick [m].
+        """
         p = self.particles
         return np.concatenate([np.ones(p.n + p.b), *([] if p.bricks is None else [p.bricks.reach])])
 
     @cached_property
     def symbolic(self) -> Band | Fronts:
-        """The order of elimination, and where entries of factors go."""
+        """The symbolic factorization."""
         band = Band(self.pattern, self.free)
         return band if band.nodes <= WIDEST else self.fronts(self.pattern)
 
     @property
     def spreads(self) -> bool:
-        """Whether factors take longer than two grids do: of large elastic systems that are not lines."""
+        """Whether two grids are faster than factors: for large elastic systems other than lines."""
         if 3 * self.particles.nodes < LARGE or self.rows.rigid.any() or self.particles.b or not self.rows.groups:
             return False
         return not isinstance(self.symbolic, Band)
@@ -70,29 +72,29 @@ class Structure:
         return Fronts(pattern, self.places, self.free)
 
     def new_factor(self) -> Cholesky | BandedCholesky:
-        """A factor without numbers yet; there has to be memory for it."""
+        """A new numeric factor, after a check of memory."""
         check_bytes(f"a factor of {self.particles!r}", self.symbolic.memory)
         return BandedCholesky(self.symbolic) if isinstance(self.symbolic, Band) else Cholesky(self.symbolic)
 
     @cached_property
     def factor(self) -> Cholesky | BandedCholesky:
-        """The factor that is used again in each step."""
+        """The factor that is reused in each step."""
         return self.new_factor()
 
     @cached_property
     def lower(self) -> Lower:
-        """What a factor reads of A."""
+        """The blocks of A that a factor reads."""
         return Lower(self.symbolic.source, self.pattern, self.rows, self.free)
 
     @cached_property
     def places(self) -> Array:
-        """(nodes, 3) where nodes are as the system is built [m]."""
+        """(nodes, 3) initial positions of nodes [m]."""
         p = self.particles
         return np.concatenate([p.positions, *([] if p.bricks is None else [p.bricks.positions] * 2)])
 
     @cached_property
     def turning(self) -> GeometricStiffness:
-        """Whether forces that turn may be explicit."""
+        """The criterion for explicit geometric stiffness."""
         return GeometricStiffness(self.particles, self.rows)
 
     @cached_property

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class SingularMatrix(DelassusError, ArithmeticError):
-    """A matrix that has no inverse."""
+    """A singular matrix."""
 
     code = "singular-matrix"
 
@@ -28,18 +28,18 @@ def kkt_matrix(system: System) -> sparse.csc_matrix:
 
 
 def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
-    """The solution by LU."""
+    """Solve by LU."""
     free = np.flatnonzero(system.free)
-    given = np.where(system.free, 0.0, v)
-    right = np.concatenate([(system.c - system.W @ given)[free], system.b + system.J @ given])
+    prescribed = np.where(system.free, 0.0, v)
+    right = np.concatenate([(system.c - system.W @ prescribed)[free], system.b + system.J @ prescribed])
     try:
         x = splu(kkt_matrix(system)).solve(right)
     except RuntimeError as singular:
         raise SingularMatrix(
-            "SuperLU finds the matrix of the step singular: rigid rows are redundant, or contradict each other. Take "
+            "SuperLU finds the matrix of the step singular: rigid rows are redundant or infeasible. Use "
             "the method 'cholesky', which needs no full rank."
         ) from singular
-    after = np.array(given)
+    after = np.array(prescribed)
     after[free] = x[: len(free)]
     error = system.error(after, x[len(free) :])
     return RowSolution(after, x[len(free) :], error, 1, solve_status(error, tolerance))

@@ -1,7 +1,7 @@
 """Gauss-Seidel on rows: on the Schur complement, or on velocities, color by color.
 
-Elements of one color share no particle, so that their rows do not see each other: all of a color are done at once, in
-lanes. A sweep costs what a product with J does; convergence is that of Gauss-Seidel, good for contacts and short
+Elements of one color share no particle, so their rows are decoupled, and all elements of a color are processed at once,
+in SIMD lanes. A sweep costs as much as a product with J. It converges like Gauss–Seidel: fast for contacts and short
 chains, slow for long ones.
 """
 
@@ -24,14 +24,14 @@ Array = NDArray[np.float64]
 
 
 class SweepError(BadArgument):
-    """Sweeps over the rows of a system that they cannot solve."""
+    """A system that sweeps cannot solve."""
 
 
 @kernel("(k3),(m,k3),(m,k3),(m),(m),(m,m),(m)->(k3),(m)")
 def element_sweep(
     kind: ElementKind, v: Any, rows: Any, towards: Any, R: Any, b: Any, inverse: Any, impulse: Any
 ) -> tuple[Any, Any]:
-    """One element: velocities (k3,) of its points and its impulses (m,) after its rows are met."""
+    """Update one element: velocities (k3,) of its points and its impulses (m,)."""
     change = inverse @ -(rows @ v + R * impulse + b)
     return v + change @ towards, impulse + change
 
@@ -42,20 +42,20 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
     v = response.free(v) + response.solve(system.JT @ impulse)
     v, impulse = v.reshape(-1, 3), np.array(impulse)
     work = element_work(system, response)
-    best, least, made = (v.reshape(-1).copy(), impulse.copy()), np.inf, 0
-    for made in range(1, iterations + 1):
+    best, least, sweep = (v.reshape(-1).copy(), impulse.copy()), np.inf, 0
+    for sweep in range(1, iterations + 1):
         sweep_elements(work, v, impulse)
-        if made % 5 == 0 or made == iterations:
+        if sweep % 5 == 0 or sweep == iterations:
             error = system.error(v.reshape(-1), impulse)
             if error < least:
                 best, least = (v.reshape(-1).copy(), impulse.copy()), error
             if error <= tolerance or not np.isfinite(error):
                 break
-    return RowSolution(*best, least, made, solve_status(least, tolerance))
+    return RowSolution(*best, least, sweep, solve_status(least, tolerance))
 
 
 def element_work(system: System, response: Response) -> list[Any]:
-    """What a sweep does, color by color: the kind, the points, its numbers, and where its impulses are."""
+    """The data of a sweep by color: the type, the points, parameters, and indices of impulses."""
     work = []
     for (_, group, at), rows in zip(system.structure.rows.groups, system.structure.rows.blocks(system.J), strict=True):
         kind = group.kind
@@ -68,23 +68,23 @@ def element_work(system: System, response: Response) -> list[Any]:
         D[dead] += np.eye(kind.rows)[np.nonzero(dead)[1]]
         inverse = np.linalg.inv(D)
         b = system.b[at].reshape(-1, kind.rows)
-        for chosen in colors(group.points, system.structure.particles.nodes):
-            where = at.start + kind.rows * chosen[:, None] + np.arange(kind.rows)
-            numbers = (J[chosen], towards[chosen], R[chosen], b[chosen], inverse[chosen])
-            work.append((kind, group.points[chosen], numbers, where))
+        for color in colors(group.points, system.structure.particles.nodes):
+            where = at.start + kind.rows * color[:, None] + np.arange(kind.rows)
+            parameters = (J[color], towards[color], R[color], b[color], inverse[color])
+            work.append((kind, group.points[color], parameters, where))
     return work
 
 
 def sweep_elements(work: list[Any], v: Array, impulse: Array) -> None:
     """One sweep over all elements, of velocities (nodes, 3) and impulses (m,) in place."""
-    for kind, points, numbers, where in work:
+    for kind, points, parameters, where in work:
         before = v[points].reshape(len(points), -1)
-        after, impulse[where] = element_sweep(kind, before, *numbers, impulse[where])
+        after, impulse[where] = element_sweep(kind, before, *parameters, impulse[where])
         v[points] = after.reshape(len(points), -1, 3)
 
 
 def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> RowSolution:
-    """Row by row on the Schur complement, formed; rows of one color do not meet in it."""
+    """Row by row on the explicit Schur complement; rows of one color are decoupled in it."""
     response = by_blocks(system)
     free = response.free(v)
     n = len(response.inverse)
@@ -93,14 +93,14 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
     g = system.b + system.J @ free
     diagonal = S.diagonal()
     unit = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
-    chosen = _row_colors(system)
-    parts = [(rows, S[rows]) for rows in chosen]
+    row_colors = _row_colors(system)
+    parts = [(rows, S[rows]) for rows in row_colors]
     x = np.array(impulse)
-    best, least, made = x.copy(), np.inf, 0
-    for made in range(1, iterations + 1):
+    best, least, sweep = x.copy(), np.inf, 0
+    for sweep in range(1, iterations + 1):
         for rows, own in parts:
             x[rows] -= unit[rows] * (own @ x + g[rows])
-        if made % 5 == 0 or made == iterations:
+        if sweep % 5 == 0 or sweep == iterations:
             error = system.unmet(S @ x + g)
             if error < least:
                 best, least = x.copy(), error
@@ -108,25 +108,25 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
                 break
     after = free + response.solve(system.JT @ best)
     error = system.error(after, best)
-    return RowSolution(after, best, error, made, solve_status(error, tolerance))
+    return RowSolution(after, best, error, sweep, solve_status(error, tolerance))
 
 
 def _row_colors(system: System) -> list[NDArray[np.int64]]:
     """Rows that do not share a particle, color by color; those of one element have colors of their own."""
-    found = []
+    groups = []
     for _, group, at in system.structure.rows.groups:
-        for chosen in colors(group.points, system.structure.particles.nodes):
-            found += [at.start + group.kind.rows * chosen + k for k in range(group.kind.rows)]
-    return found
+        for color in colors(group.points, system.structure.particles.nodes):
+            groups += [at.start + group.kind.rows * color + k for k in range(group.kind.rows)]
+    return groups
 
 
 def by_blocks(system: System) -> Response:
-    """W⁻¹ of a system whose W is block diagonal; others are refused."""
+    """W⁻¹ of a system with block diagonal W; raises an error for others."""
     response = Response(system, factored=False)
     if system.stiff is not None:
         raise SweepError(
-            "W has stiffness of energies or of turning forces, and sweeps need it block diagonal: write elements as "
-            "deformations, leave geometric_stiffness out, or take the method 'cholesky'.",
+            "W has stiffness of energies or rotating forces, but sweeps need it block diagonal: define elements as "
+            "deformations, omit geometric_stiffness, or use the method 'cholesky'.",
             code="not-supported",
         )
     return response

@@ -2,8 +2,8 @@
 
     [W, -Jᵀ; -J, -R] [v⁺; λ] = [c; b]
 
-with the names of the robots' (`dl.stepping.compliant_system`): the response matrix W, the net momentum c, constraint
-values b, and R = C/(h²αβ) of elastic rows. Velocities that are given stay as they are.
+with the names of robots (`dl.stepping.compliant_system`): the response matrix W, the net momentum c, constraint values
+b, and R = C/(h²αβ) of elastic rows. Prescribed velocities do not change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class System:
         diagonal: (nodes, 3, 3) blocks of W, if it has no others, M + hαD.
         stiff: (blocks, 3, 3) all blocks of W in the pattern, or None if it is block diagonal.
         c: (3 nodes,); J (m, 3 nodes) sparse; R, b (m,).
-        E: (m,) by how much rows yield in the factor: R, or a little more where they are rigid.
+        E: (m,) compliance of the rows in the factor: R, or a little more for rigid rows.
         g: (m,) errors of the rows.
     """
 
@@ -41,14 +41,14 @@ class System:
 
     @property
     def finite(self) -> bool:
-        """Whether all numbers are: then so are their sums."""
+        """Whether all arrays are finite, checked by their sums."""
         stiff = self.diagonal if self.stiff is None else self.stiff
         with np.errstate(invalid="ignore", over="ignore"):
             return all(bool(np.isfinite(x.sum())) for x in (self.c, self.b, self.J.data, stiff))
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
-        """(3 nodes,) which velocities are unknown."""
+        """(3 nodes,) which velocities are free."""
         return np.repeat(self.structure.free, 3)
 
     @cached_property
@@ -107,30 +107,30 @@ class System:
 
     def free_part(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
-        kept = np.array(x)
-        kept[self.structure.is_prescribed] = 0.0
-        return kept
+        free_values = np.array(x)
+        free_values[self.structure.is_prescribed] = 0.0
+        return free_values
 
     def imbalance(self, v: Array, impulse: Array) -> Array:
         """c - W v + Jᵀ λ (3 nodes,) of free velocities [N·s]."""
-        found = self.JT @ impulse
-        found += self.c
-        found -= self.apply_inertia(v)
-        found[self.structure.is_prescribed] = 0.0
-        return np.asarray(found)
+        row_force = self.JT @ impulse
+        row_force += self.c
+        row_force -= self.apply_inertia(v)
+        row_force[self.structure.is_prescribed] = 0.0
+        return np.asarray(row_force)
 
     def left(self, v: Array, impulse: Array) -> Array:
         """-(J v + R λ + b) (m,) [m/s]."""
-        found = self.J @ v
-        found += self.R * impulse
-        found += self.b
-        return np.asarray(np.negative(found, out=found))
+        row_velocity = self.J @ v
+        row_velocity += self.R * impulse
+        row_velocity += self.b
+        return np.asarray(np.negative(row_velocity, out=row_velocity))
 
     @cached_property
     def speed(self) -> float:
         """A scale of velocities [m/s]."""
-        moved = _largest(self.c)[self.structure.free] / self.heavy
-        return float(max(np.max(moved, initial=0.0), np.max(self.length * np.abs(self.b), initial=0.0), 1e-300))
+        velocity = _largest(self.c)[self.structure.free] / self.heavy
+        return float(max(np.max(velocity, initial=0.0), np.max(self.length * np.abs(self.b), initial=0.0), 1e-300))
 
     @cached_property
     def length(self) -> Array:

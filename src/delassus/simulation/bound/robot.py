@@ -45,6 +45,12 @@ class BoundRobot:
         q: (nq,) configuration [rad, m], read-only.
         v: (nv,) velocity [rad/s, m/s], read-only.
         control: (nu,) control of the next period, to be written by the user.
+
+    >>> sim = dl.Simulation(dl.load("pendulum"), time_step=1e-2, touching=())
+    >>> robot = sim.bind(sim.start([1.0]))
+    >>> robot.step()
+    >>> robot.time
+    0.01
     """
 
     __slots__ = ("_runner", "control", "q", "step", "v")

@@ -44,7 +44,11 @@ class SmallBatch:
         self._time, self._alive = np.empty(count, dtype), np.empty(count, dtype)
         self._control = np.zeros((count, scene.control_size), dtype)
         self._signals = self._control[:, :controls]
-        tiled = [np.tile(x, (count, *(1,) * np.ndim(x))) for x in shared]
+        operands = kernel.operands(scene, names)[0][-len(shared) :]
+        tiled = [
+            x if operand.shared else np.tile(x, (count, *(1,) * np.ndim(x)))
+            for x, operand in zip(shared, operands, strict=True)
+        ]
         self._results = (*(np.empty_like(x) for x in self._moving), *(np.empty(count, dtype) for _ in range(3)))
         control = () if controls is None else (self._control,)
         self._call = kernel.bind(

@@ -7,6 +7,7 @@ the period in question, with the recorded inputs.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from delassus.output.replay_record import ReplayRecord
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.initial_states import ground_of_items
+from delassus.simulation.policies.policy import CompiledPolicy
 from delassus.simulation.pushes import Push
 from delassus.simulation.runner import Runner
 from delassus.simulation.setup import Setup
@@ -30,7 +32,7 @@ class Replay(NamedTuple):
     Attributes:
         sim: The simulation of this environment alone.
         state: At the beginning of the period, before its kick.
-        control: (nu,) or None.
+        control: (nu,), a `CompiledPolicy` that reads it, or None.
         push: Or None.
     """
 
@@ -92,12 +94,15 @@ def replayed_log(log: Trajectory, at: tuple[int, ...], first: int, last: int) ->
         parameters=current.state.parameters if sim.nparameters else None,
         activation=np.stack([one.activation for one in states]) if sim.scene.na else None,
         tally=np.stack([one.tally for one in states]) if sim.scene.tracked else None,
+        memory=np.stack([one.memory for one in states]) if states[0].memory.shape[-1] else None,
     )
 
 
 def take_period(current: Replay, policy: Any = None) -> State:
     """Simulate one control period, and return the state after it."""
-    if policy is None:
+    if isinstance(current.control, CompiledPolicy):
+        control = control_of(current.sim, current.control, 1, ())
+    elif policy is None:
         control = Control(1, period_kernel(current.sim.scene), lambda *_: (np.asarray(current.control),))
     else:
         control = control_of(current.sim, policy, 1, ())
@@ -116,7 +121,8 @@ def item_simulation(sim: Any, number: int, batch: tuple[int, ...]) -> Any:
         if np.ndim(x) > (name == "normal"):
             object.__setattr__(ground, name, np.asarray(x)[0])
     alone: Setup = copy(sim)
-    alone.__dict__.pop("_alone", None)
+    for cached in ("_alone", "_with_memory"):
+        alone.__dict__.pop(cached, None)
     alone.__dict__["ground"] = ground
     return alone
 
@@ -124,6 +130,8 @@ def item_simulation(sim: Any, number: int, batch: tuple[int, ...]) -> Any:
 def _inputs(record: ReplayRecord, k: int, at: tuple[int, ...], batch: tuple[int, ...]) -> tuple[Any, Push | None]:
     """Control and push of an item in the k-th period."""
     control = None if record.control is None else _of_item(record.control[k], 1, at, batch)
+    if isinstance(record.policy, CompiledPolicy):
+        control = replace(record.policy, reference=control)
     push = record.pushes.get(k)
     if push is None:
         return control, None
@@ -143,4 +151,7 @@ def _restarted(record: ReplayRecord, k: int, number: int, state: State) -> State
     if reset is None or number not in reset.items:
         return state
     i = int(np.flatnonzero(reset.items == number)[0])
-    return State(**{name: x[i] for name, x in reset.parts.items()})
+    restarted = State(**{name: x[i] for name, x in reset.parts.items()})
+    if not isinstance(record.policy, CompiledPolicy):
+        return restarted
+    return replace(restarted, memory=record.policy.fill(restarted.memory, ()))

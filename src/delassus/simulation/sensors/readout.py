@@ -57,6 +57,9 @@ class Sensor:
         reference: Frame relative to which, and in whose axes, position and velocity of the target are measured.
         numbers: Magnetic flux (3,) in the world, for a magnetometer.
         cutoff: Largest magnitude of a reading; zero for no limit.
+
+    >>> dl.simulation.Sensor("gyro", "trunk").label
+    'gyro:trunk'
     """
 
     kind: str

@@ -25,10 +25,10 @@ from delassus.simulation.runner import pad_empty
 from delassus.simulation.sensors.readout import KINDS, Readout, Sensor
 from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, check_state
+from delassus.step.period.kernels import GROUND as GROUND_INPUTS
 from delassus.step.points.statistics import contact_targets, is_contact_target
 from delassus.step.scene import ParametricScene, Scene
 from delassus.step.scene_sizes import HasScene
-from delassus.step.stages.kernels import GROUND as GROUND_INPUTS
 from delassus.step.stages.types import GroundShape
 
 Array = NDArray[numpy.float64]
@@ -121,6 +121,11 @@ class Sensors:
     Attributes:
         sensors: The sensors, in order.
         names: The name of each.
+
+    >>> robot = dl.load("quadruped")
+    >>> sim = dl.Simulation(robot, time_step=2e-3)
+    >>> sim.sensors("gyro:trunk")(sim.start(robot.posture("home")))["gyro:trunk"]
+    array([0., 0., 0.])
     """
 
     def __init__(self, sim: Setup, sensors: tuple[str | Sensor, ...]) -> None:

@@ -1,8 +1,8 @@
-"""External forces: wrenches on named frames."""
+"""External forces: wrenches on named frames, and forces on joints."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
@@ -20,3 +20,25 @@ def push_frames(model: Model, frames: tuple[str, ...], q: Any, wrench: Any, forc
         J = frame_jacobian.function(model, q, frame=frame, reference="LOCAL_WORLD_ALIGNED")
         force = force + np.array(wrench[k]) @ J
     return forces._replace(force=force)
+
+
+class JointForces(NamedTuple):
+    """Forces on joints in addition to those of the model, and how they resist motion.
+
+    Attributes:
+        force: (nv,) at the beginning of the step [N·m, N].
+        stiffness: (nv,) -∂force/∂q of each joint, zero or more; the force of a spring is then that of the step's end.
+        damping: (nv,) -∂force/∂v of each joint, zero or more.
+    """
+
+    force: Any
+    stiffness: Any
+    damping: Any
+
+
+def add_joint_forces(forces: Forces, joint: JointForces, v: Any, h: Any) -> Forces:
+    """The forces of a step with those on joints, implicit like springs and dampers of the model."""
+    return forces._replace(
+        force=forces.force + joint.force - h * joint.stiffness * v,
+        added=forces.added + h * joint.damping + h * h * joint.stiffness,
+    )

@@ -16,10 +16,6 @@ _NEAR: Final = {"float64": 1e-7, "float32": 1e-5}
 _FAR: Final = 0.1
 """The largest ε."""
 
-_SHARE: Final = 1e-3
-"""ε as a fraction of the error relative to the impulses, as in the Levenberg–Marquardt method. Two sticking points of a
-foot are redundant along the line between them; there, the length of a step is the error divided by ε."""
-
 _GROWTH: Final = 10.0
 """Factor by which ε grows after a step shorter than a quarter of the full one, and shrinks after others."""
 
@@ -35,13 +31,15 @@ SHORTEST: Final = 1.0 / 32.0
 _DECREASE: Final = 0.1
 """Required decrease of the merit, as a fraction of the step length."""
 
-PATIENCE: Final = 2.5
-"""Number of consecutive short steps after which a full step is taken."""
 
+def proximal(share: float, growth: Any, merit: Any, size: Any) -> Any:
+    """ε for impulses with the energy `size` [J], as a share of the error relative to the impulses, as in the
+    Levenberg–Marquardt method.
 
-def proximal(growth: Any, merit: Any, size: Any) -> Any:
-    """ε for impulses with the energy `size` [J]."""
-    return np.clip(_SHARE * growth * np.sqrt(merit / size), _NEAR[computing_in().name], _FAR)
+    Two sticking points of a foot are redundant along the line between them; there, the length of a step is the error
+    divided by ε.
+    """
+    return np.clip(share * growth * np.sqrt(merit / size), _NEAR[computing_in().name], _FAR)
 
 
 def is_decrease(merit: Any, share: Any, before: Any) -> Any:

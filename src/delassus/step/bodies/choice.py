@@ -5,51 +5,75 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-import numpy
-
-from delassus.model.links import links_of
+from delassus.model.joints import Free
+from delassus.model.parts import WORLD
+from delassus.step.bodies.robots import SceneParts, scene_parts
 from delassus.step.bodies.tables import tables_of
-from delassus.step.scene import Scene
+from delassus.step.scene import ParametricScene, Scene
 
 SWEEPS: Final = "sweeps"
 """The name of the method."""
 
 FEWEST: Final = 7
-"""Number of free bodies from which loops are used: straight-line code would take longer to compile and to run."""
+"""Number of free bodies, without robots, from which loops are used: straight-line code would take longer to compile and
+to run."""
 
 MOST_SLOTS: Final = 600
 """Largest number of contacts for which Newton's method is compiled: its compile time grows with the length of
 arrays."""
 
 
+FEWEST_BESIDE_ROBOTS: Final = 3
+"""The same number beside robots, whose contacts with bodies make straight-line code longer."""
+
+
 def choose_loops(scene: Scene) -> Scene:
-    """The scene with slots for loops over bodies if it consists of many free bodies; otherwise unchanged."""
-    few = len(scene.model.joints) < FEWEST
-    return scene if few or reason_against_loops(scene) is not None else with_loops(scene)
+    """The scene with slots for loops over bodies if it has many free bodies; otherwise unchanged."""
+    free = sum(isinstance(joint.kind, Free) and joint.parent == WORLD for joint in scene.model.joints)
+    few = free < (FEWEST if free == len(scene.model.joints) else FEWEST_BESIDE_ROBOTS)
+    if few or reason_against_loops(scene) is not None:
+        return scene
+    parts = scene_parts(scene)
+    few = len(parts.bodies) < (FEWEST if parts.robots is None else FEWEST_BESIDE_ROBOTS)
+    return scene if few else with_loops(scene)
 
 
 def with_loops(scene: Scene) -> Scene:
-    """The scene of free bodies with steps by loops."""
+    """The scene with steps by loops over free bodies; all joint limits have rows, if any has."""
+    scene = replace(scene, max_limits=None if scene.max_limits else scene.max_limits)
     slots = tables_of(scene).slots
-    return replace(scene, many_bodies=slots, method=SWEEPS if slots <= MOST_SLOTS else "auto")
+    rescued = slots <= MOST_SLOTS and scene_parts(scene).robots is None
+    return replace(scene, many_bodies=slots, method=SWEEPS if rescued else "auto")
 
 
 def reason_against_loops(scene: Scene) -> str | None:
-    """Why loops cannot step a scene; None if they can: everything that moves is a free body, and contacts have three
-    rows."""
-    joints, links = scene.model.joints, links_of(scene.model).links
-    for k, link in enumerate(links):
-        placed = not numpy.array_equal(link.placement.R, numpy.eye(3)) or numpy.any(link.placement.p)
-        if not link.motion.is_free or link.parent >= 0 or (link.q, link.v) != (7 * k, 6 * k) or placed:
-            return "not all of its bodies are free ones of the world"
-    if any(any(x) for joint in joints for x in (joint.damping, joint.friction, joint.stiffness, joint.armature)):
-        return "a free joint has damping, friction, a spring or rotor inertia"
-    if scene.mechanism.constraints or scene.one_sided or scene.contacts or scene.joint_limits:
-        return "it has constraints"
-    if scene.actuators:
-        return "it has actuators"
+    """Why loops cannot step a scene; None if they can: it has free bodies, and contacts have three rows."""
+    if isinstance(scene, ParametricScene):
+        return "it has parameters"
+    parts = scene_parts(scene)
+    if not parts.bodies:
+        return "none of its bodies is a free one of the world without damping, springs and rotor inertia"
+    if scene.contacts:
+        return "it has named contact points"
     if not scene.candidates:
         return "nothing may touch"
     if scene.contact_rows != 3:
         return "contacts have torsional or rolling friction"
+    if scene.model.medium.is_felt:
+        return "a gas or liquid acts on its bodies"
+    return None if parts.robots is None else _reason_against_robots(scene, parts)
+
+
+def _reason_against_robots(scene: Scene, parts: SceneParts) -> str | None:
+    joints = {joint.name for joint in parts.robots.model.joints} if parts.robots is not None else set()
+    if any(actuator.drives == "body" for actuator in scene.actuators):
+        return "it has adhesive bodies"
+    frames = {frame.name: frame.joint for frame in scene.model.frame_list}
+    for actuator in scene.actuators:
+        if actuator.drives in ("joint", "joint-in-parent") and actuator.target not in joints:
+            return "an actuator drives a free body"
+        if actuator.drives == "site":
+            at = frames.get(actuator.target, WORLD)
+            if at != WORLD and scene.model.joints[at].name not in joints:
+                return "an actuator drives a free body"
     return None

@@ -70,16 +70,6 @@ class PlacedShapes(NamedTuple):
     radius: Any
 
 
-class Points(NamedTuple):
-    """Points of a class that may touch, (items, points) each: gap, its excess over the near distance, position,
-    normal."""
-
-    gap: Any
-    excess: Any
-    place: tuple[Any, Any, Any]
-    normal: tuple[Any, Any, Any]
-
-
 def place_shapes(tables: Tables, poses: Poses, reach: Any) -> PlacedShapes:
     """All shapes in the world; reach (bodies + 1,) is the largest displacement of the points of each body [m]."""
     shapes = tables.shapes
@@ -100,9 +90,8 @@ def place_shape(shapes: ShapeTable, poses: Poses, k: Any) -> tuple[Any, Any]:
     return R @ np.take(shapes.R, k, axis=0), p + R @ np.take(shapes.p, k, axis=0)
 
 
-def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -> Slots:
-    """All contacts of a step; reach (bodies + 1,) is the largest displacement of the points of each body in it [m]."""
-    shapes = place_shapes(tables, poses, reach)
+def collide_bodies(tables: Tables, shapes: PlacedShapes, surface: Surface) -> Slots:
+    """All contacts of a step."""
     ground = [_ground_points(own, tables, shapes, surface) for own in tables.ground]
     near = [_near_pairs(some, tables, shapes) for some in tables.pairs]
     pairs = [_pair_points(some, tables, shapes, *own[:2]) for some, own in zip(tables.pairs, near, strict=True)]
@@ -113,24 +102,24 @@ def collide_bodies(tables: Tables, poses: Poses, surface: Surface, reach: Any) -
         """Places (slots,) of points with no more excess, all classes one after the other, and how many they are."""
         carry, base = (np.zeros(tables.slots), np.array(0.0)), 0
         for own, size in zip(points, sizes, strict=True):
-            items, each = own.gap.shape
+            items, each, _ = own.shape
 
-            def visit(carry: Any, excess: Any, base: int = base, items: int = items, size: Any = size) -> Any:
+            def visit(carry: Any, record: Any, base: int = base, items: int = items, size: Any = size) -> Any:
                 index, count, k = carry
-                for point in range(excess.shape[0]):
-                    takes = (excess[point] <= bound) & (k < size)
+                for point in range(record.shape[0]):
+                    takes = (record[point, 1] <= bound) & (k < size)
                     index = np.add_at(index, np.where(takes, count, -1.0), k + float(base + point * items))
                     count = count + np.where(takes, 1.0, 0.0)
                 return (index, count, k + 1.0), None
 
-            (*carry, _), _ = scan_first(size, visit, (*carry, np.array(0.0)), own.excess)
+            (*carry, _), _ = scan_first(size, visit, (*carry, np.array(0.0)), own)
             base += items * each
         return carry[0], carry[1]
 
     most = float(tables.slots)
     index, count = choose(np.array(0.0))
     overflow = count > most
-    if tables.slots < sum(own.gap.shape[0] * own.gap.shape[1] for own in points):
+    if tables.slots < sum(own.shape[0] * own.shape[1] for own in points):
         index, count = cond(overflow, lambda: choose(_bisect(choose, most)), (index, count))
     for _, _, lost in near:
         overflow = overflow | lost
@@ -151,20 +140,18 @@ def _bisect(choose: Any, most: float) -> Any:
     return while_loop(lambda current: current[2] < float(_HALVINGS), halve, start, _HALVINGS)[0]
 
 
-def _fill(tables: Tables, points: list[Points], pairs: list[Any], index: Any, count: Any, overflow: Any) -> Slots:
+def _fill(tables: Tables, points: list[Any], pairs: list[Any], index: Any, count: Any, overflow: Any) -> Slots:
     """The contacts at the given indices (slots,)."""
     world = float(tables.bodies.n)
 
     def contact(k: Any, at: Any) -> tuple[Any, Any]:
         base, chosen = 0, ()  # type: int, tuple[Any, ...]
         for n, own in enumerate(points):
-            items, each = own.gap.shape
+            items, each, _ = own.shape
             local = np.clip(at - float(base), 0.0, float(items * each - 1))
             point = np.floor((local + 0.5) / float(items))
             item = local - float(items) * point
-            gap, x, y, z, u, v, w = (
-                np.take(column.T.reshape(-1), local) for column in (own.gap, *own.place, *own.normal)
-            )
+            gap, _, x, y, z, u, v, w = np.take(own.reshape(items * each, 8), item * float(each) + point, axis=0)
             if n < len(tables.ground):
                 ground = tables.ground[n]
                 candidate = np.take(ground.candidate, item) + point
@@ -198,31 +185,34 @@ def _fill(tables: Tables, points: list[Points], pairs: list[Any], index: Any, co
 # --- the ground -------------------------------------------------------------------------------------------------------
 
 
-def ground_touches(own: GroundClass, R: Any, p: Any, size: Any, surface: Surface) -> list[Touch]:
-    """Contacts of a shape of a class with the ground; `size` (3,) is used if sizes differ."""
+def ground_touches(own: GroundClass, shapes: ShapeTable, k: Any, R: Any, p: Any, surface: Surface) -> list[Touch]:
+    """Contacts of the k-th shape, of a class, with the ground."""
     shape = own.example
-    lengths = own.constant if own.constant is not None else size[: shape.kind.lengths]
-    return shape.kind.ground_touches(Placed(R, p, lengths), surface, shape.on_field)
+    lengths = shape.kind.lengths
+    size = shapes.size_of(shapes.size_data(k, lengths), own.constant, lengths)
+    return shape.kind.ground_touches(Placed(R, p, size), surface, shape.on_field)
 
 
-def _ground_points(own: GroundClass, tables: Tables, shapes: PlacedShapes, surface: Surface) -> Points:
-    def touch(n: Any) -> tuple[Any, ...]:
+def _ground_points(own: GroundClass, tables: Tables, shapes: PlacedShapes, surface: Surface) -> Any:
+    """Records (shapes, points, 8) of a class."""
+
+    def touch(n: Any) -> Any:
         k = np.take(own.shapes, n)
         R, p, near = (np.take(x, k, axis=0) for x in (shapes.R, shapes.p, shapes.reach))
-        touches = ground_touches(own, R, p, np.take(tables.shapes.size, k, axis=0), surface)
-        return _columns(touches, near + tables.margin)
+        touches = ground_touches(own, tables.shapes, k, R, p, surface)
+        return _records(touches, near + tables.margin)
 
-    return Points(*map_items(touch, numbers_to(len(own.shapes) | 1)))
+    return map_items(touch, numbers_to(len(own.shapes) | 1))
 
 
 # --- pairs ------------------------------------------------------------------------------------------------------------
 
 
-def pair_touches(some: PairClass, first: Any, second: Any) -> list[Touch]:
-    """Contacts of two shapes of a class, each with its rotation, center and size (3,); normals point to the first."""
+def pair_touches(some: PairClass, shapes: ShapeTable, first: Any, second: Any) -> list[Touch]:
+    """Contacts of two shapes of a class, each with its rotation, center and `size_data`; normals point to the first."""
     one, two = (
-        Placed(R, p, size[:lengths] if constant is None else constant)
-        for (R, p, size), (constant, lengths) in zip((first, second), some.constants, strict=True)
+        Placed(R, p, shapes.size_of(data, constant, lengths))
+        for (R, p, data), (constant, lengths) in zip((first, second), some.constants, strict=True)
     )
     touches: list[Touch] = []
     for entry, swapped in some.ways:
@@ -282,27 +272,29 @@ def _near_pairs(some: PairClass, tables: Tables, shapes: PlacedShapes) -> tuple[
     return pairs, np.minimum(count, most), count > most
 
 
-def _pair_points(some: PairClass, tables: Tables, shapes: PlacedShapes, pairs: Any, count: Any) -> Points:
-    def gather(k: Any, pair: Any) -> tuple[Any, Any]:
-        row: list[Any] = []
-        for numbers in (some.first, some.second):
+def _pair_points(some: PairClass, tables: Tables, shapes: PlacedShapes, pairs: Any, count: Any) -> Any:
+    """Records (pair slots, points, 8) of the first pairs of a class."""
+
+    def touch(k: Any, pair: Any) -> tuple[Any, Any]:
+        sides: list[Any] = []
+        near = tables.margin
+        for numbers, (_, lengths) in zip((some.first, some.second), some.constants, strict=True):
             n = np.take(numbers, pair)
-            row += [np.take(shapes.R, n, axis=0), np.take(shapes.p, n, axis=0), np.take(tables.shapes.size, n, axis=0)]
-            row.append(np.take(shapes.reach, n))
-        return k + 1.0, tuple(row)
+            R, p = np.take(shapes.R, n, axis=0), np.take(shapes.p, n, axis=0)
+            sides.append((R, p, tables.shapes.size_data(n, lengths)))
+            near = np.take(shapes.reach, n) + near
+        return k + 1.0, _records(pair_touches(some, tables.shapes, *sides), near)
 
-    _, rows = scan_first(count, gather, np.array(0.0), pairs)
-
-    def touch(R1: Any, p1: Any, s1: Any, near1: Any, R2: Any, p2: Any, s2: Any, near2: Any) -> tuple[Any, ...]:
-        return _columns(pair_touches(some, (R1, p1, s1), (R2, p2, s2)), near1 + near2 + tables.margin)
-
-    return Points(*map_items(touch, *rows))
+    return scan_first(count, touch, np.array(0.0), pairs)[1]
 
 
-def _columns(touches: list[Touch], near: Any) -> tuple[Any, ...]:
-    """Gaps (points,), excess, and the components of points and normals as separate arrays."""
+def _records(touches: list[Touch], near: Any) -> Any:
+    """(points, 8): gap, its excess over the near distance, position, normal of each point.
+
+    They are in the order in which loops gather them: columns apart would be copied for each contact.
+    """
     gap, point, normal = stack_touches(touches)
-    return gap, gap - near, tuple(point[:, k] for k in range(3)), tuple(normal[:, k] for k in range(3))
+    return np.concatenate([np.stack([gap, gap - near], axis=1), point, normal], axis=1)
 
 
 def stack_touches(touches: list[Touch]) -> tuple[Any, Any, Any]:

@@ -9,19 +9,34 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.step.bodies.collide import ground_touches, pair_touches, place_shape, stack_touches
-from delassus.step.bodies.motion import numbers_to, poses_of
+from delassus.step.bodies.motion import numbers_to
+from delassus.step.bodies.robot_step import scene_poses, step_with_robots
+from delassus.step.bodies.robots import scene_parts
 from delassus.step.bodies.step import step_bodies
 from delassus.step.bodies.tables import tables_of
+from delassus.step.period.hooks import StepHooks
+from delassus.step.period.kernels import (
+    GROUND,
+    candidate_geometry,
+    simulate,
+    simulate_by,
+    simulate_with,
+    simulate_with_hooks,
+)
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import ground_surface
-from delassus.step.stages.kernels import GROUND, candidate_geometry, simulate, simulate_by, simulate_with
+from delassus.step.stages.pipeline import take_activated_step
 from delassus.step.stages.types import GroundShape
 
 simulate_bodies: Final = simulate_by(step_bodies)
 """As `simulate`, by loops over bodies, pairs and contacts."""
+
+simulate_robots: Final = simulate_by(step_with_robots)
+"""The same, with robots among the bodies."""
 
 
 PART: Final = 4000
@@ -38,20 +53,20 @@ def candidate_part(number: int, items: int, points: int) -> Kernel[..., Any]:
     @kernel(f"(nq),()->({items * points}),({items * points},3),({items * points},3)", inputs={"ground": GROUND})
     def body_candidates(scene: Scene, q: Any, start: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
         tables = tables_of(scene)
-        poses = poses_of(tables.bodies, q.reshape(-1, 7), numbers_to(tables.bodies.n + 1))
+        poses, shapes = scene_poses(scene, q), tables.shapes
         surface = ground_surface(scene, ground._replace(normal=np.array(ground.normal)))
-
-        def placed(k: Any) -> tuple[Any, Any, Any]:
-            return *place_shape(tables.shapes, poses, k), np.take(tables.shapes.size, k, axis=0)
 
         def touches(n: Any) -> tuple[Any, Any, Any]:
             n = start + n
             if number < len(tables.ground):
                 own = tables.ground[number]
-                return stack_touches(ground_touches(own, *placed(np.take(own.shapes, n)), surface))
-            some = tables.pairs[number - len(tables.ground)]
-            first, second = (placed(np.take(numbers, n)) for numbers in (some.first, some.second))
-            return stack_touches(pair_touches(some, first, second))
+                k = np.take(own.shapes, n)
+                return stack_touches(ground_touches(own, shapes, k, *place_shape(shapes, poses, k), surface))
+            some, both = tables.pairs[number - len(tables.ground)], []
+            for numbers, (_, lengths) in zip((some.first, some.second), some.constants, strict=True):
+                k = np.take(numbers, n)
+                both.append((*place_shape(shapes, poses, k), shapes.size_data(k, lengths)))
+            return stack_touches(pair_touches(some, shapes, *both))
 
         gap, point, normal = map_items(touches, numbers_to(items))
         return gap.reshape(-1), point.reshape(-1, 3), normal.reshape(-1, 3)
@@ -84,7 +99,15 @@ def period_kernel(scene: Scene, policy: Callable[[Any, Any, Any], Any] | None = 
     """The kernel of a control period; if a traced function of time, q and v is given, it computes the controls."""
     if scene.many_bodies is None:
         return simulate if policy is None else simulate_with(policy)
-    return simulate_bodies if policy is None else simulate_with(policy, step_bodies)
+    if scene_parts(scene).robots is None:
+        return simulate_bodies if policy is None else simulate_with(policy, step_bodies)
+    return simulate_robots if policy is None else simulate_with(policy, step_with_robots)
+
+
+def hooked_kernel(scene: Scene, hooks: Callable[[Any], StepHooks], shared: Group | None) -> Kernel[..., Any]:
+    """The kernel of a control period with a user's functions, made of the arrays that they share."""
+    step = take_activated_step if scene.many_bodies is None else step_bodies
+    return simulate_with_hooks(hooks, shared, step)
 
 
 def geometry_kernel(scene: Scene) -> Callable[..., tuple[Floats, Floats, Floats]]:

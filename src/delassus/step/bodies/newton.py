@@ -17,6 +17,7 @@ The merit function Σ R y² determines the step length, and the proximal ε grow
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -25,9 +26,9 @@ from delassus.compiler.tracing.flow.control import UNBOUNDED, scan_first, while_
 from delassus.compiler.tracing.flow.control import map as map_items
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.articulated.contact_steps import contact_step, project
-from delassus.step.articulated.line_search import PATIENCE, SHORTEST, SMALL, adapt_growth, is_decrease, proximal
+from delassus.step.articulated.line_search import SHORTEST, SMALL, adapt_growth, is_decrease, proximal
 from delassus.step.bodies.motion import Masses, numbers_to
-from delassus.step.bodies.rows import ContactRows, SweepRows, push, read, residual_of
+from delassus.step.bodies.rows import ContactRows, RowGroup, SweepRows, push, read, residual_of
 from delassus.step.bodies.solve import solve_bodies
 from delassus.step.stages.solve import WANTED, Solved
 from delassus.step.stages.types import SolverLimits
@@ -37,6 +38,12 @@ NEWTON: Final = "newton"
 
 _WORSE: Final = 1e3
 """Largest growth of the merit in such an iteration."""
+
+_SHARE: Final = 1e-3
+"""ε as a share of the relative error."""
+
+_PATIENCE: Final = 2.5
+"""Number of consecutive short steps after which a full step is taken."""
 
 _ITERATIONS: Final = 40.0
 """Maximum number of iterations."""
@@ -86,15 +93,16 @@ class _Linear(NamedTuple):
 
 def solve_by_newton(
     masses: Masses,
-    count: Any,
-    contacts: SweepRows,
+    groups: Sequence[RowGroup],
     velocity: Any,
     start: Any,
     scale: Any,
     limits: SolverLimits,
 ) -> tuple[Solved, Any]:
-    """As `solve.solve_bodies`, for states that it leaves unsolved; `masses` are those of the bodies."""
+    """As `solve.solve_bodies` for contacts of free bodies, in states that it leaves unsolved; `masses` are those of the
+    bodies."""
     tolerance, begun = limits.tolerance * scale, (velocity, start)
+    ((count, contacts, _),), (start,) = groups, start
 
     def evaluate(impulse: Any, velocity: Any) -> _Point:
         def visit(carry: Any, item: SweepRows) -> tuple[Any, None]:
@@ -110,7 +118,7 @@ def solve_by_newton(
     def step(last: _Iterate) -> _Iterate:
         epsilon = _epsilon(count, contacts, last)
         change, motion = _direction(count, contacts, masses, last.at, epsilon)
-        whole = last.short > PATIENCE
+        whole = last.short > _PATIENCE
 
         def shorten(trial: _Trial) -> _Trial:
             share = 0.5 * trial.share
@@ -139,9 +147,9 @@ def solve_by_newton(
     last = while_loop(is_open, step, begin, UNBOUNDED)
     impulse, velocity = last.at.impulse, last.at.velocity
     error = residual_of(count, contacts, impulse, velocity)
-    solved = Solved(impulse, error, last.count, error <= WANTED[-1] * tolerance)
+    solved = Solved((impulse,), error, last.count, error <= WANTED[-1] * tolerance)
     fails = ~(solved.done & np.isfinite(np.sum(velocity)))
-    return cond(fails, lambda: solve_bodies(count, contacts, *begun, scale, limits), (solved, velocity))
+    return cond(fails, lambda: solve_bodies(groups, *begun, scale, limits), (solved, velocity))
 
 
 def _residual(item: SweepRows, impulse: Any, velocity: Any) -> tuple[Any, Any, Any]:
@@ -159,7 +167,7 @@ def _epsilon(count: Any, contacts: SweepRows, last: _Iterate) -> Any:
         return (size + np.where(k < count, R, 0.0) * (own @ own), k + 1.0), None
 
     (size, _), _ = scan_first(count, visit, (np.array(SMALL), np.array(0.0)), contacts)
-    return proximal(last.growth, last.at.merit, size)
+    return proximal(_SHARE, last.growth, last.at.merit, size)
 
 
 def _jacobians(row: ContactRows) -> tuple[Any, Any]:

@@ -54,10 +54,10 @@ def _place_in_class(own: GroundClass, candidate: Any) -> tuple[Any, Any]:
 def _lead(tables: Tables, own: GroundClass, ends: Any, item: Any, point: Any, surface: Surface) -> Any:
     """(3,) the displacement velocity of a point of a shape of a class."""
     k = np.take(own.shapes, item)
-    body, size = np.take(tables.shapes.body, k), np.take(tables.shapes.size, k, axis=0)
+    body = np.take(tables.shapes.body, k)
     points = []
     for at, w in ends:
-        touches = ground_touches(own, *place_shape(tables.shapes, at, k), size, surface)
+        touches = ground_touches(own, tables.shapes, k, *place_shape(tables.shapes, at, k), surface)
         where, normal = (np.take(np.stack([touch[j] for touch in touches]), point, axis=0) for j in (1, 2))
         twist, origin = np.take(w, body, axis=0), np.take(at.p, body, axis=0)
         linear = twist[:3] + np.cross(twist[3:], origin - np.take(at.com, body, axis=0))

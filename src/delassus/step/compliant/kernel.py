@@ -79,6 +79,12 @@ def compliant_kernel(
             contact, planes, time, solver.
         options: What is compiled in; its fields are keywords, too: elastic, driven, coupled, stabilization, midpoint,
             impacts, method.
+
+    >>> robot, zero = dl.load("pendulum"), np.zeros(1)
+    >>> step = dl.stepping.compliant_step(robot, [1.0], zero, zero, time_step=1e-3)
+    >>> result = dl.stepping.compliant_kernel(step.scene, np.array([1.0]), zero, zero, 1e-3)
+    >>> np.allclose(result.q, step.q)
+    True
     """
     scheme, springs, servo, _, contact, planes, time, solver = numbers
     mechanism = scene.on_planes(*planes)

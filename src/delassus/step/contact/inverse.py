@@ -43,6 +43,12 @@ class ContactExplanation(InContact):
         torque: (…, nv) tau = M a + c - Jᵀ f [N·m, N], of motors, springs and dampers together.
         force: (…, m) of all rows [N, N·m]: of a contact t1, t2, n, on its first body.
         unexplained: (…, nv) what is left to do for velocities without a motor [N·m, N].
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> zero = np.zeros(3)
+    >>> dl.contact_inverse_dynamics(ball, zero, zero, zero, contacts=[dl.Contact("center")], time_step=1e-2).force
+    array([0., 0., 0.])
     """
 
     torque: Array

@@ -71,6 +71,13 @@ class ContactStep(InContact):
             have added energy. `problem` uses this fraction.
         contacts: Which shapes have the contact slots, and where they touch; None for contacts by name.
         pyramid: For the law "lcp", the number of faces, and "inner" or "outer".
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> zero = np.zeros(3)
+    >>> step = dl.contact_dynamics(ball, zero, zero, zero, contacts=[dl.Contact("center")], time_step=1e-2)
+    >>> step.velocity, step.modes
+    (array([0., 0., 0.]), array(['sticking'], dtype='<U8'))
     """
 
     q: Array
@@ -138,6 +145,13 @@ class ContactForces(InContact):
         acceleration: (…, nv) [rad/s², m/s²].
         force: (…, m) of all rows [N, N·m]: of a contact t1, t2, n, on its first body.
         row_acceleration: (…, m) of the rows [m/s², rad/s²].
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> zero = np.zeros(3)
+    >>> at = dl.contact_dynamics(ball, zero, zero, zero, contacts=[dl.Contact("center")], law="relaxed", time_step=None)
+    >>> at.force.shape
+    (3,)
     """
 
     acceleration: Array

@@ -31,6 +31,12 @@ class Reflections(NamedTuple):
         impulse: (…, points) normal impulses [N·s].
         rounds: (…) numbers of reflections.
         status: (…) numbers of `Status`.
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(2.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> contact = dl.Contact("center", friction=0.0)
+    >>> dl.stepping.reflections(ball, np.zeros(3), [0.0, 0.0, -1.0], contacts=[contact]).impulse
+    array([4.])
     """
 
     v: Any
@@ -82,6 +88,12 @@ def reflections(
             contact has a coefficient, the impact is lossless.
         touching: (…, points) nonzero for points that touch; all by default.
         rounds: Largest number of reflections.
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> contact = dl.Contact("center", friction=0.0)
+    >>> dl.stepping.reflections(ball, np.zeros(3), [0.0, 0.0, -1.0], contacts=[contact]).v
+    array([0., 0., 1.])
     """
     scene, given = scene_for(mechanism, contacts_of(contacts), False, False)
     if not scene.points:

@@ -17,6 +17,11 @@ class ContactKinematics(NamedTuple):
         jacobian: (…, rows, nv): the velocities of the rows t1, t2, n of each point are J v.
         axes: (…, points, 3, 3) t1, t2 and n as columns, in the world.
         place: (…, points, 3) where bodies touch, or would along the normal, in the world [m].
+
+    >>> joint = dl.Joint("base", dl.model.Translation(), inertia=dl.Inertia.of(1.0))
+    >>> ball = dl.Model("ball", (joint,), frame_list=(dl.model.Frame("center", 0),))
+    >>> dl.contact.contact_kinematics(ball, [0.0, 0.0, 0.5], contacts=[dl.Contact("center", radius=0.1)]).jacobian.shape
+    (3, 3)
     """
 
     gap: Any

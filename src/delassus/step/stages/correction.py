@@ -83,6 +83,11 @@ def contact_demand(gap: Any, predicted: Any, time_step: Any) -> Any:
     return _demand(gap, predicted, _FASTEST * time_step)
 
 
+def stop_demand(gap: Any, predicted: Any) -> Any:
+    """The same for joint limits and one-sided constraints, whose correction has no largest speed."""
+    return _demand(gap, predicted, np.inf)
+
+
 def _demand(gap: Any, predicted: Any, most: Any) -> Any:
     return np.where(gap < -SLOP, np.minimum(-_CORRECTED * gap, most), -np.maximum(predicted, 0.0))
 

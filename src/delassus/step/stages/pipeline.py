@@ -1,4 +1,4 @@
-"""A step of a robot on the ground as seven stages, and a control period of several steps.
+"""A step of a robot on the ground as seven stages; `step.period` makes a control period of several steps.
 
     kinematics → collide → forces → assemble → solve → integrate → close loops
 
@@ -19,16 +19,13 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.cones.parameters import RowParameters
 from delassus.dynamics.mass.crba import mass_matrix
-from delassus.dynamics.tree.check import check_inertias
 from delassus.step.actuators.activation import activate, count_clipped
 from delassus.step.actuators.drive import drive, limited_servos
-from delassus.step.actuators.external import push_frames
+from delassus.step.actuators.external import add_joint_forces, push_frames
 from delassus.step.actuators.forces import Forces, predict_servo_modes, servo_modes
 from delassus.step.articulated.qualification import ARTICULATED
-from delassus.step.flags import Mark
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.points.slot_friction import contact_coefficients
-from delassus.step.points.statistics import begin_tally, end_tally, update_tally
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components, turning_dofs
 from delassus.step.scheme.free_rotation import SUBSTEPS
@@ -40,7 +37,7 @@ from delassus.step.stages.kinematics import Kinematics, compute_kinematics
 from delassus.step.stages.soft_solve import solve_softly
 from delassus.step.stages.solve import Solved, solve_impulses
 from delassus.step.stages.tree_problem import TreeSolution, tree_solver
-from delassus.step.stages.types import MAX_ITERATIONS, Impulses, StepInputs, StepResult, StepState
+from delassus.step.stages.types import Impulses, StepInputs, StepResult, StepState
 
 TURN: Final = 0.2
 """Largest angle of a joint in a step [rad]; faster joints take substeps."""
@@ -85,6 +82,8 @@ def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = 
         forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
     if inputs.wrench is not None:
         forces = push_frames(scene.model, scene.pushed, state.q, inputs.wrench, forces)
+    if inputs.joint_forces is not None:
+        forces = add_joint_forces(forces, inputs.joint_forces, state.v, h)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     impulses = solve_contacts_without_gain(scene, state, kinematics, contacts, system, inputs)
     v = impulses.velocity
@@ -194,6 +193,10 @@ def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = N
     return result, modes
 
 
+Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
+"""Makes a step of time."""
+
+
 class _ServoGuess(NamedTuple):
     """A step, the servo modes to try next, whether the previous ones were wrong, and the number of attempts."""
 
@@ -235,8 +238,8 @@ class _Substeps(NamedTuple):
     final: Any
 
 
-def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
-    """One step, split into substeps if a joint rotates by more than `TURN`.
+def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs, step: Step = take_step) -> StepResult:
+    """One step, split into substeps if a joint rotates by more than `TURN`; `step` makes one of them.
 
     The initial velocity determines their number; if joints rotate further in the first substep, it is repeated with the
     number that its angle requires. The reduced contact set leaves such steps to the full set. The returned impulses are
@@ -244,16 +247,16 @@ def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepRes
     """
     turns = turning_dofs(scene.model, components(scene.mechanism, last.state.q))
     if scene.is_soft:
-        return take_step(scene, last, inputs)
+        return step(scene, last, inputs)
     if scene.reduced is not None or not turns:
-        result = take_step(scene, last, inputs)
+        result = step(scene, last, inputs)
         too_far = result.omitted | (result.angle > TURN)
         return result._replace(omitted=too_far) if scene.reduced is not None else result
 
     def substep(now: _Substeps) -> _Substeps:
         state, count = now.result.state, now.count
         before = now.result._replace(state=state._replace(impulse=state.impulse / count))
-        result = take_step(scene, before, inputs._replace(time_step=inputs.time_step / count))
+        result = step(scene, before, inputs._replace(time_step=inputs.time_step / count))
         needed = _needed_substeps(count * result.angle)
         retry = ~now.final & (needed > count)
         result = result._replace(state=result.state._replace(impulse=result.state.impulse * count))
@@ -290,7 +293,7 @@ def _select(condition: Any, one: StepResult, other: StepResult) -> StepResult:
     return StepResult(StepState(*states), *rest)
 
 
-# --- a control period -------------------------------------------------------------------------------------------------
+# --- the step of a control period -------------------------------------------------------------------------------------
 
 
 def initial_result(scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> StepResult:
@@ -300,93 +303,11 @@ def initial_result(scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, tim
     return StepResult(state, zero, zero, no, no, no, no, zero, no, no)
 
 
-def take_activated_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
+def take_activated_step(scene: Scene, last: StepResult, inputs: StepInputs, step: Step = take_step) -> StepResult:
     """One step with actuator activations, which depend on the controls only and advance once per step."""
     if not scene.na:
-        return take_substeps(scene, last, inputs)
+        return take_substeps(scene, last, inputs, step)
     signals, after = activate(scene.actuators, last.state.activation, inputs.control, inputs.time_step)
-    result = take_substeps(scene, last, inputs._replace(control=signals))
+    result = take_substeps(scene, last, inputs._replace(control=signals), step)
     clipped = result.clipped | (count_clipped(scene.actuators, inputs.control) > 0.0)
     return result._replace(state=result.state._replace(activation=after), clipped=clipped)
-
-
-Step: TypeAlias = Callable[[Scene, StepResult, StepInputs], StepResult]
-"""Makes a step of time."""
-
-
-class _Period(NamedTuple):
-    """The result of a control period so far, the number of finished steps, and contact statistics
-    (`points.statistics`)."""
-
-    result: StepResult
-    done: Any
-    tally: Any
-
-
-class PeriodStart(NamedTuple):
-    """The start of a control period: a state as arrays, its time [s], and 1 unless it is frozen."""
-
-    q: Any
-    v: Any
-    impulse: Any
-    contact: Any
-    time: Any
-    alive: Any
-
-
-def take_period(
-    scene: Scene, start: PeriodStart, inputs: StepInputs, step: Step = take_activated_step
-) -> tuple[Any, ...]:
-    """All steps of a control period: q, v, impulse, contact, residual, iterations, flags (see `Mark`).
-
-    `step` makes one of them. An environment that is frozen, not finite, or to be solved again keeps its state.
-    """
-    check_inertias(scene.model)
-    q, v, impulse, contact, time, alive = start
-    behind = scene.full.m + scene.na
-    old_tally = impulse[behind : behind + scene.tally_size]
-    padding = impulse[behind + scene.tally_size :], contact[scene.full_slots :]
-    control = inputs.control[: scene.nu]
-    first = initial_result(scene, q, v, impulse, contact, time)
-    usable = (alive > 0.5) & ~np.any(np.isnan(control)) if scene.nu else alive > 0.5
-    inputs = inputs._replace(control=np.where(usable, control, 0.0))
-
-    def advance(now: _Period) -> _Period:
-        result = step(scene, now.result, inputs)
-        tally, state = now.tally, result.state
-        if scene.tracked:
-            tally = update_tally(scene, tally, state.impulse, state.contact, inputs.time_step)
-        return _Period(result, now.done + 1.0, tally)
-
-    period = _Period(first, np.array(0.0), begin_tally(scene, old_tally) if scene.tracked else np.zeros(0))
-    if scene.substeps == 1:
-        period = advance(period)
-    else:
-        period = while_loop(lambda now: now.done < float(scene.substeps), advance, period, scene.substeps)
-    last = period.result
-    state = last.state
-    too_few = last.unsolved & ((inputs.solver.iterations < MAX_ITERATIONS) | (scene.fallback is not None))
-    finite = np.isfinite(np.sum(state.q) + np.sum(state.v) + np.sum(state.impulse))
-    if scene.na:
-        finite = finite & np.isfinite(np.sum(state.activation))
-    good = usable & ~too_few & ~last.omitted & finite
-    kept = StepState(*(np.where(good, new, old) for new, old in zip(state, first.state, strict=True)))
-    q, v = kept.q, kept.v
-    tally = np.where(good, end_tally(scene, period.tally), old_tally) if scene.tracked else np.zeros(0)
-    impulse = np.concatenate([kept.impulse, kept.activation, tally, padding[0]])
-    contact = np.concatenate([kept.contact, padding[1]])
-    flags = sum(
-        np.where(condition, float(mark), 0.0)
-        for mark, condition in (
-            (Mark.MANY_CONTACTS, last.overflow),
-            (Mark.UNSOLVED, last.unsolved),
-            (Mark.CLIPPED, last.clipped),
-            (Mark.TOO_LONG, last.too_long),
-            (Mark.ENERGY_LIMITED, last.energy_limited),
-        )
-    )
-    retry = np.where(
-        too_few, float(Mark.NEEDS_ITERATIONS), np.where(last.omitted, float(Mark.NEEDS_FULL_SET), float(Mark.FROZEN))
-    )
-    flags = np.where(good, flags, np.where(usable, retry, float(Mark.FROZEN)))
-    return q, v, impulse, contact, last.residual, last.iterations, flags

@@ -96,7 +96,7 @@ class TreeSolver(NamedTuple):
 
     def _result(self, last: NewtonState, order: list[int], shape: Any) -> TreeSolution:
         scene, system, laws = self.scene, self.system, self.problem.laws
-        v, p = self.problem.in_metric(last.metric).evaluate(last.x)
+        v, p = self.problem.in_metric(last.metric).laws.evaluate(last.x)
         back = [order.index(k) for k in range(len(order))]
         projected = (last.impulse + last.now.y)[:, back] * shape
         friction, limited = laws.split(v, p)

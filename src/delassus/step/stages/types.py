@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from delassus.contact.cones.parameters import ContactParameters
+from delassus.step.actuators.external import JointForces
 
 TOLERANCE: Final = 1e-8
 """The residual to which contacts are solved, relative to the velocities that they have without impulses."""
@@ -39,8 +40,8 @@ class GroundShape(NamedTuple):
 
 
 class StepInputs(NamedTuple):
-    """Inputs that all steps of a control period share: control (nu,), h [s], the ground, solver limits, and wrenches
-    (pushes, 6) on the frames that the scene names."""
+    """Inputs that all steps of a control period share: control (nu,), h [s], the ground, solver limits, wrenches
+    (pushes, 6) on the frames that the scene names, and `JointForces` of a policy."""
 
     control: Any
     time_step: Any
@@ -48,6 +49,7 @@ class StepInputs(NamedTuple):
     contact: ContactParameters
     solver: SolverLimits = SolverLimits()
     wrench: Any = None
+    joint_forces: JointForces | None = None
 
 
 class StepState(NamedTuple):

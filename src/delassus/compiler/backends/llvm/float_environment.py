@@ -22,9 +22,8 @@ def float_environment(target: Target) -> FloatEnvironment:
         keep = "  %saved = alloca i32, align 4\n  call void @llvm.x86.sse.stmxcsr(ptr %saved)\n"
         return FloatEnvironment(
             keep,
-            f"{keep}  %set = alloca i32, align 4\n"
-            f"  store i32 {masked_nearest_flushing}, ptr %set, align 4\n"
-            "  call void @llvm.x86.sse.ldmxcsr(ptr %set)\n",
+            f"{keep}  %set = alloca i32, align 4\n  store i32 {masked_nearest_flushing}, ptr %set, align 4\n  call "
+            "void @llvm.x86.sse.ldmxcsr(ptr %set)\n",
             "  call void @llvm.x86.sse.ldmxcsr(ptr %saved)\n",
             "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
         )

@@ -108,10 +108,8 @@ head:
 def _still(label: str, carried: int) -> str:
     """Whether the first carried value is other than zero in any lane."""
     return (
-        f"  %{label}.at = getelementptr $T, ptr %frame, i64 {carried}\n"
-        f"  %{label} = load $T, ptr %{label}.at, align $A\n"
-        f"  %{label}.go = fcmp une $T %{label}, $($E 0.0$)\n"
-        f"  %{label}.any = $ANY%{label}.go$?\n"
+        f"  %{label}.at = getelementptr $T, ptr %frame, i64 {carried}\n  %{label} = load $T, ptr %{label}.at, align "
+        f"$A\n  %{label}.go = fcmp une $T %{label}, $($E 0.0$)\n  %{label}.any = $ANY%{label}.go$?\n"
     )
 
 
@@ -147,8 +145,8 @@ def _copy(label: str, count: int, source: tuple[str, int], target: tuple[str, in
     if count <= _UNROLLED:
         return "".join(_copy_one(f"{label}{k}", str(k), source, target) for k in range(count))
     return (
-        f"  br label %{label}.start\n{label}.start:\n  br label %{label}\n{label}:\n"
-        f"  %{label}.k = phi i64 [ 0, %{label}.start ], [ %{label}.k1, %{label} ]\n"
+        f"  br label %{label}.start\n{label}.start:\n  br label %{label}\n{label}:\n  %{label}.k = phi i64 [ 0, "
+        f"%{label}.start ], [ %{label}.k1, %{label} ]\n"
         + _copy_one(label, f"%{label}.k", source, target)
         + f"  %{label}.k1 = add i64 %{label}.k, 1\n"
         f"  %{label}.more = icmp slt i64 %{label}.k1, {count}\n"
@@ -165,6 +163,6 @@ def _copy_one(label: str, k: str, source: tuple[str, int], target: tuple[str, in
             f"  %{label}.{way} = getelementptr $T, ptr %frame, i64 %{label}.{way}.slot\n"
         )
     return (
-        f"{text}  %{label}.value = load $T, ptr %{label}.from, align $A\n"
-        f"  store $T %{label}.value, ptr %{label}.to, align $A\n"
+        f"{text}  %{label}.value = load $T, ptr %{label}.from, align $A\n  store $T %{label}.value, ptr %{label}.to, "
+        "align $A\n"
     )

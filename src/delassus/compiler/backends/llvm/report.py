@@ -60,14 +60,10 @@ class Report:
 
         stages = ", ".join(f"{stage} {1e3 * t:.1f}" for stage, t in self.seconds.items())
         return (
-            f"{self.name} for {self.target.cpu}, {self.target.lanes} lanes of {self.target.precision.name}\n"
-            f"  traced operations   {kinds(self.traced)}\n"
-            f"  machine operations  {kinds(self.operations)}\n"
-            f"  flops               {self.flops}\n"
-            f"  chunks              {self.chunks}\n"
-            f"  slots               {self.slots}\n"
-            f"  machine code        {self.code_bytes} bytes\n"
-            f"  compile time [ms]   {stages}"
+            f"{self.name} for {self.target.cpu}, {self.target.lanes} lanes of {self.target.precision.name}\n  traced "
+            f"operations   {kinds(self.traced)}\n  machine operations  {kinds(self.operations)}\n  flops               "
+            f"{self.flops}\n  chunks              {self.chunks}\n  slots               {self.slots}\n  machine code    "
+            f"    {self.code_bytes} bytes\n  compile time [ms]   {stages}"
         )
 
     __repr__ = __str__

@@ -138,9 +138,8 @@ def _pack(lanes: int, block: int) -> str:
         text += f"{joined}  %x{k} = fmul $T {raw}, %ones\n"
     shuffles, columns = _transpose_blocks(lanes, block)
     stores = "".join(
-        f"  %slot{k} = add i64 %at, {k}\n"
-        f"  %to{k} = getelementptr $T, ptr %frame, i64 %slot{k}\n"
-        f"  store $T {column}, ptr %to{k}, align $A\n"
+        f"  %slot{k} = add i64 %at, {k}\n  %to{k} = getelementptr $T, ptr %frame, i64 %slot{k}\n  store $T {column}, "
+        f"ptr %to{k}, align $A\n"
         for k, column in enumerate(columns)
     )
     return text + shuffles + stores
@@ -152,9 +151,8 @@ def _unpack(lanes: int, block: int) -> str:
     Padding lanes hold copies of the last state and write the same numbers to its row.
     """
     loads = "".join(
-        f"  %slot{k} = add i64 %at, {k}\n"
-        f"  %from{k} = getelementptr $T, ptr %frame, i64 %slot{k}\n"
-        f"  %x{k} = load $T, ptr %from{k}, align $A\n"
+        f"  %slot{k} = add i64 %at, {k}\n  %from{k} = getelementptr $T, ptr %frame, i64 %slot{k}\n  %x{k} = load $T, "
+        f"ptr %from{k}, align $A\n"
         for k in range(block)
     )
     shuffles, joined = _transpose_blocks(lanes, block)
@@ -206,10 +204,8 @@ def _scalars(lanes: int, inwards: bool) -> str:
 def _loop(name: str, lanes: int, block: int, body: str) -> str:
     """A loop over blocks of values; `%at` is a block's first value, `%offset` its bytes from the start of `%row0` …."""
     rows = "".join(
-        f"  %inside{k} = icmp slt i64 {k}, %last\n"
-        f"  %state{k} = select i1 %inside{k}, i64 {k}, i64 %last\n"
-        f"  %start{k} = mul i64 %state{k}, %stride\n"
-        f"  %row{k} = getelementptr i8, ptr %array, i64 %start{k}\n"
+        f"  %inside{k} = icmp slt i64 {k}, %last\n  %state{k} = select i1 %inside{k}, i64 {k}, i64 %last\n  %start{k} "
+        f"= mul i64 %state{k}, %stride\n  %row{k} = getelementptr i8, ptr %array, i64 %start{k}\n"
         for k in range(lanes)
     )
     return f"""

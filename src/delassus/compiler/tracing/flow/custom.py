@@ -33,6 +33,13 @@ def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, An
 
     What `function` uses from around it must not depend on what is differentiated: that has to be an argument. In
     derivatives of higher order, those of `tangent` are taken, where the value has this derivative again.
+
+    >>> square = dl.compiler.custom_tangent(lambda x: x * x, lambda y, x, dx: 2.0 * x[0] * dx[0])
+    >>> @dl.kernel("()->()")
+    ... def slope(n, x):
+    ...     return dl.compiler.grad(square)(x)
+    >>> slope(1, 3.0)
+    np.float64(6.0)
     """
 
     def call_with_rule(*primals: Any) -> Any:

@@ -61,8 +61,8 @@ def _check_vertices(vertices: NDArray[np.float64], where: str) -> NDArray[np.flo
         )
     if not _spans_a_triangle(vertices):
         raise MeshError(
-            f"{where} has all of its vertices in one point or line; a mesh has at "
-            "least three that are not. Correct the file, or leave the shape out by touching=.",
+            f"{where} has all of its vertices in one point or line; a mesh has at least three that are not. Correct "
+            "the file, or leave the shape out by touching=.",
             code="bad-mesh",
         )
     return vertices

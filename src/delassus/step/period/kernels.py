@@ -11,17 +11,17 @@ from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.actuators.activation import activate
 from delassus.step.actuators.drive import drive
+from delassus.step.period.hooks import StepHooks
+from delassus.step.period.period import PeriodStart, take_period
 from delassus.step.scene import Scene
 from delassus.step.stages.assemble import assemble
 from delassus.step.stages.collide import collide, find_candidates
 from delassus.step.stages.kinematics import compute_kinematics
 from delassus.step.stages.pipeline import (
-    PeriodStart,
     Step,
     initial_result,
     solve_contacts_without_gain,
     take_activated_step,
-    take_period,
 )
 from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits, StepInputs
 
@@ -106,6 +106,40 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any], step: Step = take_acti
         return take_period(scene, PeriodStart(q, v, impulse, contact, time, alive), inputs, step)
 
     return simulate_policy
+
+
+def simulate_with_hooks(
+    hooks: Callable[[Any], StepHooks], shared: Group | None, step: Step = take_activated_step
+) -> Kernel[..., Any]:
+    """`simulate` with a user's functions in the period, made of the arrays that they share; `step` makes a time step.
+
+    Values of `shared` are read in place when the kernel runs, so that other values compile nothing.
+    """
+
+    @kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS | ({} if shared is None else {"shared": shared}))
+    def simulate_hooks(
+        scene: Scene,
+        q: Any,
+        v: Any,
+        impulse: Any,
+        contact: Any,
+        time: Any,
+        alive: Any,
+        control: Any,
+        time_step: Any,
+        *,
+        material: ContactParameters,
+        ground: GroundShape,
+        limits: SolverLimits,
+        wrench: Any = None,
+        shared: Any = None,
+    ) -> tuple[Floats, ...]:
+        """`simulate`, with the functions."""
+        inputs = step_inputs(control, time_step, material, ground, limits)._replace(wrench=wrench)
+        start = PeriodStart(q, v, impulse, contact, time, alive)
+        return take_period(scene, start, inputs, step, hooks(shared))
+
+    return simulate_hooks
 
 
 def step_inputs(

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.step.actuators.drive import limited_servos
+from delassus.step.period.kernels import candidate_geometry
 from delassus.step.scene import Scene
-from delassus.step.stages.kernels import candidate_geometry
 
 NEAR: Final = 0.02
 """Height above the lowest candidate [m], and gap of pairs [m], above which candidates are omitted."""

@@ -1,0 +1,1 @@
+"""Policies: functions of a user that are compiled into the control period."""
